@@ -1,0 +1,292 @@
+"""`kgqa`: the commands.  Each one reads its options, calls a flow or the library, and shows what came out.
+
+Exit codes: 0 done, 2 bad input or usage, 1 failure.  With `--json` the last line of stdout is one JSON object; logs,
+progress and tables for people go to stderr.  Heavy libraries are imported by the command that needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows import session
+from flows.session import err, print_json
+from kgqa_core.errors import InputError, KgqaError
+
+app = typer.Typer(
+    name="kgqa",
+    help="Answer questions from a knowledge graph that you own, and measure how far to trust the answers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+kg_app = typer.Typer(help="Build and look into knowledge graphs.", no_args_is_help=True)
+app.add_typer(kg_app, name="kg")
+
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Folder of all artifacts and runs [KGQA_HOME, else ./.kgqa].", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and tracebacks.")]
+RunOption = Annotated[str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False)
+]
+
+
+@app.command()
+def demo(home: HomeOption = None, settings: SetOption = None, as_json: JsonOption = False, verbose: VerboseOption = False) -> None:
+    """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
+    profile = session.choose_profile("atlas", settings=settings or ())
+    _run(profile, home, as_json, verbose)
+
+
+@app.command()
+def run(
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
+    ] = None,
+    kg: Annotated[list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)] = None,
+    questions: Annotated[Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)] = None,
+    answerer: Annotated[
+        str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
+    ] = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run the pipeline on a profile, or on your own graph and questions."""
+    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    _run(chosen, home, as_json, verbose)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="Entity key or label that the question is about.", show_default=False)
+    ] = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
+    chosen = session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    record = session.newest_run(chosen, run_id)
+    from flows.asking import open_system
+    from kgqa_core.report.tables import ask_tables
+
+    started = time.monotonic()
+    with err.status("loading the graph, the retriever and the model …"):
+        system = open_system(record)
+        loaded = time.monotonic()
+        reply = system.ask(question, topic or ())
+    result = {**reply, "seconds": round(time.monotonic() - loaded, 3), "load_seconds": round(loaded - started, 3)}
+    if as_json:
+        print_json(result)
+        return
+    for part in ask_tables(result):
+        session.out.print(part)
+
+
+@app.command()
+def answer(
+    questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Answer a file of questions with the newest run's graph, retriever and model."""
+    chosen = session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    record = session.newest_run(chosen, run_id)
+    from flows.asking import answer_file
+
+    result = answer_file(record, questions, out)
+    if as_json:
+        print_json(result)
+    else:
+        session.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
+        for reject in result["rejects"][:10]:
+            session.out.print(f"  {reject['id']}: {reject['reason']}", markup=False)
+
+
+@app.command()
+def evaluate(
+    predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
+    questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Score somebody's answers with our metrics."""
+    from kgqa_core.benchmarks.predictions import evaluate_predictions
+    from kgqa_core.report.tables import score_tables
+
+    result = evaluate_predictions(predictions, questions)
+    for table in score_tables(result):
+        (err if as_json else session.out).print(table)
+    if as_json:
+        print_json(result)
+
+
+@app.command()
+def datasets(
+    folder: Annotated[Path | None, typer.Option("--folder", help="Folder to look for data sets in.", show_default=False)] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the benchmarks of the field: what they are, where to get them, their licence, what is found here."""
+    from rich.table import Table
+
+    from kgqa_core.datasets.catalogue import catalogue
+
+    rows = catalogue(folder)
+    if as_json:
+        print_json({"datasets": rows})
+        return
+    table = Table(title="Known data sets", show_lines=False)
+    names = [name for name in rows[0]] if rows else []
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(str(row[name]) if row[name] is not None else "–" for name in names))
+    session.out.print(table)
+
+
+@app.command()
+def report(run_id: RunOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show the scores of a run and where its report lies."""
+    chosen = session.prepare(home)
+    record = session.newest_run(chosen, run_id)
+    if as_json:
+        print_json(_summary(record))
+    else:
+        _show(record)
+
+
+@app.command()
+def ui(
+    home: HomeOption = None,
+    prefect_port: Annotated[int, typer.Option(help="Port of the Prefect UI.")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow UI.")] = 5000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Start the Prefect and MLflow UIs on this machine and print their links; Ctrl-C stops both."""
+    chosen = session.prepare(home)
+    from flows.ui import serve
+
+    serve(chosen, host, prefect_port, mlflow_port)
+
+
+@kg_app.command("build")
+def kg_build(
+    files: Annotated[list[Path], typer.Argument(help="Graph files; several make one graph.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write the graph to.")],
+    format: Annotated[str, typer.Option("--format", help="auto, or the name of a reader.")] = "auto",
+    max_reject_share: Annotated[float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad lines.")] = 0.01,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a graph folder (DuckDB) from dump files."""
+    session.start_logging()
+    from flows.graphs import build_folder
+
+    counts = build_folder(files, out, format, max_reject_share)
+    if as_json:
+        print_json(counts)
+        return
+    from rich.table import Table
+
+    table = Table(title=f"{out}", show_header=False)
+    for name, value in counts.items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    session.out.print(table)
+
+
+@kg_app.command("show")
+def kg_show(
+    key: Annotated[str, typer.Argument(help="Entity key or label.")],
+    kg: Annotated[Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)] = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the graph says about an entity."""
+    from kgqa_core.kg.store import KgStore
+    from kgqa_core.kg.show import describe
+    from kgqa_core.report.tables import entity_tables
+
+    folder = kg or session.stage_folder(session.newest_run(session.prepare(home), run_id), "kg")
+    with KgStore.open(folder) as store:
+        description = describe(store, key)
+    if as_json:
+        print_json(description)
+        return
+    for part in entity_tables(description):
+        session.out.print(part)
+
+
+def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
+    chosen = session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    started = time.monotonic()
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
+    summary = pipeline(profile)
+    record = session.newest_run(chosen, summary["run_id"])
+    _show(record, seconds=time.monotonic() - started, to_stderr=as_json)
+    if as_json:
+        print_json(_summary(record))
+
+
+def _summary(record: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "home": record["home"],
+        "run_id": record["run_id"],
+        "report": record["report"],
+        "mlflow_run_id": record["mlflow_run_id"],
+        "stages": {
+            stage["name"]: {"status": stage["status"], "seconds": stage["seconds"]} for stage in record["stages"]
+        },
+        "scores": record["aggregates"]["scores"],
+    }
+
+
+def _show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
+    from flows.ui import links
+    from kgqa_core.report.tables import score_tables, stage_table
+
+    console = err if to_stderr else session.out
+    console.print(stage_table(record["stages"], seconds))
+    for table in score_tables(record["aggregates"]):
+        console.print(table)
+    for name, link in links(record).items():
+        console.print(f"[bold]{name:<12}[/bold] {link}", soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point: run a command; foreseen errors become one message and an exit code, without a traceback."""
+    verbose = "--verbose" in sys.argv or "-v" in sys.argv
+    try:
+        app()
+    except KgqaError as fault:
+        if verbose:
+            err.print_exception()
+        err.print(f"[bold red]error:[/bold red] ", end="")
+        err.print(str(fault), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(fault.exit_code)
+    except KeyboardInterrupt:
+        err.print("stopped; finished stages are kept, the same command goes on from here")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

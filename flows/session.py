@@ -1,0 +1,160 @@
+"""What every command needs before and around its work: the environment, the profile, the newest run, the errors."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.logging import RichHandler
+
+from kgqa_core.artifacts import Home
+from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
+from kgqa_core.errors import ConfigError, InputError, nearest
+
+PROFILES = Path(__file__).parent / "profiles"
+err = Console(stderr=True)
+out = Console()
+
+
+def prepare(home: Path | None, *, verbose: bool = False) -> Home:
+    """Set the home and the environment of Prefect, MLflow and the model libraries.  Must precede their import.
+
+    What the user has set stays; telemetry is off unless the user turned it on.
+    """
+    if home is not None:
+        os.environ["KGQA_HOME"] = str(home)
+    chosen = Home.current().prepare()
+    os.environ["KGQA_HOME"] = str(chosen.root)
+    defaults = {
+        "PREFECT_HOME": str(chosen.root / "prefect"),
+        "PREFECT_LOCAL_STORAGE_PATH": str(chosen.root / "prefect" / "results"),
+        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "kgqa",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "60",
+        "DO_NOT_TRACK": "true",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    server = running_server(chosen)
+    if server:
+        os.environ.setdefault("PREFECT_API_URL", server)
+    return chosen
+
+
+def start_logging(*, verbose: bool = False) -> None:
+    """Send the library's log to stderr."""
+    logger = logging.getLogger("kgqa")
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    if not any(isinstance(handler, RichHandler) for handler in logger.handlers):
+        logger.addHandler(RichHandler(console=err, show_path=False, show_level=verbose, log_time_format="%H:%M:%S"))
+
+
+def running_server(home: Home) -> str | None:
+    """Address of the Prefect server that `kgqa ui` runs for this home, when it answers."""
+    import urllib.request
+
+    record = home.root / "prefect" / "server.json"
+    try:
+        address = str(json.loads(record.read_text())["api"])
+        with urllib.request.urlopen(f"{address}/health", timeout=2) as reply:
+            return address if reply.status == 200 else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped profiles."""
+    return sorted(path.stem for path in PROFILES.glob("*.yaml"))
+
+
+def choose_profile(
+    name: str | None,
+    files: Sequence[Path] = (),
+    questions: Path | None = None,
+    answerer: str | None = None,
+    settings: Sequence[str] = (),
+) -> Profile:
+    """The profile of a run: a shipped name or a YAML file, then the command's options, then `--set`.
+
+    Raises ConfigError for an unknown name or key, with the nearest one.
+    """
+    layers: list[dict[str, Any]] = []
+    if name:
+        path = Path(name) if name.endswith((".yaml", ".yml")) else PROFILES / f"{name}.yaml"
+        if not path.is_file():
+            known = profile_names()
+            raise ConfigError(
+                f"unknown profile {name!r}{nearest(name, known)} Profiles: {', '.join(known)}, or a path ending in .yaml"
+            )
+        layers.append({"name": path.stem, **read_profile(path)})
+    elif not files or questions is None:
+        raise ConfigError(
+            f"give --profile NAME ({', '.join(profile_names())}), or --kg FILE and --questions FILE.jsonl"
+        )
+    own: dict[str, Any] = {}
+    if files:
+        own["kg"] = {"name": files[0].name.split(".")[0], "files": [str(path) for path in files]}
+    if questions is not None:
+        own["questions"] = {"name": questions.stem, "source": "jsonl", "path": str(questions)}
+        own.setdefault("name", questions.stem) if not name else None
+    if answerer:
+        own["answering"] = {"answerer": answerer}
+    layers.append(own)
+    layers.append(parse_settings(settings))
+    return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+
+
+def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
+    """Record of a finished run of this home: the one asked for, or the newest.  Raises InputError."""
+    finished = []
+    for path in sorted((home.root / "runs").glob("*/run.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if record.get("status") == "done":
+            finished.append(record)
+    if run_id is not None:
+        chosen = [record for record in finished if record["run_id"] == run_id]
+        if not chosen:
+            known = [record["run_id"] for record in finished]
+            raise InputError(f"no finished run {run_id!r} in {home.root}{nearest(run_id, known)} Runs: {known or 'none'}")
+        return chosen[0]
+    if not finished:
+        raise InputError(
+            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
+            "or point to another home with --home"
+        )
+    return finished[-1]
+
+
+def stage_folder(record: dict[str, Any], name: str) -> Path:
+    """Folder of a stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
+    from kgqa_core.artifacts import verify
+
+    for stage in record["stages"]:
+        if stage["name"] == name and stage["artifact"]:
+            folder = Path(stage["artifact"]["path"])
+            verify(folder)
+            return folder
+    names = [stage["name"] for stage in record["stages"]]
+    raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
+
+
+def print_json(value: Any) -> None:
+    """One JSON object as the last line of stdout."""
+    sys.stdout.flush()
+    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)

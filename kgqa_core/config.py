@@ -1,0 +1,288 @@
+"""Every parameter of a run, documented under its field and checked before anything starts.
+
+A profile is a YAML file that binds to `Profile`; `--set section.key=value` overrides single keys.  All faults of a
+profile are reported at once, each with the nearest known name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kgqa_core.errors import ConfigError
+
+
+class Options(BaseModel):
+    """A frozen group of parameters that refuses names it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    execution: ClassVar[frozenset[str]] = frozenset()
+    """Fields that say where, how fast or under what name work is done, and so are no part of a cache key."""
+
+    def decisive(self) -> dict[str, Any]:
+        """The fields that decide what comes out, as plain values."""
+        return self.model_dump(mode="json", exclude=set(self.execution))
+
+
+class KgOptions(Options):
+    """Where the graph comes from and what its predicates mean."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"name", "files", "memory_limit", "threads"})
+
+    name: str = "kg"
+    """Name of the graph, shown in run names and the report."""
+    files: tuple[str, ...] = ()
+    """Graph files, read as one graph; `bundled:atlas` is the graph in the package."""
+    format: str = "auto"
+    """`auto`, or the name of a reader: `ntriples`, `delimited`."""
+    delimiter: str | None = None
+    """Field separator of delimited triples; found from the first lines when absent."""
+    label_predicates: tuple[str, ...] = (
+        "http://www.w3.org/2000/01/rdf-schema#label",
+        "http://www.w3.org/2004/02/skos/core#prefLabel",
+        "http://schema.org/name",
+        "rdfs:label",
+    )
+    """Predicates whose objects are labels, best first."""
+    alias_predicates: tuple[str, ...] = ("http://www.w3.org/2004/02/skos/core#altLabel", "skos:altLabel")
+    """Predicates whose objects are aliases."""
+    description_predicates: tuple[str, ...] = (
+        "http://schema.org/description",
+        "http://www.w3.org/2000/01/rdf-schema#comment",
+    )
+    """Predicates whose objects describe the subject."""
+    type_predicates: tuple[str, ...] = ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "rdf:type")
+    """Predicates that give an entity its type."""
+    subtype_predicates: tuple[str, ...] = ("http://www.w3.org/2000/01/rdf-schema#subClassOf", "rdfs:subClassOf")
+    """Predicates that put a type under another."""
+    types_as_triples: bool = True
+    """Keep type statements as triples too, so that retrieval can follow them."""
+    languages: tuple[str, ...] = ("en", "")
+    """Languages of labels in order of preference; an empty name is a label without language."""
+    max_reject_share: float = Field(default=0.01, ge=0, le=1)
+    """Largest share of a file's statements that may be rejected; unless it is 0, three always may if most are good."""
+    memory_limit: str = "4GB"
+    """Memory that DuckDB may use before it spills to disk."""
+    threads: int = Field(default=2, ge=1)
+    """Threads of the build."""
+
+
+class DkgOptions(Options):
+    """The differentiable KG."""
+
+    literal_inverses: bool = False
+    """Also store edges that lead out of literals (a year is a hub)."""
+
+
+class QuestionsOptions(Options):
+    """Where the questions come from and how they are split."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"name", "path"})
+
+    name: str = "questions"
+    """Name of the data set, shown in run names and the report."""
+    source: Literal["jsonl", "atlas", "zjqa", "metaqa"] = "jsonl"
+    """Loader: a question file of ours, the bundled questions, or a known benchmark."""
+    path: str | None = None
+    """The question file, or the folder of the benchmark."""
+    language: str = "en"
+    """Language of the questions."""
+    hops: tuple[int, ...] = ()
+    """Hop counts to take from a benchmark that is divided by hops; empty takes all."""
+    train_from: Literal["train", "dev"] = "train"
+    """`dev` trains on a benchmark's dev split and holds out a tenth of it (MetaQA as it lies here has no train split)."""
+    split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
+    """Shares of train, dev and test by topic entity, where a question file has no splits."""
+
+
+class RetrieverOptions(Options):
+    """The Rigel retriever and its training."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
+
+    encoder: str = "minilm"
+    """`minilm` (packaged), `scratch` (learnt from the training questions), or a folder or hub id of a HF encoder."""
+    hops: int = Field(default=2, ge=1, le=4)
+    """Largest number of hops."""
+    loss: Literal["bce", "normalised"] = "bce"
+    """`bce` is the paper's; `normalised` maximises the share of the answers in the retrieved mass."""
+    exclude_topic: bool = False
+    """Take the topic entities out of the entity set after each hop."""
+    epochs: int = Field(default=6, ge=1)
+    """Largest number of passes over the training questions."""
+    patience: int = Field(default=2, ge=1)
+    """Passes without a better dev score before training stops."""
+    batch_size: int = Field(default=32, ge=1)
+    """Questions in one step."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """Peak learning rate of the decoder, and of a scratch encoder."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained encoder."""
+    max_tokens: int = Field(default=64, ge=8)
+    """Question tokens read by the encoder."""
+    scratch_vocabulary: int = Field(default=6000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    scratch_width: int = Field(default=256, ge=16)
+    """Width of a scratch encoder's state."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+
+
+class RetrievalOptions(Options):
+    """What is kept of each question's graph neighbourhood."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"retrievers"})
+
+    retrievers: tuple[Literal["rigel", "random", "oracle"], ...] = ("rigel", "random", "oracle")
+    """Retrievers whose facts are collected and compared."""
+    k: int = Field(default=10, ge=1)
+    """Triples kept per hop (k = 10 in the paper), and in all for random facts."""
+    candidates: int = Field(default=50, ge=1)
+    """Ranked entities kept per question."""
+    edge_budget: int = Field(default=2_000_000, ge=1)
+    """Edges followed per question before the rest is cut and counted as truncated."""
+    min_hop_attention: float = Field(default=0.05, ge=0, le=1)
+    """Facts of trailing hops whose joint attention is below this are left out."""
+
+
+class AnsweringOptions(Options):
+    """The language model that answers, and which questions it is asked."""
+
+    execution: ClassVar[frozenset[str]] = frozenset(
+        {"knowledge", "batch_tokens", "concurrency", "timeout_seconds", "retries", "device"}
+    )
+
+    answerer: str = "builtin"
+    """`builtin`, `hf:FOLDER_OR_ID` or `openai:MODEL`."""
+    base_url: str | None = None
+    """Endpoint of an OpenAI-compatible server; the key comes from OPENAI_API_KEY."""
+    knowledge: tuple[Literal["none", "random", "rigel", "oracle"], ...] = ("none", "random", "rigel", "oracle")
+    """Retrievers whose facts are put before the model; `none` asks without facts."""
+    split: Literal["test", "dev"] = "test"
+    """Questions that are answered."""
+    limit: int | None = Field(default=None, ge=1)
+    """Answer only so many questions, drawn with the seed; all when absent."""
+    max_new_tokens: int = Field(default=32, ge=1)
+    """Longest answer in tokens."""
+    batch_tokens: int = Field(default=8192, ge=64)
+    """Prompt tokens in one batch of a local model."""
+    concurrency: int = Field(default=16, ge=1)
+    """Requests under way at once to an endpoint."""
+    timeout_seconds: float = Field(default=60, gt=0)
+    """Longest wait for one request."""
+    retries: int = Field(default=4, ge=0)
+    """Further tries of a failed request."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or a device map of Accelerate."""
+
+
+class EvaluationOptions(Options):
+    """Scores and their intervals."""
+
+    bootstrap: int = Field(default=1000, ge=100)
+    """Bootstrap samples behind each 95 % interval."""
+    examples: int = Field(default=8, ge=0)
+    """Worked examples in the report."""
+
+
+class Profile(Options):
+    """Every parameter of a run."""
+
+    name: str = "run"
+    """Name of the profile."""
+    description: str = ""
+    """One sentence on what the profile is for."""
+    seed: int = Field(default=7, ge=0)
+    """Seed of everything that draws."""
+    kg: KgOptions = KgOptions()
+    dkg: DkgOptions = DkgOptions()
+    questions: QuestionsOptions = QuestionsOptions()
+    retriever: RetrieverOptions = RetrieverOptions()
+    retrieval: RetrievalOptions = RetrievalOptions()
+    answering: AnsweringOptions = AnsweringOptions()
+    evaluation: EvaluationOptions = EvaluationOptions()
+
+
+def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:
+    """Every key of a profile in dotted form, `retriever.hops` for example."""
+    keys: list[str] = []
+    for name, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            keys += known_keys(kind, f"{prefix}{name}.")
+        else:
+            keys.append(prefix + name)
+    return keys
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """`["retriever.hops=3"]` as a nested mapping; values are read as YAML.  Raises ConfigError."""
+    tree: dict[str, Any] = {}
+    known = known_keys()
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        key = key.strip()
+        if not equals:
+            raise ConfigError(f"--set {setting!r} is not of the form key=value, for example retriever.hops=3")
+        if key not in known:
+            raise ConfigError(_unknown(key, known))
+        node = tree
+        *path, leaf = key.split(".")
+        for part in path:
+            node = node.setdefault(part, {})
+        try:
+            node[leaf] = yaml.safe_load(text)
+        except yaml.YAMLError as fault:
+            raise ConfigError(f"--set {key}: the value {text!r} is not valid YAML: {fault}") from None
+    return tree
+
+
+def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile:
+    """A profile from nested mappings, later ones winning.  Raises ConfigError that lists every fault."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        _merge(merged, layer)
+    try:
+        return Profile.model_validate(merged)
+    except ValidationError as fault:
+        known = known_keys()
+        lines = []
+        for error in fault.errors():
+            key = ".".join(str(part) for part in error["loc"])
+            if error["type"] == "extra_forbidden":
+                lines.append(_unknown(key, known))
+            else:
+                lines.append(f"{key}: {error['msg']}, but it is {error['input']!r}")
+        raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines)) from None
+
+
+def read_profile(path: Path) -> dict[str, Any]:
+    """The nested mapping of a profile file.  Raises ConfigError."""
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        raise ConfigError(f"profile {path} cannot be read: {fault}") from None
+    if not isinstance(tree, dict):
+        raise ConfigError(f"profile {path} must be a mapping of sections, but it is {type(tree).__name__}")
+    return tree
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"unknown key '{key}'" + (f"; did you mean '{near[0]}'?" if near else "; `kgqa run --help` names the sections")
+
+
+def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    for key, value in extra.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = dict(value) if isinstance(value, Mapping) else value

@@ -1,0 +1,80 @@
+"""Every error that kgqa raises on purpose, and what it means for the exit code.
+
+    KgqaError                        exit 1: it failed, and the message says how to go on
+    ├── InputError                   exit 2: what the user gave cannot be used as it is
+    │   ├── ConfigError              a profile, a key or a value
+    │   ├── KgInputError             a graph file
+    │   ├── QuestionFileError        a question or prediction file
+    │   └── ModelError               a model folder or id
+    ├── ArtifactError                an artifact is missing, damaged or of another kind
+    │   └── StorageError             the home cannot be written (full, read-only)
+    ├── GraphMismatch                two things were made for different graphs
+    ├── EndpointError                a language-model endpoint is down or refuses
+    └── TrainingError                training cannot start or diverged
+
+A message names the offending value and the way out, in one or two sentences.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KgqaError(Exception):
+    """Something failed in a way that we foresaw; the message says what to do."""
+
+    exit_code = 1
+
+
+class InputError(KgqaError):
+    """What the user gave cannot be used as it is."""
+
+    exit_code = 2
+
+
+class ConfigError(InputError):
+    """A profile, key or value is unknown or out of range."""
+
+
+class KgInputError(InputError):
+    """A graph file is missing, empty, unreadable or mostly rejected."""
+
+
+class QuestionFileError(InputError):
+    """A question or prediction file is missing or malformed."""
+
+
+class ModelError(InputError):
+    """A model folder or id does not hold a model that we can load."""
+
+
+class ArtifactError(KgqaError):
+    """An artifact is missing, damaged or of another kind."""
+
+
+class StorageError(ArtifactError):
+    """The home cannot be written: full, read-only or not a folder."""
+
+
+class GraphMismatch(KgqaError):
+    """Two things were made for different graphs."""
+
+
+class EndpointError(KgqaError):
+    """A language-model endpoint is down, refuses us or does not speak the protocol."""
+
+
+class TrainingError(KgqaError):
+    """Training cannot start, or diverged."""
+
+
+def nearest(value: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """A hint such as `; did you mean 'atlas'?`, or an empty string when nothing is near."""
+    names = list(known)
+    found = difflib.get_close_matches(value, names, n=1, cutoff=cutoff)
+    if not found:
+        folded = {name.casefold(): name for name in names}
+        lower = difflib.get_close_matches(value.casefold(), list(folded), n=1, cutoff=cutoff)
+        found = [folded[lower[0]]] if lower else []
+    return f"; did you mean '{found[0]}'?" if found else ""

@@ -1,0 +1,99 @@
+"""The vocabulary: one word for one thing, used with this meaning everywhere.
+
+entity            a node of the graph; literals are entities of another kind
+relation          a directed edge label; its inverse is written with the prefix `<inv>-`
+triple            (head, relation, tail), the head being never a literal
+topic entity      an entity that a question is about and retrieval starts from
+hop               one step along a relation
+relation path     relations followed one after the other, `("capital_of", "<inv>-located_in")`
+reasoning path    triples that ground a relation path
+DKG               the differentiable knowledge graph: the graph as sparse maps (Cohen et al. 2020)
+fact              a triple that was retrieved for a question, with hop, direction and score
+triple-form text  facts written as `(head, relation, tail), …`
+free-form text    facts written as sentences
+answer type       entities, number, yes/no, date or text
+experiment        `retriever/format/answerer`, for example `rigel/triples/builtin`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+INVERSE = "<inv>-"
+"""Prefix of an inverse relation's key and label (Sen et al. 2023, section 3.1)."""
+
+SPLITS = ("train", "dev", "test")
+
+ANSWER_TYPES = ("entities", "number", "yes/no", "date", "text")
+
+COMPLEXITY_TYPES = (
+    "generic",
+    "multi-hop",
+    "intersection",
+    "difference",
+    "count",
+    "comparative",
+    "superlative",
+    "ordinal",
+    "yes/no",
+)
+"""Mintaka's complexity types (Sen et al. 2022), in the order of the report's Table 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with its gold answers, linked to a graph.
+
+    topic_entities and answers are entity ids of the graph; the keys are what the question file said, whether or
+    not they were found.  answer_names[i] holds the name and aliases of answer_keys[i].
+    `unlinkable` says why the question cannot be answered from the graph (it stays in every denominator), or is None.
+    """
+
+    id: str
+    text: str
+    split: str = "test"
+    language: str = "en"
+    topic_keys: tuple[str, ...] = ()
+    topic_entities: tuple[int, ...] = ()
+    answer_type: str = "entities"
+    answer_keys: tuple[str, ...] = ()
+    answers: tuple[int, ...] = ()
+    answer_names: tuple[tuple[str, ...], ...] = ()
+    relation_paths: tuple[tuple[str, ...], ...] = ()
+    s_expression: str | None = None
+    complexity: str | None = None
+    hops: int | None = None
+    source: str = ""
+    unlinkable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A triple retrieved for a question.
+
+    triple: id in the graph.  direction: +1 as stored, -1 followed against its direction.
+    score: weight of the triple in its hop, in [0, 1].  rank: 0 is the best.
+    path: number of the reasoning path that it belongs to, where the retriever has paths, else -1.
+    """
+
+    rank: int
+    score: float
+    hop: int
+    triple: int
+    direction: int
+    path: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a retriever found for one question: facts in rank order and ranked entities.
+
+    entities: (entity id, score), best first, ties by id.  truncated: edges not followed for want of budget.
+    hop_attention: weight of each hop, summing to 1, or empty where the retriever has none.
+    """
+
+    question: str
+    facts: tuple[Fact, ...] = ()
+    entities: tuple[tuple[int, float], ...] = ()
+    truncated: int = 0
+    hop_attention: tuple[float, ...] = field(default=())

@@ -1,0 +1,137 @@
+"""The one cache policy: what goes into a stage's key.
+
+    key = SHA-256 of  stage name
+                    + content digests of the input artifacts
+                    + options and seed
+                    + digests of outside files (graph dumps, question files, model weights)
+                    + digest of the code that the stage runs
+                    + versions of the packages that it names
+
+The code digest is taken over the import closure, inside kgqa_core, of the module that the stage calls: comments,
+formatting and docstrings do not count.  Modules that only declare things whose values are in the key anyway
+(options, error classes, progress) are left out, or every new option would rebuild every graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from prefect.cache_policies import CachePolicy
+
+from kgqa_core.artifacts import ArtifactRef, canonical_json
+from kgqa_core.config import Options
+
+PACKAGE = "kgqa_core"
+DECLARATIONS = frozenset({"kgqa_core.config", "kgqa_core.errors", "kgqa_core.monitor", "kgqa_core.artifacts"})
+
+
+class StageKey(CachePolicy):
+    """A Prefect cache policy that hands over the key that the stage has computed."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.key = key
+
+    def compute_key(self, task_ctx: Any, inputs: Any, flow_parameters: Any, **kwargs: Any) -> str:
+        """The stage's key."""
+        return f"kgqa-{self.key}"
+
+
+def stage_key(
+    name: str, module: str, arguments: Mapping[str, Any], outside: Mapping[str, str], packages: Iterable[str]
+) -> tuple[str, dict[str, Any]]:
+    """The key of a stage call and the parts it was made of (kept in the manifest)."""
+    parts = {
+        "stage": name,
+        "inputs": {key: _digests(value) for key, value in arguments.items() if _is_artifact(value)},
+        "options": {key: _plain(value) for key, value in arguments.items() if not _is_artifact(value)},
+        "outside": dict(outside),
+        "code": code_digest(module),
+        "packages": {package: importlib.metadata.version(package) for package in sorted(packages)},
+    }
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest(), parts
+
+
+@functools.cache
+def code_digest(module: str) -> str:
+    """SHA-256 over the syntax trees of a module and of everything in kgqa_core that it imports."""
+    lines = [f"{name} {_tree_digest(path)}" for name, path in sorted(import_closure(module).items())]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def import_closure(module: str) -> dict[str, Path]:
+    """Module names and files of `module` and of what it imports inside kgqa_core, at any depth of the code."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in DECLARATIONS:
+            continue
+        path = _module_file(name)
+        if path is None:
+            continue
+        found[name] = path
+        waiting += _imports(path, name)
+    return found
+
+
+def _module_file(name: str) -> Path | None:
+    if name != PACKAGE and not name.startswith(PACKAGE + "."):
+        return None
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _imports(path: Path, name: str) -> list[str]:
+    names: list[str] = []
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            names.append(base)
+            names += [f"{base}.{alias.name}" for alias in node.names]
+    return names
+
+
+def _tree_digest(path: Path) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in body if not _is_text(part)]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_artifact(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(isinstance(part, ArtifactRef) for part in value.values())
+    return isinstance(value, ArtifactRef)
+
+
+def _digests(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: part.digest for key, part in value.items()}
+    return value.digest
+
+
+def _plain(value: Any) -> Any:
+    return value.decisive() if isinstance(value, Options) else value

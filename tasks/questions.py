@@ -1,0 +1,30 @@
+"""The stage that reads questions and links them to the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.config import QuestionsOptions
+from tasks.outside import bundled_atlas, file_digest
+from tasks.stage import stage
+
+
+def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:
+    options = arguments["options"]
+    if options.source == "atlas":
+        return {"atlas": file_digest(bundled_atlas())}
+    return {"questions": file_digest(Path(options.path))} if options.path else {}
+
+
+@stage(
+    "questions",
+    runs="kgqa_core.datasets.load:load",
+    label=lambda arguments: arguments["options"].name,
+    outside=_question_files,
+)
+def load_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> ArtifactRef:
+    """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
+    raise AssertionError
