@@ -72,7 +72,7 @@ def answer_questions(
     """Retrieve facts for new questions and ask the model."""
     with tracked_run(profile) as run:
         questions = load_questions(kg, profile.questions, profile.seed)
-        facts = retrieve(dkg, questions, retriever, "rigel", profile.retrieval, profile.seed)
+        facts = retrieve(kg, dkg, questions, retriever, "rigel", profile.retrieval, profile.seed)
         knowledge = write_knowledge(kg, questions, facts, "rigel")
         answers = answer(questions, knowledge, "rigel", profile.answering, profile.seed)
         run.save(status="answered")

@@ -40,6 +40,21 @@ SetOption = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        session.out.print(f"kgqa {version('kgqa')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def kgqa(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Answer questions from a knowledge graph that you own, and measure how far to trust the answers."""
+
+
 @app.command()
 def demo(home: HomeOption = None, settings: SetOption = None, as_json: JsonOption = False, verbose: VerboseOption = False) -> None:
     """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
@@ -83,7 +98,7 @@ def ask(
     session.start_logging(verbose=verbose)
     record = session.newest_run(chosen, run_id)
     from flows.asking import open_system
-    from kgqa_core.report.tables import ask_tables
+    from kgqa_core.report.console import ask_tables
 
     started = time.monotonic()
     with err.status("loading the graph, the retriever and the model …"):
@@ -222,7 +237,7 @@ def kg_show(
     """Show what the graph says about an entity."""
     from kgqa_core.kg.store import KgStore
     from kgqa_core.kg.show import describe
-    from kgqa_core.report.tables import entity_tables
+    from kgqa_core.report.console import entity_tables
 
     folder = kg or session.stage_folder(session.newest_run(session.prepare(home), run_id), "kg")
     with KgStore.open(folder) as store:
@@ -262,7 +277,8 @@ def _summary(record: dict[str, Any]) -> dict[str, Any]:
 
 def _show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
     from flows.ui import links
-    from kgqa_core.report.tables import score_tables, stage_table
+    from kgqa_core.report.console import stage_table
+    from kgqa_core.report.tables import score_tables
 
     console = err if to_stderr else session.out
     console.print(stage_table(record["stages"], seconds))

@@ -97,7 +97,7 @@ def choose_profile(
         if not path.is_file():
             known = profile_names()
             raise ConfigError(
-                f"unknown profile {name!r}{nearest(name, known)} Profiles: {', '.join(known)}, or a path ending in .yaml"
+                f"unknown profile {name!r} (there are {', '.join(known)}, or give a path ending in .yaml){nearest(name, known)}"
             )
         layers.append({"name": path.stem, **read_profile(path)})
     elif not files or questions is None:
@@ -131,7 +131,7 @@ def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
         chosen = [record for record in finished if record["run_id"] == run_id]
         if not chosen:
             known = [record["run_id"] for record in finished]
-            raise InputError(f"no finished run {run_id!r} in {home.root}{nearest(run_id, known)} Runs: {known or 'none'}")
+            raise InputError(f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}")
         return chosen[0]
     if not finished:
         raise InputError(

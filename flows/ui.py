@@ -33,6 +33,7 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:
     prefect = f"http://{host}:{prefect_port}"
     mlflow = f"http://{host}:{mlflow_port}"
     environment = {**os.environ, "PREFECT_UI_API_URL": f"{prefect}/api", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "0"}
+    environment.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
     environment.pop("PREFECT_API_URL", None)
     commands = [
         [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(prefect_port)],

@@ -16,13 +16,16 @@ from tasks.stage import stage
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
 )
-def train_retriever(dkg: ArtifactRef, questions: ArtifactRef, options: RetrieverOptions, seed: int) -> ArtifactRef:
+def train_retriever(
+    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: RetrieverOptions, seed: int
+) -> ArtifactRef:
     """Train Rigel from question-answer pairs (Sen et al. 2023)."""
     raise AssertionError
 
 
 @stage("facts", runs="kgqa_core.retrieval.collect:collect", variant=lambda arguments: arguments["name"], packages=("torch",))
 def retrieve(
+    kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
     retriever: ArtifactRef | None,
@@ -41,11 +44,16 @@ def write_knowledge(kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef,
 
 
 def retrieve_all(
-    dkg: ArtifactRef, questions: ArtifactRef, retriever: ArtifactRef, options: RetrievalOptions, seed: int
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    retriever: ArtifactRef,
+    options: RetrievalOptions,
+    seed: int,
 ) -> dict[str, ArtifactRef]:
     """Facts of every configured retriever; only Rigel's depend on the trained model."""
     return {
-        name: retrieve(dkg, questions, retriever if name == "rigel" else None, name, options, seed)
+        name: retrieve(kg, dkg, questions, retriever if name == "rigel" else None, name, options, seed)
         for name in options.retrievers
     }
 

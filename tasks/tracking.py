@@ -22,7 +22,9 @@ PARAM_LENGTH = 500
 
 
 class Tracker(Protocol):
-    """Where runs, their parameters, metrics and files are remembered."""
+    """Where runs, their parameters, metrics and files are remembered.  experiment: its id, for links."""
+
+    experiment: str | None
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str | None:
         """Open a run, nested under `parent` where given; its id, or None when nothing is remembered."""
@@ -55,6 +57,8 @@ class Tracker(Protocol):
 
 class NoTracker:
     """Remembers nothing."""
+
+    experiment: str | None = None
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str | None:
         """No run is opened."""
@@ -100,12 +104,12 @@ class MlflowTracker:
         from mlflow import MlflowClient
 
         self._client = MlflowClient(tracking_uri=tracking_uri(home))
-        self._experiment = self._open_experiment(home)
+        self.experiment: str | None = self._open_experiment(home)
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str | None:
         """Open a run, nested under `parent` where given, and return its id."""
         nested = {"mlflow.parentRunId": parent} if parent else {}
-        run = self._client.create_run(self._experiment, run_name=name, tags={**tags, **nested})
+        run = self._client.create_run(self.experiment or "0", run_name=name, tags={**tags, **nested})
         return str(run.info.run_id)
 
     def params(self, run: str | None, values: Mapping[str, Any]) -> None:

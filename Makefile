@@ -1,0 +1,67 @@
+# The one door: `make help`.
+#
+# PYTHON=python3.12     the interpreter that .venv is made from (3.11 or newer)
+# TORCH_ARGS="…"        further arguments for installing torch, for example --index-url and a wheel index (see README)
+# ARGS="…"              further arguments for `kgqa demo` and for pytest
+
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo $$name; break; fi; done)
+TORCH_ARGS ?=
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
+export DO_NOT_TRACK = true
+export PREFECT_SERVER_ANALYTICS_ENABLED = false
+export MLFLOW_DISABLE_TELEMETRY = true
+export RAY_USAGE_STATS_ENABLED = 0
+export HF_HUB_DISABLE_TELEMETRY = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all lint bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make .venv and install the pinned stack (about 3 minutes and 2.5 GB)
+
+demo: $(STAMP) ## the whole pipeline on the bundled graph: scores, report, links
+	$(BIN)/kgqa demo $(ARGS)
+
+test: $(STAMP) ## the tests, without those marked slow
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: $(STAMP) ## every test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## ruff, mypy on kgqa_core, and the floors that import-linter holds
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP) ## timed comparisons; each prints ratios from one run
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+clean: ## delete .venv and caches; the runs in .kgqa stay
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.kgqa/*' -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' || { \
+		echo "kgqa needs Python 3.11 or newer, but '$(or $(PYTHON),python3)' is not; say make PYTHON=/path/to/python3.11" >&2; \
+		exit 2; }
+	@test -x $(BIN)/python && $(BIN)/python -c '$(NEW_ENOUGH)' || { \
+		rm -rf $(VENV); echo "making $(VENV) with $$($(PYTHON) --version)"; \
+		$(PYTHON) -m venv $(VENV) || { \
+			rm -rf $(VENV); \
+			echo "$(PYTHON) cannot make a virtual environment; install its venv module (python3-venv on Debian)" >&2; \
+			exit 2; }; }
+	@echo "installing the pinned stack into $(VENV): torch first, then the rest"
+	$(BIN)/python -m pip install -c constraints.txt $(TORCH_ARGS) torch==2.13.0
+	$(BIN)/python -m pip install -c constraints.txt -e '.[dev]'
+	@touch $@

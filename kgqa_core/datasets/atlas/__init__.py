@@ -1,0 +1,1 @@
+"""Atlas: the bundled graph of countries, cities, languages and currencies, and its questions."""

@@ -1,0 +1,84 @@
+"""What commands show on a terminal beside scores: a run's stages, an answer with its facts, an entity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+SHOWN_COUNTS = (
+    "triples", "entities", "edges", "questions", "epochs", "dev_hits_at_1", "facts", "with_facts", "experiments",
+)  # fmt: skip
+
+
+def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = None) -> Table:
+    """One row a stage: what it did in this run, how long that took, and its main counts."""
+    total = "" if seconds is None else f" · {seconds:,.0f} s in all"
+    table = Table(title=f"Stages{total}", title_justify="left", title_style="bold")
+    for name in ("stage", "status", "seconds", "result"):
+        table.add_column(name, justify="right" if name == "seconds" else "left")
+    for stage in stages:
+        status = Text(str(stage["status"]), style="green" if stage["status"] == "cached" else "")
+        table.add_row(Text(str(stage["name"])), status, f"{stage['seconds']:,.1f}", Text(_headline(stage["counts"])))
+    return table
+
+
+def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
+    """An answer, what it is about, and the facts behind it."""
+    about = ", ".join(topic["name"] for topic in reply["topics"])
+    head = Text.assemble(
+        (reply["answer"] or "(no answer)", "bold green"), f"   about {about}, {reply['seconds']:.2f} s"
+    )
+    facts = Table(title="Facts", title_justify="left", title_style="bold")
+    facts.add_column("hop", justify="right")
+    facts.add_column("score", justify="right")
+    facts.add_column("fact")
+    for fact in reply["facts"]:
+        facts.add_row(str(fact["hop"]), f"{fact['score']:.3f}", Text(fact["text"]))
+    ranked = Text("Retriever's candidates: ", style="dim")
+    ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
+    return [head, facts, ranked]
+
+
+def entity_tables(description: Mapping[str, Any]) -> list[RenderableType]:
+    """Each entity that a key may mean: names, types, facts both ways."""
+    parts: list[RenderableType] = []
+    for match in description["matches"]:
+        names = [name for name in match["names"] if name != match["name"]]
+        head = Text.assemble((match["name"], "bold"), f"   {match['key']}")
+        if match["types"]:
+            head.append(f"\n  types: {', '.join(match['types'])}")
+        if names:
+            head.append(f"\n  also: {', '.join(names[:12])}{' …' if len(names) > 12 else ''}")
+        parts.append(head)
+        for title, rows, total in (
+            ("Facts", match["facts"], match["n_facts"]),
+            ("Facts about it elsewhere", match["incoming"], match["n_incoming"]),
+        ):
+            if rows:
+                parts.append(_facts(f"{title} ({len(rows):,} of {total:,})", rows))
+    return parts
+
+
+def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("relation")
+    table.add_column("entity")
+    table.add_column("key", style="dim")
+    for row in rows:
+        table.add_row(Text(row["relation"]), Text(str(row["entity"])), Text(str(row["entity_key"])))
+    return table
+
+
+def _headline(counts: Mapping[str, Any]) -> str:
+    parts = []
+    for name in SHOWN_COUNTS:
+        value = counts.get(name)
+        if isinstance(value, Mapping):
+            value = sum(part for part in value.values() if isinstance(part, int))
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            parts.append(f"{value:,} {name}" if isinstance(value, int) else f"{name} {value:.3f}")
+    return ", ".join(parts)

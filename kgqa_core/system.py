@@ -1,0 +1,191 @@
+"""The finished system: a graph, a trained retriever and a language model that answer a question together.
+
+The top floor of the library, for notebooks and for `kgqa ask`:
+
+    system = System.open(kg=…, dkg=…, retriever=…)
+    system.ask("What is the capital of France?")["answer"]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.config import AnsweringOptions, RetrievalOptions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.errors import InputError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import oriented, triple_text
+from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.prompts import answer_prompt
+from kgqa_core.retrieval import rigel
+from kgqa_core.retrieval.rigel_retriever import RigelRetriever
+from kgqa_core.types import Question
+
+SHORTEST_MENTION = 3
+LONGEST_MENTION = 80
+
+
+@dataclass
+class System:
+    """A question-answering system over one graph."""
+
+    store: KgStore
+    dkg: Dkg
+    trained: rigel.Trained
+    model: LanguageModel
+    retrieval: RetrievalOptions
+    answering: AnsweringOptions
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        kg: Path,
+        dkg: Path,
+        retriever: Path,
+        retrieval: RetrievalOptions | None = None,
+        answering: AnsweringOptions | None = None,
+    ) -> System:
+        """Open the artifacts of a run.  Raises ArtifactError, GraphMismatch, ModelError or EndpointError."""
+        answering = answering or AnsweringOptions()
+        graph = Dkg.open(dkg)
+        return cls(
+            store=KgStore.open(kg),
+            dkg=graph,
+            trained=rigel.load(retriever, graph),
+            model=load_model(answering.answerer, answering),
+            retrieval=retrieval or RetrievalOptions(),
+            answering=answering,
+        )
+
+    def ask(self, text: str, topics: Sequence[str] = ()) -> dict[str, Any]:
+        """Answer one question.
+
+        topics: keys or labels of the entities that it is about; without any, labels that occur in the question and
+        belong to one entity only are taken, the longest first.
+        Returns answer, topics, facts (text, hop, score, direction), entities (name, score).
+        Raises InputError when a topic is not in the graph or none is found in the question.
+        """
+        found = self._given(topics) if topics else self._mentioned(text)
+        question = Question(id="ask", text=text, topic_entities=tuple(found), topic_keys=tuple(found.values()))
+        forms = self.store.surface_forms(list(found))
+        retrieved = RigelRetriever(self.dkg, self.trained, self.retrieval, forms).retrieve([question])[0]
+        ends = self.store.triples([fact.triple for fact in retrieved.facts])
+        names = self.store.names(
+            {end for head, _, tail in ends.values() for end in (head, tail)}
+            | {entity for entity, _ in retrieved.entities[:10]}
+            | set(found)
+        )
+        relations = self.store.relation_names()
+        rows = []
+        for fact in retrieved.facts:
+            head, relation, tail = ends[fact.triple]
+            rows.append(
+                {
+                    "text": triple_text(*oriented(names[head], relations[relation], names[tail], fact.direction)),
+                    "hop": fact.hop,
+                    "score": round(fact.score, 4),
+                    "direction": fact.direction,
+                }
+            )
+        knowledge = ", ".join(dict.fromkeys(row["text"] for row in rows))
+        prompt = answer_prompt(text, knowledge)
+        completion = self.model.generate(
+            [prompt], GenerationParams(max_new_tokens=self.answering.max_new_tokens)
+        )[0]
+        return {
+            "question": text,
+            "answer": completion.text.strip().split("\n")[0],
+            "model": self.model.name,
+            "topics": [{"key": key, "name": names[entity]} for entity, key in found.items()],
+            "facts": rows,
+            "entities": [
+                {"name": names[entity], "score": round(score, 4)} for entity, score in retrieved.entities[:10]
+            ],
+            "truncated": retrieved.truncated,
+        }
+
+    def _given(self, topics: Sequence[str]) -> dict[int, str]:
+        resolved = self.store.resolve(topics)
+        found: dict[int, str] = {}
+        for topic in topics:
+            ids = resolved.get(topic) or []
+            if not ids:
+                near = self.store.suggest(topic)
+                hint = f" (did you mean {near!r}?)" if near else ""
+                raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
+            for entity in ids:
+                found[entity] = topic
+        return found
+
+    def _mentioned(self, text: str) -> dict[int, str]:
+        spans = _mentions(text, self.store.label_index())
+        forms = self.store.surface_forms(sorted({entity for _, _, entity in spans}))
+        types = self._types([entity for _, _, entity in spans])
+        spans = [span for span in spans if span[2] not in types]
+        exact = [(start, end, entity) for start, end, entity in spans if text[start:end] in forms[entity]]
+        found = _longest(exact) or _longest([span for span in spans if _speaks_of_a_name(text[span[0] : span[1]])])
+        if not found:
+            raise InputError(
+                f"no entity of this graph is named in {text!r} by a label of its own; say which one with --topic"
+            )
+        keys = self.store.entity_keys(found)
+        return {entity: keys[entity] for entity in found}
+
+    def _types(self, entities: Sequence[int]) -> set[int]:
+        rows = self.store.connection.execute(
+            "SELECT DISTINCT type FROM types WHERE type IN (SELECT unnest(?))", [list(entities)]
+        ).fetchall()
+        return {entity for (entity,) in rows}
+
+
+def _mentions(text: str, index: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]:
+    """(start, end, entity) of every stretch of the text that is a label or alias of one entity only, in any case.
+
+    In scripts with spaces a mention starts and ends at a word boundary.
+    """
+    folded = text.casefold()
+    if len(folded) != len(text):
+        text = folded
+    starts = [place for place in range(len(text)) if _boundary(text, place)]
+    ends = [place for place in range(1, len(text) + 1) if _boundary(text, place)]
+    spans: list[tuple[int, int, int]] = []
+    for start in starts:
+        for end in ends:
+            if start < end <= start + LONGEST_MENTION:
+                ids = index.get(folded[start:end])
+                if ids and len(ids) == 1:
+                    spans.append((start, end, ids[0]))
+    return spans
+
+
+def _longest(spans: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Entities of the spans, in order of the text; longer mentions hide those that they overlap."""
+    taken: list[tuple[int, int, int]] = []
+    for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        if all(span[1] <= other[0] or span[0] >= other[1] for other in taken):
+            taken.append(span)
+    return list(dict.fromkeys(entity for _, _, entity in sorted(taken)))
+
+
+def _boundary(text: str, place: int) -> bool:
+    if place in (0, len(text)):
+        return True
+    before, after = text[place - 1], text[place]
+    return not (_letter(before) and _letter(after))
+
+
+def _letter(sign: str) -> bool:
+    return sign.isalnum() and not re.match(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]", sign)
+
+
+def _speaks_of_a_name(mention: str) -> bool:
+    """Whether a mention in another case than its label's may be meant; single short words of prose are not."""
+    if mention != mention.lower() or not mention.isascii():
+        return len(mention) >= SHORTEST_MENTION or not mention.isascii()
+    return " " in mention or mention.isdigit() or len(mention) > 2 * SHORTEST_MENTION

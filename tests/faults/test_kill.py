@@ -1,0 +1,129 @@
+"""Killed in any stage, a run goes on from there and ends with what an undisturbed run makes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import ROOT, Outcome, kgqa, run_python
+from tests.support.toy import write_graph, write_questions
+
+STAGES = ("kg", "dkg", "questions", "retriever", "facts", "knowledge", "answers", "scores")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A Prefect server on loopback, so that each of many runs starts quickly."""
+    folder = tmp_path_factory.mktemp("prefect")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **os.environ,
+        "PREFECT_HOME": str(folder),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
+    }
+    environment.pop("PREFECT_API_URL", None)
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    address = f"http://127.0.0.1:{port}/api"
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=2):
+                break
+        except OSError:
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
+            time.sleep(0.3)
+    yield {"PREFECT_API_URL": address}
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Arguments of a run on a small graph."""
+    folder = tmp_path_factory.mktemp("inputs")
+    write_questions(folder / "questions.jsonl", write_graph(folder / "graph.tsv", 1500), 80)
+    return [
+        "run", "--json", "--kg", str(folder / "graph.tsv"), "--questions", str(folder / "questions.jsonl"),
+        "--set", "retriever.encoder=scratch", "--set", "retriever.epochs=3", "--set", "retriever.checkpoint_seconds=0.01",
+        "--set", "answering.limit=8", "--set", "answering.batch_tokens=256", "--set", "answering.max_new_tokens=4",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, server: dict[str, str], inputs: list[str]) -> dict[str, str]:
+    """Digests of an undisturbed run."""
+    home = tmp_path_factory.mktemp("undisturbed")
+    return digests(succeed(kgqa(*inputs, "--home", home, env=server)), home)
+
+
+def test_killed_in_each_stage_and_started_again_ends_with_the_same_digests(
+    tmp_path: Path, server: dict[str, str], inputs: list[str], undisturbed: dict[str, str]
+) -> None:
+    done: set[str] = set()
+    for number, stage in enumerate(STAGES):
+        when = "midway" if number % 2 == 0 or stage in ("retriever", "answers") else "publishing"
+        killed = run_python([ROOT / "tests/support/killer.py", stage, when, "--", *inputs, "--home", tmp_path], env=server)
+        assert killed.code == -signal.SIGKILL, f"{stage} was not killed: {killed.err[-2000:]}"
+        before = published(tmp_path)
+        assert done <= set(before), f"finished stages were lost when {stage} was killed"
+        done = set(before)
+    last = succeed(kgqa(*inputs, "--home", tmp_path, env=server))
+    stages = last.json["stages"]
+    assert {name for name, stage in stages.items() if stage["status"] == "cached"} >= {
+        "kg", "dkg", "questions", "retriever"
+    }  # fmt: skip
+    assert digests(last, tmp_path) == undisturbed
+    assert not list((tmp_path / "tmp").iterdir()) and not list((tmp_path / "work").iterdir())
+
+
+def test_second_run_is_cached_throughout(
+    tmp_path: Path, server: dict[str, str], inputs: list[str], undisturbed: dict[str, str]
+) -> None:
+    succeed(kgqa(*inputs, "--home", tmp_path, env=server))
+    again = succeed(kgqa(*inputs, "--home", tmp_path, env=server))
+    assert {stage["status"] for stage in again.json["stages"].values()} == {"cached"}
+    assert digests(again, tmp_path) == undisturbed
+
+
+def test_two_runs_at_once_on_one_home_compute_each_stage_once(
+    tmp_path: Path, server: dict[str, str], inputs: list[str], undisturbed: dict[str, str]
+) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_"))}
+    command = [sys.executable, "-m", "flows.cli", *inputs, "--home", str(tmp_path)]
+    both = [
+        subprocess.Popen(command, env={**environment, **server, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outcomes = [Outcome(process.wait(300), process.stdout.read() if process.stdout else "", "") for process in both]
+    assert [outcome.code for outcome in outcomes] == [0, 0]
+    assert digests(outcomes[0], tmp_path) == digests(outcomes[1], tmp_path) == undisturbed
+
+
+def succeed(outcome: Outcome) -> Outcome:
+    assert outcome.code == 0, outcome.err[-4000:]
+    return outcome
+
+
+def published(home: Path) -> list[str]:
+    return sorted(str(path.parent.relative_to(home)) for path in (home / "artifacts").glob("*/*/manifest.json"))
+
+
+def digests(outcome: Outcome, home: Path) -> dict[str, str]:
+    import json
+
+    record = json.loads((home / "runs" / outcome.json["run_id"] / "run.json").read_text())
+    return {stage["name"]: stage["artifact"]["digest"] for stage in record["stages"]}

@@ -1,0 +1,50 @@
+"""Run `kgqa` and kill it with SIGKILL inside one stage: `killer.py STAGE WHEN -- arguments of kgqa`.
+
+WHEN is `midway` (at the stage's second report of progress, or where it is about to publish if it reports less),
+or `publishing` (the folder is full and not yet renamed).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from kgqa_core import artifacts
+from tasks import progress
+
+
+def main() -> None:
+    stage, when = sys.argv[1:3]
+    seen = {"reports": 0}
+    report, write = progress.StageMonitor.progress, artifacts._write_manifest
+
+    def watched_progress(self: Any, *words: Any) -> None:
+        report(self, *words)
+        if when == "midway" and self.title.split()[0] == stage.split("/")[0]:
+            seen["reports"] += 1
+            if seen["reports"] == 2:
+                die()
+
+    def watched_write(out: Path, kind: str, *words: Any) -> Any:
+        manifest = write(out, kind, *words)
+        if kind == stage.split("/")[0]:
+            die()
+        return manifest
+
+    progress.StageMonitor.progress = watched_progress  # type: ignore[method-assign]
+    artifacts._write_manifest = watched_write
+    sys.argv = ["kgqa", *sys.argv[sys.argv.index("--") + 1 :]]
+    from flows.cli import main as command
+
+    command()
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

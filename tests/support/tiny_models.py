@@ -1,0 +1,50 @@
+"""Tiny models of transformers with random weights, saved as safetensors by the test that needs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz ?.:"
+
+
+def save_tokenizer(folder: Path, *, pad: bool = True, end_after: bool = False) -> int:
+    """A tokenizer of single characters; the size of its vocabulary."""
+    vocabulary = {token: number for number, token in enumerate(["<pad>", "<end>", "<unk>", *ALPHABET])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    if end_after:
+        tokenizer.post_processor = processors.TemplateProcessing(single="$A <end>", special_tokens=[("<end>", 1)])
+    given = {"pad_token": "<pad>"} if pad else {}
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>", unk_token="<unk>", **given)
+    wrapped.save_pretrained(folder)
+    return len(vocabulary)
+
+
+def save_causal(folder: Path, *, seed: int = 0, pad: bool = True, positions: int = 128) -> Path:
+    """A Llama of two layers."""
+    size = save_tokenizer(folder, pad=pad)
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=size, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=positions, eos_token_id=1, pad_token_id=0 if pad else None,
+        bos_token_id=None, initializer_range=0.6,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_seq2seq(folder: Path, *, seed: int = 0) -> Path:
+    """A T5 of two layers."""
+    size = save_tokenizer(folder, end_after=True)
+    torch.manual_seed(seed)
+    config = T5Config(
+        vocab_size=size, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, eos_token_id=1, pad_token_id=0,
+        decoder_start_token_id=0, initializer_factor=3.0,
+    )  # fmt: skip
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
