@@ -30,13 +30,17 @@ kg_app = typer.Typer(help="Build and look into knowledge graphs.", no_args_is_he
 app.add_typer(kg_app, name="kg")
 
 HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="Folder of all artifacts and runs [KGQA_HOME, else ./.kgqa].", show_default=False)
+    Path | None,
+    typer.Option("--home", help="Folder of all artifacts and runs [KGQA_HOME, else ./.kgqa].", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and tracebacks.")]
-RunOption = Annotated[str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)]
+RunOption = Annotated[
+    str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)
+]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False)
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False),
 ]
 
 
@@ -50,13 +54,17 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def kgqa(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Answer questions from a knowledge graph that you own, and measure how far to trust the answers."""
 
 
 @app.command()
-def demo(home: HomeOption = None, settings: SetOption = None, as_json: JsonOption = False, verbose: VerboseOption = False) -> None:
+def demo(
+    home: HomeOption = None, settings: SetOption = None, as_json: JsonOption = False, verbose: VerboseOption = False
+) -> None:
     """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
     profile = session.choose_profile("atlas", settings=settings or ())
     _run(profile, home, as_json, verbose)
@@ -67,8 +75,12 @@ def run(
     profile: Annotated[
         str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
     ] = None,
-    kg: Annotated[list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)] = None,
-    questions: Annotated[Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)] = None,
+    kg: Annotated[
+        list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
+    ] = None,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
+    ] = None,
     answerer: Annotated[
         str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
     ] = None,
@@ -86,7 +98,8 @@ def run(
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", help="Entity key or label that the question is about.", show_default=False)
+        list[str] | None,
+        typer.Option("--topic", help="Entity key or label that the question is about.", show_default=False),
     ] = None,
     run_id: RunOption = None,
     home: HomeOption = None,
@@ -141,13 +154,17 @@ def answer(
 def evaluate(
     predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
     questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
+    kg: Annotated[
+        Path | None,
+        typer.Option("--kg", help="Graph folder, for names and aliases of answers given as keys.", show_default=False),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score somebody's answers with our metrics."""
     from kgqa_core.benchmarks.predictions import evaluate_predictions
     from kgqa_core.report.tables import score_tables
 
-    result = evaluate_predictions(predictions, questions)
+    result = evaluate_predictions(predictions, questions, kg=kg)
     for table in score_tables(result):
         (err if as_json else session.out).print(table)
     if as_json:
@@ -156,7 +173,9 @@ def evaluate(
 
 @app.command()
 def datasets(
-    folder: Annotated[Path | None, typer.Option("--folder", help="Folder to look for data sets in.", show_default=False)] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Folder to look for data sets in.", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the benchmarks of the field: what they are, where to get them, their licence, what is found here."""
@@ -207,7 +226,9 @@ def kg_build(
     files: Annotated[list[Path], typer.Argument(help="Graph files; several make one graph.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write the graph to.")],
     format: Annotated[str, typer.Option("--format", help="auto, or the name of a reader.")] = "auto",
-    max_reject_share: Annotated[float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad lines.")] = 0.01,
+    max_reject_share: Annotated[
+        float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad lines.")
+    ] = 0.01,
     as_json: JsonOption = False,
 ) -> None:
     """Build a graph folder (DuckDB) from dump files."""
@@ -229,7 +250,9 @@ def kg_build(
 @kg_app.command("show")
 def kg_show(
     key: Annotated[str, typer.Argument(help="Entity key or label.")],
-    kg: Annotated[Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)] = None,
+    kg: Annotated[
+        Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
+    ] = None,
     run_id: RunOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,

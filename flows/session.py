@@ -131,7 +131,9 @@ def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
         chosen = [record for record in finished if record["run_id"] == run_id]
         if not chosen:
             known = [record["run_id"] for record in finished]
-            raise InputError(f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}")
+            raise InputError(
+                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
+            )
         return chosen[0]
     if not finished:
         raise InputError(

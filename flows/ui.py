@@ -24,7 +24,9 @@ WAIT_SECONDS = 90
 def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:
     """Start both servers, print the links and wait for Ctrl-C.  Raises InputError when a port is taken."""
     if running_server(home):
-        raise InputError(f"the UIs of {home.root} are running already; stop them first (Ctrl-C where they were started)")
+        raise InputError(
+            f"the UIs of {home.root} are running already; stop them first (Ctrl-C where they were started)"
+        )
     for name, port in (("--prefect-port", prefect_port), ("--mlflow-port", mlflow_port)):
         if not _free(host, port):
             raise InputError(f"port {port} on {host} is taken; choose another with {name}")

@@ -258,7 +258,9 @@ def storage_faults(root: Path) -> Iterator[None]:
                 "Finished stages are kept."
             ) from fault
         if fault.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR):
-            raise StorageError(f"the home {root} cannot be written ({fault.strerror}); choose another with --home") from fault
+            raise StorageError(
+                f"the home {root} cannot be written ({fault.strerror}); choose another with --home"
+            ) from fault
         raise
     except Exception as fault:
         if "No space left on device" in str(fault):
@@ -343,6 +345,6 @@ def _hash_duckdb(path: Path) -> str:
         names = [row[0] for row in base.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()]
         for name in names:
             export = Path(scratch) / "table.csv"
-            base.execute(f'COPY (SELECT * FROM "{name}" ORDER BY ALL) TO \'{export}\' (FORMAT csv, HEADER true)')
+            base.execute(f"COPY (SELECT * FROM \"{name}\" ORDER BY ALL) TO '{export}' (FORMAT csv, HEADER true)")
             digest.update(f"{name} {hash_file(export)}\n".encode())
     return digest.hexdigest()

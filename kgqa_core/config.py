@@ -277,7 +277,9 @@ def read_profile(path: Path) -> dict[str, Any]:
 
 def _unknown(key: str, known: list[str]) -> str:
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    return f"unknown key '{key}'" + (f"; did you mean '{near[0]}'?" if near else "; `kgqa run --help` names the sections")
+    return f"unknown key '{key}'" + (
+        f"; did you mean '{near[0]}'?" if near else "; `kgqa run --help` names the sections"
+    )
 
 
 def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:

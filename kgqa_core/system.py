@@ -95,9 +95,7 @@ class System:
             )
         knowledge = ", ".join(dict.fromkeys(row["text"] for row in rows))
         prompt = answer_prompt(text, knowledge)
-        completion = self.model.generate(
-            [prompt], GenerationParams(max_new_tokens=self.answering.max_new_tokens)
-        )[0]
+        completion = self.model.generate([prompt], GenerationParams(max_new_tokens=self.answering.max_new_tokens))[0]
         return {
             "question": text,
             "answer": completion.text.strip().split("\n")[0],

@@ -112,7 +112,9 @@ def _tree_digest(path: Path) -> str:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(body, list) and isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ):
             node.body = [part for part in body if not _is_text(part)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import DkgOptions, KgOptions
-from tasks.outside import bundled_atlas, file_digest
+from kgqa_core.errors import InputError
+from kgqa_core.kg.build import find_sources
+from tasks.outside import UNREADABLE, file_digest
 from tasks.stage import stage
 
 
 def _dump_files(arguments: Mapping[str, Any]) -> dict[str, str]:
-    files = arguments["options"].files
-    return {
-        f"file {number}": file_digest(bundled_atlas() if name == "bundled:atlas" else Path(name))
-        for number, name in enumerate(files)
-    }
+    try:
+        sources = find_sources(arguments["options"].files)
+    except InputError:
+        return {"files": UNREADABLE}
+    return {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}
 
 
 @stage(
@@ -25,7 +26,7 @@ def _dump_files(arguments: Mapping[str, Any]) -> dict[str, str]:
     runs="kgqa_core.kg.build:build",
     label=lambda arguments: arguments["options"].name,
     outside=_dump_files,
-    packages=("duckdb",),
+    packages=("duckdb", "polars"),
 )
 def build_kg(options: KgOptions) -> ArtifactRef:
     """Read the dump into DuckDB: entities, literals, labels, relations, triples, types, and what was rejected."""

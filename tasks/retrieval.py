@@ -23,7 +23,12 @@ def train_retriever(
     raise AssertionError
 
 
-@stage("facts", runs="kgqa_core.retrieval.collect:collect", variant=lambda arguments: arguments["name"], packages=("torch",))
+@stage(
+    "facts",
+    runs="kgqa_core.retrieval.collect:collect",
+    variant=lambda arguments: arguments["name"],
+    packages=("torch",),
+)
 def retrieve(
     kg: ArtifactRef,
     dkg: ArtifactRef,

@@ -129,5 +129,3 @@ def _worth_another_try(task: Any, task_run: Any, state: Any) -> bool:
     except BaseException:
         return False
     return False
-
-

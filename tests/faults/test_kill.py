@@ -76,7 +76,9 @@ def test_killed_in_each_stage_and_started_again_ends_with_the_same_digests(
     done: set[str] = set()
     for number, stage in enumerate(STAGES):
         when = "midway" if number % 2 == 0 or stage in ("retriever", "answers") else "publishing"
-        killed = run_python([ROOT / "tests/support/killer.py", stage, when, "--", *inputs, "--home", tmp_path], env=server)
+        killed = run_python(
+            [ROOT / "tests/support/killer.py", stage, when, "--", *inputs, "--home", tmp_path], env=server
+        )
         assert killed.code == -signal.SIGKILL, f"{stage} was not killed: {killed.err[-2000:]}"
         before = published(tmp_path)
         assert done <= set(before), f"finished stages were lost when {stage} was killed"
@@ -105,7 +107,9 @@ def test_two_runs_at_once_on_one_home_compute_each_stage_once(
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_"))}
     command = [sys.executable, "-m", "flows.cli", *inputs, "--home", str(tmp_path)]
     both = [
-        subprocess.Popen(command, env={**environment, **server, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            command, env={**environment, **server, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(2)
     ]
     outcomes = [Outcome(process.wait(300), process.stdout.read() if process.stdout else "", "") for process in both]

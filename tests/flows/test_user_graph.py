@@ -20,7 +20,14 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outcom
     triples = write_graph(folder / "register.tsv", 5000)
     write_questions(folder / "asked.jsonl", triples, 300)
     outcome = kgqa(
-        "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home", folder / "home"
+        "run",
+        "--json",
+        "--kg",
+        folder / "register.tsv",
+        "--questions",
+        folder / "asked.jsonl",
+        "--home",
+        folder / "home",
     )
     yield folder, outcome
 
@@ -78,7 +85,14 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
     asked.append({"id": "lost", "question": "Where is Atlantis?", "topic_entities": ["Atlantis"]})
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     outcome = kgqa(
-        "answer", "--questions", tmp_path / "new.jsonl", "--out", tmp_path / "answers.jsonl", "--home", folder / "home", "--json"
+        "answer",
+        "--questions",
+        tmp_path / "new.jsonl",
+        "--out",
+        tmp_path / "answers.jsonl",
+        "--home",
+        folder / "home",
+        "--json",
     )
     assert outcome.code == 0, outcome.err[-4000:]
     answers = {row["id"]: row for row in map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())}

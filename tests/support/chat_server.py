@@ -1,9 +1,9 @@
 """A chat-completions server on loopback that misbehaves on demand.
 
-    with ChatServer(reply=lambda prompt: "Paris") as server:
-        server.fail("capital", Fault(status=429, headers={"Retry-After": "0"}))
-        … base_url=server.base_url …
-        assert len(server.prompts) == 2
+with ChatServer(reply=lambda prompt: "Paris") as server:
+    server.fail("capital", Fault(status=429, headers={"Retry-After": "0"}))
+    … base_url=server.base_url …
+    assert len(server.prompts) == 2
 """
 
 from __future__ import annotations

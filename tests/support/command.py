@@ -28,7 +28,9 @@ class Outcome:
         return json.loads(self.out.strip().splitlines()[-1])
 
 
-def kgqa(*words: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 600) -> Outcome:
+def kgqa(
+    *words: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 600
+) -> Outcome:
     """Run a command and wait for it."""
     return run_python(["-m", "flows.cli", *words], env=env, cwd=cwd, timeout=timeout)
 

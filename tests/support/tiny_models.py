@@ -25,26 +25,26 @@ def save_tokenizer(folder: Path, *, pad: bool = True, end_after: bool = False) -
     return len(vocabulary)
 
 
-def save_causal(folder: Path, *, seed: int = 0, pad: bool = True, positions: int = 128) -> Path:
+def save_causal(folder: Path, *, seed: int = 0, positions: int = 128) -> Path:
     """A Llama of two layers."""
-    size = save_tokenizer(folder, pad=pad)
+    size = save_tokenizer(folder)
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=size, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=positions, eos_token_id=1, pad_token_id=0 if pad else None,
+        num_key_value_heads=2, max_position_embeddings=positions, eos_token_id=1, pad_token_id=0,
         bos_token_id=None, initializer_range=0.6,
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 
 
-def save_seq2seq(folder: Path, *, seed: int = 0) -> Path:
+def save_seq2seq(folder: Path, *, seed: int = 1) -> Path:
     """A T5 of two layers."""
     size = save_tokenizer(folder, end_after=True)
     torch.manual_seed(seed)
     config = T5Config(
         vocab_size=size, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, eos_token_id=1, pad_token_id=0,
-        decoder_start_token_id=0, initializer_factor=3.0,
+        decoder_start_token_id=0, initializer_factor=10.0,
     )  # fmt: skip
     T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder

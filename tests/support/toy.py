@@ -37,7 +37,9 @@ def write_graph(path: Path, triples: int = 5000, seed: int = 3) -> list[tuple[st
         rows[(person, "born_in", draw.choice(towns))] = None
         rows[(person, "works_for", draw.choice(companies))] = None
     while len(rows) < triples:
-        rows[(draw.choice(people), *draw.choice([("speaks", draw.choice(languages)), ("member_of", draw.choice(clubs))]))] = None
+        rows[
+            (draw.choice(people), *draw.choice([("speaks", draw.choice(languages)), ("member_of", draw.choice(clubs))]))
+        ] = None
     chosen = list(rows)[:triples]
     path.write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")
     return chosen
@@ -54,7 +56,9 @@ def write_questions(path: Path, triples: list[tuple[str, str, str]], number: int
     starts = sorted(forward)
     while len(rows) < number:
         relations = draw.choice(list(WORDINGS))
-        topic = draw.choice([head for head, relation in draw.choices(starts, k=400) if relation == relations[0]] or [""])
+        topic = draw.choice(
+            [head for head, relation in draw.choices(starts, k=400) if relation == relations[0]] or [""]
+        )
         answers = {topic} if topic else set()
         for relation in relations:
             answers = {tail for head in answers for tail in forward.get((head, relation), [])}
@@ -74,5 +78,7 @@ def write_questions(path: Path, triples: list[tuple[str, str, str]], number: int
 def _words(draw: random.Random, number: int) -> list[str]:
     words: dict[str, None] = {}
     while len(words) < number:
-        words["".join(draw.choice("bdfgklmnprstvz") + draw.choice("aeiou") for _ in range(draw.choice((2, 3)))).title()] = None
+        words[
+            "".join(draw.choice("bdfgklmnprstvz") + draw.choice("aeiou") for _ in range(draw.choice((2, 3)))).title()
+        ] = None
     return list(words)

@@ -81,7 +81,9 @@ def test_digest_ignores_containers_and_volatile_files(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder, compression in ((one, "zstd"), (two, "uncompressed")):
         (folder / "volatile").mkdir(parents=True)
-        pl.DataFrame({"n": [1.5, None], "t": [["a"], []]}).write_parquet(folder / "rows.parquet", compression=compression)
+        pl.DataFrame({"n": [1.5, None], "t": [["a"], []]}).write_parquet(
+            folder / "rows.parquet", compression=compression
+        )
         (folder / "volatile" / "seconds").write_text(folder.name)
     (one / "meta.json").write_text('{"a": 1, "b": 2}')
     (two / "meta.json").write_text('{"b":2,\n"a":1}')

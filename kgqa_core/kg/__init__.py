@@ -1,0 +1,1 @@
+"""The knowledge graph: readers of graph files, the DuckDB store and its verbalisation."""

@@ -1,0 +1,1 @@
+"""One reader per graph format, behind the interface of `base`."""

@@ -1,0 +1,138 @@
+"""Delimiter-separated triples, `head|relation|tail` or TSV: three fields a line and no types.
+
+An object is TEXT: a label where its predicate is configured as one, otherwise an entity with its text as key, so that
+a year can be walked through in both directions.  Spaces around a field are taken off.  Only with the delimiter `,` do
+double quotes protect a field.  A first line such as `subject,predicate,object` is a header.  A line that begins with
+`#` and has not three fields is a comment.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+import polars as pl
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, STATEMENTS, TEXT, Batch
+from kgqa_core.kg.formats.source import Block, Source
+
+CANDIDATES = ("\t", "|", ";")
+"""Delimiters that are looked for; a comma is common in names, so that it must be asked for."""
+
+_HEADER = (
+    {"s", "subject", "head", "subj", "node1", "source"},
+    {"p", "r", "predicate", "relation", "rel", "label", "pred", "property"},
+    {"o", "object", "tail", "obj", "node2", "target"},
+)
+
+
+class Delimited:
+    """Reader of delimiter-separated triples."""
+
+    name = "delimited"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """Share of the lines that the best delimiter cuts into three fields."""
+        return best_delimiter(lines, options)[1]
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+        """Triples of a delimited file.  Raises KgInputError when no delimiter gives three fields."""
+        delimiter = given_delimiter(options)
+        if delimiter is None:
+            head = source.head()
+            delimiter, share = best_delimiter(head, options)
+            if head and not share:
+                raise KgInputError(
+                    f"no delimiter cuts the lines of {source.path} into three fields (tab, '|' and ';' were tried), "
+                    f"for example {head[0][:80]!r}; name it, with `--set kg.delimiter=,` for example"
+                )
+        for block in source.blocks():
+            yield read_block(block, delimiter)
+
+
+def given_delimiter(options: KgOptions) -> str | None:
+    r"""The configured delimiter, `\t` written out being a tab.  Raises KgInputError when it is empty."""
+    if options.delimiter is None:
+        return None
+    delimiter = options.delimiter.replace("\\t", "\t")
+    if not delimiter or "\n" in delimiter:
+        raise KgInputError(f"kg.delimiter is {options.delimiter!r}; give a character such as '|', or leave it out")
+    return delimiter
+
+
+def best_delimiter(lines: list[str], options: KgOptions) -> tuple[str, float]:
+    """The delimiter that cuts most lines into three fields, and their share; earlier candidates win ties."""
+    given = given_delimiter(options)
+    candidates = CANDIDATES if given is None else (given,)
+    shares = {c: sum(len(_fields(line, c)) == 3 for line in lines) / max(1, len(lines)) for c in candidates}
+    best = max(candidates, key=lambda c: (shares[c], -candidates.index(c)))
+    return best, shares[best]
+
+
+def read_block(block: Block, delimiter: str) -> Batch:
+    """The triples of some lines."""
+    lines = block.lines
+    text = pl.col("text")
+    parts = lines.with_columns(
+        n=text.str.count_matches(delimiter, literal=True) + 1,
+        f=text.str.splitn(delimiter, 3),
+    ).unnest("f")
+    if delimiter == "," and lines["text"].str.contains('"', literal=True).any():
+        parts = _quoted(parts)
+    parts = parts.with_columns(pl.col("field_0", "field_1", "field_2").str.strip_chars(" \t"))
+    three = pl.col("n") == 3
+    odd = text.str.contains("[\x00\r]")
+    full = pl.all_horizontal(pl.col("field_0", "field_1", "field_2") != "")
+    header = pl.lit(False)
+    if lines.height and lines["line"][0] == 1:
+        header = pl.col("line") == 1
+        for column, words in zip(("field_0", "field_1", "field_2"), _HEADER, strict=True):
+            header = header & pl.col(column).str.to_lowercase().is_in(sorted(words))
+    parts = parts.with_columns(
+        ignored=(text.str.strip_chars() == "") | (~three & text.str.starts_with("#")) | (three & header),
+        reason=pl.when(odd)
+        .then(pl.lit("a NUL or a carriage return within the line"))
+        .when(~three)
+        .then(pl.format("{} field(s) instead of 3", "n"))
+        .when(~full)
+        .then(pl.lit("an empty field")),
+    )
+    rejects = parts.filter(~pl.col("ignored") & pl.col("reason").is_not_null())
+    good = parts.filter(~pl.col("ignored") & pl.col("reason").is_null())
+    statements = good.select(
+        subject="field_0",
+        predicate="field_1",
+        object="field_2",
+        kind=pl.lit(TEXT, dtype=pl.Int8),
+        datatype=pl.lit(None, dtype=pl.String),
+    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items())
+    return Batch(
+        statements,
+        pl.concat(
+            [
+                block.rejects,
+                rejects.select("line", "reason", text.str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS)),
+            ]
+        ),
+        int(parts["ignored"].sum()),
+        block.fraction,
+    )
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    if delimiter == "," and '"' in line:
+        return next(csv.reader([line]), [])
+    return line.split(delimiter)
+
+
+def _quoted(parts: pl.DataFrame) -> pl.DataFrame:
+    """The rows with a double quote, cut again as CSV."""
+    quoted = parts["text"].str.contains('"', literal=True)
+    rows = []
+    for line, text in parts.filter(quoted).select("line", "text").iter_rows():
+        fields = _fields(text, ",")
+        rows.append((line, text, len(fields), *[*fields, "", "", ""][:3]))
+    again = pl.DataFrame(rows, schema=parts.schema, orient="row")
+    return pl.concat([parts.filter(~quoted), again]).sort("line")

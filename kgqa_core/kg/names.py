@@ -1,0 +1,32 @@
+"""A readable name from a key, where the graph gives no label."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from urllib.parse import unquote
+
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+NAME_SQL = (
+    "CASE WHEN regexp_matches({key}, '^[A-Za-z][A-Za-z0-9+.-]*://') "
+    "THEN replace(coalesce(try(url_decode(regexp_extract({key}, '([^/#]+)[/#]*$', 1))), "
+    "regexp_extract({key}, '([^/#]+)[/#]*$', 1)), '_', ' ') ELSE {key} END"
+)
+"""`key_name` as a DuckDB expression of a column."""
+
+
+def key_name(key: str) -> str:
+    """The part of an IRI after its last `/` or `#`, decoded, with spaces for underscores; any other key as it is.
+
+    >>> key_name("http://example.org/New_York%21")
+    'New York!'
+    >>> key_name("directed_by")
+    'directed_by'
+    """
+    if not _IRI.match(key):
+        return key
+    tail = re.split(r"[/#]", key.rstrip("/#"))[-1]
+    with contextlib.suppress(UnicodeDecodeError):
+        tail = unquote(tail, errors="strict")
+    return tail.replace("_", " ")

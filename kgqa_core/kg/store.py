@@ -1,0 +1,273 @@
+"""The graph in one DuckDB file: its schema, and a read-only view of it.
+
+Ids are dense from 0 and do not depend on the order of the input: entities by key, then literals by
+(key, datatype), where the datatype of a string with a language is `@en`; relations by key; triples by
+(head, relation, tail).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.names import NAME_SQL, key_name
+
+SCHEMA_VERSION = 1
+
+FILE = "kg.duckdb"
+
+SCHEMA: dict[str, str] = {
+    "entities": "id INTEGER, key VARCHAR, kind VARCHAR, datatype VARCHAR, number DOUBLE, unit VARCHAR, "
+    "time TIMESTAMP, precision INTEGER, calendar VARCHAR, popularity BIGINT",
+    "labels": "id INTEGER, lang VARCHAR, label VARCHAR, description VARCHAR",
+    "aliases": "id INTEGER, lang VARCHAR, alias VARCHAR",
+    "relations": "id INTEGER, key VARCHAR, datatype VARCHAR",
+    "relation_labels": "id INTEGER, lang VARCHAR, label VARCHAR",
+    "triples": "id BIGINT, head INTEGER, relation INTEGER, tail INTEGER, rank TINYINT",
+    "qualifiers": "triple BIGINT, relation INTEGER, value INTEGER",
+    "types": "entity INTEGER, type INTEGER",
+    "subtypes": "type INTEGER, super INTEGER",
+    "rejects": "source VARCHAR, line BIGINT, reason VARCHAR, text VARCHAR",
+    "meta": "key VARCHAR, value VARCHAR",
+}
+"""Columns of every table.
+
+kind: `entity` or `literal`.  datatype of a literal: the IRI of its datatype, or `@` and its language; of a relation:
+`entity` when all its objects are entities, the datatype when all are literals of one, else `mixed`.
+number: finite value of a numeric literal.  time, precision, calendar: a date in UTC, 9 for a year, 10 month, 11 day,
+14 second (Wikidata's scale), `gregorian`.  popularity: degree.  labels: one row per entity and language; `lang` is
+empty for a label without language.  rank: -1 deprecated, 0 normal, 1 preferred.  meta: values are JSON.
+"""
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection, database: str) -> None:
+    """Creates the empty tables of SCHEMA in an attached database."""
+    for table, columns in SCHEMA.items():
+        connection.execute(f"CREATE TABLE {database}.{table}({columns})")
+
+
+class KgStore:
+    """A graph that was built, opened for reading; use it as a context manager.
+
+    Ids that are not in the graph are left out of answers.  Many processes may hold one graph open; `connection` reads
+    its tables and no other file.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+        self.connection = connection
+        self.path = path
+        self.meta: dict[str, Any] = {
+            key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()
+        }
+        self.languages: tuple[str, ...] = tuple(self.meta.get("languages", ("en", "")))
+
+    @classmethod
+    def open(cls, folder_or_file: Path) -> KgStore:
+        """The graph in a kg artifact's folder, or in a DuckDB file.  Raises ArtifactError."""
+        path = Path(folder_or_file)
+        path = path / FILE if path.is_dir() else path
+        if not path.is_file():
+            raise ArtifactError(f"there is no graph at {path}; `kgqa kg build FILE… --out DIR` makes one")
+        try:
+            # An instance of its own, so that other readers of the file in this process may have other settings.
+            connection = duckdb.connect(":memory:", config={"threads": 2})
+            try:
+                connection.execute(f"ATTACH {_quote(str(path))} AS kg (READ_ONLY)")
+                connection.execute("USE kg")
+                connection.execute("SET enable_external_access = false")
+                store = cls(connection, path)
+                if store.meta.get("schema_version") != SCHEMA_VERSION:
+                    raise ArtifactError(
+                        f"{path} has graph schema {store.meta.get('schema_version')!r}, but this version reads "
+                        f"{SCHEMA_VERSION}; build the graph again"
+                    )
+            except BaseException:
+                connection.close()
+                raise
+        except (duckdb.Error, ValueError) as fault:
+            raise ArtifactError(
+                f"{path} is not a graph of ours, or is damaged ({_first_line(fault)}); build it again"
+            ) from None
+        return store
+
+    def __enter__(self) -> KgStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self.connection.close()
+
+    # -- sizes -------------------------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, int]:
+        """What the build counted: entities (without literals), literals, relations, triples, rejects, …"""
+        return dict(self.meta["counts"])
+
+    # -- names -------------------------------------------------------------------------------------------------
+
+    def names(self, ids: Iterable[int], languages: Sequence[str] | None = None) -> dict[int, str]:
+        """The best label of each id: languages in order, then any other, then the key's tail; a literal's key."""
+        wanted = self._frame(ids)
+        if not wanted.height:
+            return {}
+        rows = self._query(
+            f"""
+            SELECT e.id, e.key, e.kind = 'literal', best.label FROM wanted w JOIN entities e USING (id)
+            LEFT JOIN (SELECT l.id, arg_min(l.label, ({self._language_rank("l.lang", languages)}, l.lang)) AS label
+                       FROM labels l JOIN wanted USING (id) WHERE l.label IS NOT NULL GROUP BY l.id) best
+                   ON best.id = e.id
+            ORDER BY e.id""",
+            wanted,
+        )
+        return {i: label if label is not None else key if literal else key_name(key) for i, key, literal, label in rows}
+
+    def surface_forms(self, ids: Iterable[int]) -> dict[int, list[str]]:
+        """Every name of each id: the best one first, then other labels, then aliases, without repetition."""
+        wanted = self._frame(ids)
+        if not wanted.height:
+            return {}
+        forms = {i: [name] for i, name in self.names(wanted["id"].to_list()).items()}
+        rows = self._query(
+            f"""
+            SELECT id, form FROM (
+              SELECT id, label AS form, 0 AS kind, lang FROM labels JOIN wanted USING (id) WHERE label IS NOT NULL
+              UNION ALL SELECT id, alias, 1, lang FROM aliases JOIN wanted USING (id))
+            ORDER BY id, kind, {self._language_rank("lang", None)}, lang, form""",
+            wanted,
+        )
+        for i, form in rows:
+            if form not in forms[i]:
+                forms[i].append(form)
+        return forms
+
+    def entity_keys(self, ids: Iterable[int]) -> dict[int, str]:
+        """The key of each entity or literal."""
+        wanted = self._frame(ids)
+        return dict(self._query("SELECT id, key FROM wanted JOIN entities USING (id) ORDER BY id", wanted))
+
+    def relation_keys(self) -> list[str]:
+        """Keys of the relations; the position is the id."""
+        return [key for (key,) in self._query("SELECT key FROM relations ORDER BY id")]
+
+    def relation_names(self) -> list[str]:
+        """Best labels of the relations, else the tails of their keys; the position is the id."""
+        rows = self._query(
+            f"""
+            SELECT key, (SELECT arg_min(label, ({self._language_rank("lang", None)}, lang)) FROM relation_labels l
+                         WHERE l.id = r.id) FROM relations r ORDER BY r.id"""
+        )
+        return [label if label is not None else key_name(key) for key, label in rows]
+
+    def label_index(self) -> dict[str, list[int]]:
+        """Casefolded label or alias (or name, for an entity without label) → ids of entities, ascending."""
+        rows = self._query(
+            f"""
+            SELECT form, id FROM (
+              SELECT label AS form, id FROM labels WHERE label IS NOT NULL
+              UNION ALL SELECT alias, id FROM aliases
+              UNION ALL SELECT {NAME_SQL.format(key="key")}, id FROM entities
+                        WHERE kind = 'entity' AND id NOT IN (SELECT id FROM labels WHERE label IS NOT NULL))
+            ORDER BY id"""
+        )
+        index: dict[str, list[int]] = {}
+        for form, i in rows:
+            ids = index.setdefault(form.casefold(), [])
+            if not ids or ids[-1] != i:
+                ids.append(i)
+        return index
+
+    # -- finding -----------------------------------------------------------------------------------------------
+
+    def resolve(self, texts: Sequence[str]) -> dict[str, list[int]]:
+        """Ids that each text may mean, ascending: an exact key, else label, else alias, else derived name or literal.
+
+        The derived name is the tail of the key of an entity without label.  A text in angle brackets is an IRI.
+        Texts that mean nothing have an empty list.
+        """
+        found: dict[str, list[int]] = {text: [] for text in texts}
+        steps = (
+            "SELECT DISTINCT w.text, e.id FROM wanted w JOIN entities e ON e.key = w.bare AND e.kind = 'entity'",
+            "SELECT DISTINCT w.text, l.id FROM wanted w JOIN labels l ON l.label = w.text",
+            "SELECT DISTINCT w.text, a.id FROM wanted w JOIN aliases a ON a.alias = w.text",
+            f"""SELECT DISTINCT w.text, e.id FROM wanted w JOIN (
+                  SELECT id, {NAME_SQL.format(key="key")} AS name FROM entities
+                  WHERE kind = 'entity' AND id NOT IN (SELECT id FROM labels WHERE label IS NOT NULL)
+                ) e ON e.name = w.text""",
+            "SELECT DISTINCT w.text, e.id FROM wanted w JOIN entities e ON e.key = w.text AND e.kind = 'literal'",
+        )
+        for step in steps:
+            missing = [text for text, ids in found.items() if not ids]
+            if not missing:
+                break
+            bare = [text[1:-1] if text.startswith("<") and text.endswith(">") else text for text in missing]
+            frame = pl.DataFrame({"text": missing, "bare": bare}, schema={"text": pl.String, "bare": pl.String})
+            for text, i in self._query(f"{step} ORDER BY 1, 2", frame):
+                found[text].append(i)
+        return found
+
+    def suggest(self, text: str) -> str | None:
+        """The label, alias or key nearest to a text, for a hint in an error; None when nothing is near."""
+        row = self.connection.execute(
+            f"""
+            SELECT form FROM (
+              SELECT label AS form, 0 AS kind FROM labels WHERE label IS NOT NULL UNION ALL SELECT alias, 1 FROM aliases
+              UNION ALL SELECT {NAME_SQL.format(key="key")}, 0 FROM entities WHERE kind = 'entity'
+              UNION ALL SELECT key, 2 FROM entities WHERE kind = 'entity')
+            WHERE jaro_winkler_similarity(lower(form), lower($1)) > 0.84
+            ORDER BY damerau_levenshtein(lower(form), lower($1)), kind, form LIMIT 1""",
+            [text],
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def triples(self, ids: Iterable[int]) -> dict[int, tuple[int, int, int]]:
+        """(head, relation, tail) of each triple id."""
+        sql = "SELECT t.id, head, relation, tail FROM wanted JOIN triples t USING (id) ORDER BY t.id"
+        return {i: (head, relation, tail) for i, head, relation, tail in self._query(sql, self._frame(ids))}
+
+    # -- plumbing ----------------------------------------------------------------------------------------------
+
+    def _query(self, sql: str, wanted: pl.DataFrame | None = None) -> list[tuple[Any, ...]]:
+        if wanted is None:
+            return self.connection.execute(sql).fetchall()
+        self.connection.register("wanted", wanted.to_arrow())
+        try:
+            return self.connection.execute(sql).fetchall()
+        finally:
+            self.connection.unregister("wanted")
+
+    @staticmethod
+    def _frame(ids: Iterable[int]) -> pl.DataFrame:
+        array = np.unique(np.fromiter(ids, dtype=np.int64))
+        return pl.DataFrame({"id": array}, schema={"id": pl.Int64})
+
+    def _language_rank(self, column: str, languages: Sequence[str] | None) -> str:
+        order = tuple(self.languages if languages is None else languages)
+        cases = " ".join(f"WHEN {_quote(lang.casefold())} THEN {rank}" for rank, lang in enumerate(order))
+        return f"CASE {column} {cases} ELSE {len(order)} END" if order else "0"
+
+
+def write_meta(connection: duckdb.DuckDBPyConnection, database: str, meta: Mapping[str, Any]) -> None:
+    """Puts JSON values into the meta table, in key order."""
+    rows = [(key, json.dumps(value, sort_keys=True, ensure_ascii=False)) for key, value in sorted(meta.items())]
+    connection.executemany(f"INSERT INTO {database}.meta VALUES (?, ?)", rows)
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _first_line(fault: Exception) -> str:
+    return str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__

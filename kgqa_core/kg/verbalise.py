@@ -1,0 +1,149 @@
+"""Facts as triple-form text, `(head, relation, tail), …` (Sen et al. 2023, section 3.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.types import INVERSE
+
+FORMATS = ("none", "triples")
+
+KNOWLEDGE: dict[str, pl.DataType] = {
+    "question": pl.String(),
+    "retriever": pl.String(),
+    "format": pl.String(),
+    "text": pl.String(),
+    "triples": pl.List(pl.Int64()),
+}
+"""Columns of knowledge.parquet; `triples` are those behind the text, in its order."""
+
+
+def triple_text(head: str, relation: str, tail: str) -> str:
+    """One triple by its names.
+
+    >>> triple_text("Paris", "<inv>-capital-of", "France")
+    '(Paris, <inv>-capital-of, France)'
+    """
+    return f"({head}, {relation}, {tail})"
+
+
+def triple_form(triples: Iterable[tuple[str, str, str]]) -> str:
+    """Triples by their names, in order; an empty string for none.
+
+    >>> triple_form([("a", "r", "b"), ("b", "s", "c")])
+    '(a, r, b), (b, s, c)'
+    """
+    return ", ".join(triple_text(*triple) for triple in triples)
+
+
+def oriented(head: str, relation: str, tail: str, direction: int) -> tuple[str, str, str]:
+    """A triple as it was walked: against its direction the tail comes first and the relation is the inverse.
+
+    >>> oriented("France", "capital-of", "Paris", -1)
+    ('Paris', '<inv>-capital-of', 'France')
+    """
+    return (head, relation, tail) if direction >= 0 else (tail, INVERSE + relation, head)
+
+
+def write_knowledge(
+    out: Path,
+    *,
+    kg: Path,
+    facts: Path,
+    questions: Path,
+    format: str = "triples",
+    retriever: str | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes `knowledge.parquet`: one row for every question, its text empty where there are no facts.
+
+    Facts stand in rank order; a triple that was retrieved twice stands once, where it first was.  retriever: its
+    name in the table, needed only where no question has facts.  Raises InputError for an unknown format, GraphMismatch
+    when the facts were retrieved from another graph, ArtifactError when an input is missing.
+    """
+    if format not in FORMATS:
+        raise InputError(
+            f"knowledge format {format!r} is unknown{nearest(format, FORMATS)}; known: {', '.join(FORMATS)}"
+        )
+    ids = _read(questions / "questions.parquet", ["id"])["id"].to_list()
+    rows = _read(facts / "facts.parquet", ["question", "retriever", "rank", "triple", "direction"])
+    retriever = _retriever(facts, rows, retriever)
+    ordered = rows.sort("question", "rank", "triple", "direction").unique(
+        ["question", "triple"], keep="first", maintain_order=True
+    )
+    with KgStore.open(kg) as store:
+        names = name_triples(store, ordered["triple"].unique().to_list())
+    texts: dict[str, list[str]] = {}
+    behind: dict[str, list[int]] = {}
+    if format != "none":
+        for question, triple, direction in ordered.select("question", "triple", "direction").iter_rows():
+            texts.setdefault(question, []).append(triple_text(*oriented(*names[triple], direction)))
+            behind.setdefault(question, []).append(triple)
+    unknown = sorted(set(texts).difference(ids))
+    if unknown:
+        raise ArtifactError(
+            f"{facts} has facts for question {unknown[0]!r} and {len(unknown) - 1} others that {questions} has not; "
+            "retrieve again for these questions"
+        )
+    ids.sort()
+    table = pl.DataFrame(
+        {
+            "question": ids,
+            "retriever": [retriever] * len(ids),
+            "format": [format] * len(ids),
+            "text": [", ".join(texts.get(i, ())) for i in ids],
+            "triples": [behind.get(i, []) for i in ids],
+        },
+        schema=KNOWLEDGE,
+    )
+    table.write_parquet(out / "knowledge.parquet")
+    with_facts = len(texts)
+    monitor.progress(len(ids), len(ids), "questions")
+    return {"questions": len(ids), "with_facts": with_facts, "facts": sum(map(len, behind.values()))}
+
+
+def name_triples(store: KgStore, triples: Iterable[int]) -> dict[int, tuple[str, str, str]]:
+    """(head, relation, tail) by name of each triple id.  Raises GraphMismatch for an id that the graph has not."""
+    wanted = list(triples)
+    found = store.triples(wanted)
+    missing = [triple for triple in wanted if triple not in found]
+    if missing:
+        raise GraphMismatch(
+            f"triple {missing[0]} and {len(missing) - 1} others are not in {store.path} "
+            f"({store.counts()['triples']:,} triples); the facts come from another graph: retrieve again"
+        )
+    names: Mapping[int, str] = store.names({i for head, _, tail in found.values() for i in (head, tail)})
+    relations = store.relation_names()
+    return {i: (names[head], relations[relation], names[tail]) for i, (head, relation, tail) in found.items()}
+
+
+def _read(path: Path, columns: list[str]) -> pl.DataFrame:
+    if not path.is_file():
+        raise ArtifactError(f"{path} is missing; run the stage that writes it again")
+    try:
+        return pl.read_parquet(path, columns=columns)
+    except (pl.exceptions.PolarsError, OSError) as fault:
+        first = str(fault).splitlines()[0]
+        raise ArtifactError(f"{path} is damaged or of another kind ({first}); run its stage again") from None
+
+
+def _retriever(facts: Path, rows: pl.DataFrame, given: str | None) -> str:
+    """The retriever's name: as given, else from the rows, else from the facts' meta.json."""
+    names = sorted(rows["retriever"].unique().to_list())
+    if len(names) > 1 or (given is not None and names not in ([], [given])):
+        raise ArtifactError(f"{facts} holds facts of {', '.join(names)}, but knowledge is written for one retriever")
+    if given is not None:
+        return given
+    if names:
+        return str(names[0])
+    meta = facts / "meta.json"
+    return str(json.loads(meta.read_text(encoding="utf-8")).get("retriever", "")) if meta.is_file() else ""

@@ -1,0 +1,56 @@
+"""How far a mean over questions can be trusted: percentile bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_CELLS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean over n questions with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def rounded(self, digits: int = 6) -> dict[str, float | int]:
+        """As JSON: `{"value", "low", "high", "n"}`."""
+        return {
+            "value": round(self.value, digits),
+            "low": round(self.low, digits),
+            "high": round(self.high, digits),
+            "n": self.n,
+        }
+
+
+def bootstrap_interval(values: ArrayLike, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Interval:
+    """Mean of values [n] with a percentile bootstrap interval (Efron 1979); low <= value <= high.
+
+    Drawing n of n values with replacement is drawing how often each *distinct* value comes, a multinomial; scores take
+    few distinct values, so memory is samples x distinct values (in chunks), never samples x n.  The result depends on
+    the values and the seed, not on the order of the values.  Without values nothing is known: mean 0, interval [0, 1].
+    Where all values are equal the interval has no width: the bootstrap cannot see what was never drawn.
+    """
+    data = np.asarray(values, dtype=np.float64).ravel()
+    n = int(data.size)
+    if n == 0:
+        return Interval(0.0, 0.0, 1.0, 0)
+    distinct, counts = np.unique(data, return_counts=True)
+    value = float(np.dot(distinct, counts) / n)
+    if distinct.size == 1:
+        return Interval(value, value, value, n)
+    generator = np.random.default_rng(seed)
+    means = np.empty(samples)
+    chunk = max(1, _CELLS // distinct.size)
+    for start in range(0, samples, chunk):
+        draws = generator.multinomial(n, counts / n, size=min(chunk, samples - start))
+        means[start : start + chunk] = draws @ distinct / n
+    tail = (1 - level) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Interval(value, min(float(low), value), max(float(high), value), n)

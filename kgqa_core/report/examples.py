@@ -1,0 +1,159 @@
+"""Worked examples: questions that show what retrieval repairs and what it does not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
+from kgqa_core.report.labels import model_experiments, split_experiment
+from kgqa_core.types import COMPLEXITY_TYPES, Question
+
+MOST_FACTS = 24
+MOST_RANKED = 5
+PLAN = ("fixed", "wrong", "right", "fixed", "wrong", "broken", "fixed", "right")
+"""Kinds in the order in which examples are taken, over and over."""
+
+
+def gather_examples(
+    kg: Path, questions: Path, facts: Mapping[str, Path], answers: Mapping[str, Path], n: int, seed: int
+) -> list[Example]:
+    """At most n examples: fixed by retrieval, still wrong, right and broken in turn, over the complexity types.
+
+    facts and answers as for `score`.  Facts shown are those of `rigel`, else of the first retriever.  A question is
+    right where the output contains a gold answer (`contains`).  The same seed gives the same examples.
+    """
+    if n <= 0:
+        return []
+    retriever = "rigel" if "rigel" in facts or not facts else sorted(facts)[0]
+    outputs = _read_outputs(answers)
+    asked = {question for table in outputs.values() for question in table}
+    records = [record for record in read_questions(questions) if record.unlinkable is None]
+    if not asked and retriever in facts:
+        known = set(pl.read_parquet(facts[retriever] / "facts.parquet")["question"].unique().to_list())
+        asked = {record.id for record in records if record.split == "test" and record.id in known}
+    candidates = [record for record in records if record.id in asked]
+    judged = {record.id: _judge(record, outputs) for record in candidates}
+    chosen = _choose(candidates, {name: _kind(results, retriever) for name, results in judged.items()}, n, seed)
+    return _describe(kg, facts.get(retriever), chosen, judged, retriever)
+
+
+def _read_outputs(answers: Mapping[str, Path]) -> dict[str, dict[str, str]]:
+    """Experiment → question id → output, of the first answerer, in the order of Table 1."""
+    tables: dict[str, dict[str, str]] = {}
+    for _, folder in sorted(answers.items()):
+        frame = pl.read_parquet(folder / "answers.parquet").select("question", "retriever", "format", "model", "output")
+        for question, retriever, form, model, output in frame.iter_rows():
+            tables.setdefault(f"{retriever}/{form}/{model}", {})[question] = output or ""
+    models = model_experiments(tables)
+    return {name: tables[name] for name in next(iter(models.values()), [])}
+
+
+def _judge(record: Question, outputs: Mapping[str, Mapping[str, str]]) -> tuple[ExampleOutput, ...]:
+    gold = Gold(record.answer_names)
+    return tuple(
+        ExampleOutput(name, table.get(record.id, ""), bool(contains(gold, table.get(record.id, ""))))
+        for name, table in outputs.items()
+    )
+
+
+def _kind(results: Sequence[ExampleOutput], retriever: str) -> str:
+    right = {split_experiment(result.experiment)[0]: result.correct for result in results}
+    with_facts, without = right.get(retriever, False), right.get("none", False)
+    if with_facts:
+        return "right" if without else "fixed"
+    return "broken" if without else "wrong"
+
+
+def _choose(candidates: Sequence[Question], kinds: Mapping[str, str], n: int, seed: int) -> list[tuple[str, Question]]:
+    """(kind, question): kinds by PLAN, and within a kind the complexity type shown least so far."""
+    pool = sorted(candidates, key=lambda record: record.id)
+    random.Random(seed).shuffle(pool)
+    order = {name: place for place, name in enumerate(COMPLEXITY_TYPES)}
+    shown: dict[str | None, int] = {}
+    chosen: list[tuple[str, Question]] = []
+    for turn in range(n):
+        wanted = PLAN[turn % len(PLAN)]
+        offers = [record for record in pool if kinds[record.id] == wanted] or pool
+        if not offers:
+            break
+        best = min(
+            offers,
+            key=lambda record: (shown.get(record.complexity, 0), order.get(record.complexity or "", len(order))),
+        )
+        pool.remove(best)
+        shown[best.complexity] = shown.get(best.complexity, 0) + 1
+        chosen.append((kinds[best.id], best))
+    return chosen
+
+
+def _describe(
+    kg: Path,
+    facts: Path | None,
+    chosen: Sequence[tuple[str, Question]],
+    judged: Mapping[str, tuple[ExampleOutput, ...]],
+    retriever: str,
+) -> list[Example]:
+    ids = [record.id for _, record in chosen]
+    rows = _rows(facts, "facts.parquet", ids, MOST_FACTS)
+    entities = _rows(facts, "entities.parquet", ids, MOST_RANKED)
+    with KgStore.open(kg) as store:
+        triples = store.triples({row["triple"] for found in rows.values() for row in found})
+        relations = store.relation_names()
+        used = {entity for head, _, tail in triples.values() for entity in (head, tail)}
+        used |= {row["entity"] for found in entities.values() for row in found}
+        used |= {entity for _, record in chosen for entity in record.topic_entities}
+        names = store.names(used)
+
+    def name(entity: int) -> str:
+        return names.get(entity, str(entity))
+
+    examples = []
+    for kind, record in chosen:
+        shown = []
+        for row in rows.get(record.id, []):
+            if row["triple"] not in triples:
+                continue
+            head, relation, tail = triples[row["triple"]]
+            shown.append(
+                ExampleFact(
+                    head, relations[relation], tail, name(head), name(tail), row["score"], row["hop"], row["direction"]
+                )
+            )
+        examples.append(
+            Example(
+                question=record.id,
+                text=record.text,
+                kind=kind,
+                complexity=record.complexity,
+                hops=record.hops,
+                topics=frozenset(record.topic_entities),
+                topic_names=tuple(name(entity) for entity in record.topic_entities),
+                gold_entities=frozenset(record.answers),
+                gold=tuple(names[0] for names in record.answer_names if names),
+                facts=tuple(shown),
+                ranked=tuple((name(row["entity"]), row["score"]) for row in entities.get(record.id, [])),
+                outputs=judged[record.id],
+            )
+        )
+    return examples
+
+
+def _rows(folder: Path | None, file: str, ids: Sequence[str], most: int) -> dict[str, list[dict[str, Any]]]:
+    """Question id → its first rows in rank order."""
+    if folder is None or not (folder / file).is_file():
+        return {}
+    frame = pl.read_parquet(folder / file).filter(pl.col("question").is_in(list(ids))).sort("question", "rank")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in frame.iter_rows(named=True):
+        members = found.setdefault(row["question"], [])
+        if len(members) < most:
+            members.append(row)
+    return found

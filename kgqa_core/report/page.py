@@ -1,0 +1,241 @@
+"""The report of a run: one self-contained HTML page that asks the network for nothing.
+
+Names of a graph and outputs of a model are somebody else's text: the template escapes everything, control and
+direction characters are taken out, and the page's content security policy allows no script at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from kgqa_core.report import tables
+from kgqa_core.report.data import Example, ReportData
+from kgqa_core.report.labels import (
+    MEANINGS,
+    METRICS,
+    gain_text,
+    knowledge_label,
+    main_split,
+    model_experiments,
+    percent,
+    seconds_text,
+)
+from kgqa_core.report.plots import line_class, training_curves
+from kgqa_core.report.subgraph import draw_subgraph
+
+KINDS = {
+    "fixed": "Fixed by retrieval",
+    "wrong": "Still wrong",
+    "broken": "Broken by retrieval",
+    "right": "Right with and without facts",
+}
+LONGEST = 600
+"""Characters of an output that the page shows."""
+
+# Controls, surrogates, and characters that turn the direction of what follows.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def write(out: Path, *, data: ReportData) -> Path:
+    """Writes `report.html` into the folder `out` (or to `out` itself where it ends in .html) and returns its path."""
+    path = out if out.suffix == ".html" else out / "report.html"
+    scratch = path.with_suffix(".tmp")
+    scratch.write_text(render(data), encoding="utf-8")
+    os.replace(scratch, path)
+    return path
+
+
+def render(data: ReportData) -> str:
+    """The page as text."""
+    environment = Environment(
+        loader=PackageLoader("kgqa_core.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=percent,
+        gain=gain_text,
+        seconds=seconds_text,
+        knowledge=knowledge_label,
+        number=_number,
+        shorten=_shorten,
+    )
+    text = environment.get_template("page.html.j2").render(_context(data))
+    return _UNSEEN.sub("", text)
+
+
+def _context(data: ReportData) -> dict[str, Any]:
+    aggregates = data.aggregates
+    models = list(model_experiments(aggregates.get("scores", {})))
+    model = models[0] if models else None
+    complexity_metrics = ("exact", "contains")
+    return {
+        "data": data,
+        "created": _created(data.created),
+        "kg_name": _get(data.profile, "kg", "name"),
+        "questions_name": _get(data.profile, "questions", "name"),
+        "description": data.profile.get("description") or "",
+        "model": model,
+        "headline": _headline(data, model),
+        "chart": [
+            (METRICS[metric], MEANINGS[metric], tables.chart_rows(aggregates, model, metric))
+            for metric in tables.TABLE_1_METRICS
+        ]
+        if model
+        else [],
+        "table_1": _filled(*(tables.table_1(aggregates, metric) for metric in tables.TABLE_1_METRICS)),
+        "all_metrics": _filled(*(tables.all_metrics_table(aggregates, name) for name in models)),
+        "alone": _filled(tables.retriever_table(aggregates)),
+        "by_complexity": _filled(
+            *(tables.breakdown_table(aggregates, "by_complexity", model, metric) for metric in complexity_metrics)
+        ),
+        "by_hops": _filled(tables.breakdown_table(aggregates, "by_hops", model, "exact")),
+        "without_leaked": _filled(tables.without_leaked_table(aggregates)),
+        "unlinkable": aggregates.get("n_unlinkable", {}),
+        "leakage": aggregates.get("leakage", {}),
+        "curves": training_curves(data.curves),
+        "line_class": line_class,
+        "examples": [
+            (example, draw_subgraph(example.facts, example.topics, example.gold_entities)) for example in data.examples
+        ],
+        "kinds": KINDS,
+        "kind_counts": _kind_counts(data.examples),
+        "meanings": [(METRICS[name], text) for name, text in MEANINGS.items()],
+        "total_seconds": sum(float(stage.get("seconds") or 0) for stage in data.stages),
+        "longest_stage": max((float(stage.get("seconds") or 0) for stage in data.stages), default=0) or 1.0,
+        "counts": [
+            (title, _flat(counts))
+            for title, counts in (
+                ("Graph", data.kg_counts),
+                ("Differentiable graph", data.dkg_counts),
+                ("Questions", data.question_counts),
+            )
+            if counts
+        ],
+        "links": [(name, url) for name, url in data.links.items() if is_safe_link(url)],
+        "environment": _flat(data.environment),
+        "configuration": yaml.safe_dump(_plain(data.profile), sort_keys=False, allow_unicode=True, width=100),
+        "css": Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")),
+    }
+
+
+def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
+    """Key scores as (value, label, detail)."""
+    aggregates = data.aggregates
+    scores = aggregates.get("scores", {})
+    found: list[dict[str, str]] = []
+    for name in model_experiments(scores).get(model or "", []):
+        split = main_split(scores[name])
+        if not name.startswith("rigel/") or split is None:
+            continue
+        cell = scores[name][split]["exact"]
+        interval = f"95 % interval {percent(cell['low'])} to {percent(cell['high'])}"
+        found.append(
+            {"value": f"{percent(cell['value'])} %", "label": "answered exactly with Rigel facts", "detail": interval}
+        )
+        gains = aggregates.get("gain_over_no_knowledge", {}).get(name, {})
+        metric = next((metric for metric in ("exact", "contains") if gains.get(metric) is not None), None)
+        if metric:
+            detail = f"{METRICS[metric].lower()}, relative; the paper's mean is +83 %"
+            found.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
+        break
+    alone = scores.get("rigel/-/-", {})
+    split = main_split(alone)
+    if split:
+        cell = alone[split]["hits_at_1"]
+        recall = f"an answer among the facts: {percent(alone[split]['recall_of_answers']['value'])} %"
+        found.append({"value": f"{percent(cell['value'])} %", "label": "Hits@1 of Rigel alone", "detail": recall})
+    counted = max((cell["n"] for by in scores.values() for s in by.values() for cell in s.values()), default=0)
+    if counted:
+        unlinkable = aggregates.get("n_unlinkable", {}).get(main_split(aggregates.get("n_unlinkable", {})) or "", 0)
+        found.append(
+            {
+                "value": f"{counted:,}",
+                "label": "questions scored",
+                "detail": f"{unlinkable:,} not in the graph, scored 0",
+            }
+        )
+    return found
+
+
+def _filled(*grids: tables.Grid) -> list[tables.Grid]:
+    return [grid for grid in grids if grid.rows and len(grid.columns) > 1]
+
+
+def _kind_counts(examples: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for example in examples:
+        if isinstance(example, Example):
+            found[example.kind] = found.get(example.kind, 0) + 1
+    return found
+
+
+def _created(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text) if text else datetime.now(UTC)
+    except ValueError:
+        return text
+    zone = moment.strftime("%Z") if moment.tzinfo else ""
+    return f"{moment.day} {moment:%B %Y, %H:%M} {zone}".strip()
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested mappings as (dotted name, text) rows."""
+    rows: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{prefix}{name} · ")
+        elif isinstance(value, list | tuple):
+            rows.append((prefix + str(name).replace("_", " "), ", ".join(map(str, value)) or "–"))
+        elif value is not None:
+            rows.append((prefix + str(name).replace("_", " "), _number(value)))
+    return rows
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _plain(value: Any) -> Any:
+    """A value that YAML writes without tags."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def _get(profile: Mapping[str, Any], section: str, name: str) -> str:
+    part = profile.get(section)
+    return str(part.get(name, "")) if isinstance(part, Mapping) else ""
+
+
+def is_safe_link(url: str) -> bool:
+    """Whether an address leads to a web page or a place beside this one, not to a script."""
+    if _UNSEEN.search(url):
+        return False
+    try:
+        scheme = urlsplit(url.strip()).scheme.lower()
+    except ValueError:
+        return False
+    return scheme in ("http", "https") or (not scheme and ":" not in url.split("/", 1)[0])
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"

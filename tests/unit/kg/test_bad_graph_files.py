@@ -1,0 +1,180 @@
+"""Graph files that are missing, damaged or wrong: what is rejected, and what the errors say."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import re
+
+import pytest
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.build import build, find_sources
+from kgqa_core.kg.formats import source as source_module
+from kgqa_core.kg.formats.ntriples import why
+from tests.unit.kg.conftest import GRAPH
+
+
+def rejects(store):
+    return store.connection.execute("SELECT line, reason, text FROM rejects ORDER BY line").fetchall()
+
+
+def fails(tmp_path, files, match, **options):
+    out = tmp_path / "out"
+    out.mkdir(exist_ok=True)
+    names = [str(tmp_path / f) if not f.startswith("bundled:") else f for f in files]
+    with pytest.raises(KgInputError, match=match) as caught:
+        build(out, options=KgOptions(files=tuple(names), **options))
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_bad_lines_are_rejected_with_number_and_reason_and_good_ones_stay(make):
+    good = "".join(f"e{i}\tr\te{i + 1}\n" for i in range(1000))
+    store, counts = make("a\tr\n" + good + "a\tr\tb\tc\n\n" + "a\t\tb\n" + "a\tr\tb\0\n", "g.tsv")
+    assert counts["triples"] == 1000 and counts["rejects"] == 4 and counts["ignored"] == 1
+    assert rejects(store) == [
+        (1, "2 field(s) instead of 3", "a\tr"),
+        (1002, "4 field(s) instead of 3", "a\tr\tb\tc"),
+        (1004, "an empty field", "a\t\tb"),
+        (1005, "a NUL or a carriage return within the line", "a\tr\tb\0"),
+    ]
+    assert store.connection.execute("SELECT DISTINCT source FROM rejects").fetchall() == [("g.tsv",)]
+
+
+def test_invalid_utf8_is_rejected_on_its_line(make):
+    text = GRAPH.encode() + b'<http://x/a> <http://x/r> "caf\xe9" .\n<http://x/a> <http://x/r> "z" .'
+    store, counts = make(text)
+    assert counts["rejects"] == 1 and counts["triples"] == 10
+    [(line, reason, shown)] = rejects(store)
+    assert (line, reason) == (len(GRAPH.splitlines()) + 1, "byte 0xe9 at column 31 is not UTF-8")
+    assert shown.startswith("<http://x/a>")
+
+
+def test_an_over_long_line_is_rejected_and_the_next_ones_keep_their_numbers(make, monkeypatch):
+    monkeypatch.setattr(source_module, "MAX_LINE", 1000)
+    monkeypatch.setattr(source_module.Source.blocks, "__defaults__", (300,))
+    lines = [f"a{i}\tr\tb" for i in range(300)]
+    lines[100] = "x" * 5000
+    lines[200] = "short"
+    store, counts = make("\n".join(lines), "g.tsv")
+    assert counts["triples"] == 298
+    assert [(line, reason) for line, reason, _ in rejects(store)] == [
+        (101, "line of 5,000 bytes, longer than 1,000"),
+        (201, "1 field(s) instead of 3"),
+    ]
+
+
+@pytest.mark.parametrize("size", [7, 64, 1000])
+def test_small_blocks_read_the_same(make, monkeypatch, size):
+    whole, counts = make(GRAPH)
+    monkeypatch.setattr(source_module.Source.blocks, "__defaults__", (size,))
+    again, counts_again = make(GRAPH.replace("\n", "\r\n"), "g.nt.gz")
+    assert counts == counts_again
+    sql = "FROM triples ORDER BY id"
+    assert whole.connection.execute(sql).fetchall() == again.connection.execute(sql).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("<http://x/a> <http://x/b> <http://x/c>", "no final '.'"),
+        ("<http://x/a> <http://x/b> .", "the object is missing"),
+        ("<http://x/a>", "the predicate is missing"),
+        ('"a" <http://x/b> <http://x/c> .', "the subject is neither an IRI in <> nor a blank node"),
+        ("<http://x/a> _:b <http://x/c> .", "the predicate is not an IRI in <>"),
+        ("<a> <http://x/b> <http://x/c> .", "the IRI of the subject is not absolute"),
+        ("<http://x/a b> <http://x/b> <http://x/c> .", "' ' in the IRI of the subject"),
+        ("<http://x/a> <http://x/b> <http://x/c .", "the IRI of the object has no '>'"),
+        ('<http://x/a> <http://x/b> "c .', "unterminated literal"),
+        ('<http://x/a> <http://x/b> "c\\x" .', "bad escape \\x in the literal"),
+        ('<http://x/a> <http://x/b> "c"@1 .', "bad language tag"),
+        ('<http://x/a> <http://x/b> "c"^^int .', "bad datatype"),
+        ("<http://x/a> <http://x/b> <http://x/c> <http://x/g> .", "'<http://x/g> .' where the final '.' is due"),
+        ("<http://x/a> <http://x/b> <http://x/c> . x", "text after the final '.'"),
+        ('<http://x/a> <http://x/b> "\\uD800" .', "the escape \\uD800 is not a character"),
+        ('<http://x/a> <http://x/b> "\\U00110000" .', "the escape \\U00110000 is not a character"),
+        ("<http://x/\\u0020> <http://x/b> <http://x/c> .", "an escape puts ' ' into an IRI, where it may not stand"),
+    ],
+)
+def test_each_bad_statement_has_its_reason(make, line, reason):
+    store, counts = make(GRAPH + line + "\n" + GRAPH)
+    assert counts["rejects"] == 1 and counts["duplicates"] == 18 - 1
+    assert rejects(store) == [(len(GRAPH.splitlines()) + 1, reason, line)]
+
+
+def test_lone_carriage_returns_end_statements(make):
+    _, counts = make("<http://x/a> <http://x/r> <http://x/b> .\r<http://x/b> <http://x/r> <http://x/c> .\r\n")
+    assert counts["triples"] == 2 and counts["statements"] == 2
+
+
+def test_reason_of_an_empty_line_does_not_fail():
+    assert why("") == "the subject is missing"
+
+
+def test_a_missing_file_names_the_nearest(tmp_path):
+    (tmp_path / "triples.tsv").write_text("a\tr\tb\n")
+    assert "did you mean 'triples.tsv'?" in fails(tmp_path, ["triple.tsv"], "there is no graph file")
+    fails(tmp_path, ["no/where.tsv"], "the folder .* does not exist")
+    fails(tmp_path, ["*.nt"], "no file matches")
+    fails(tmp_path, ["bundled:atlass"], "did you mean 'bundled:atlas'")
+    fails(tmp_path, ["triples.tsv", "triples.tsv"], "named twice")
+    with pytest.raises(KgInputError, match=r"kg\.files is empty"):
+        find_sources(())
+
+
+def test_empty_files_directories_and_unknown_formats(tmp_path):
+    (tmp_path / "empty.nt").write_bytes(b"")
+    fails(tmp_path, ["empty.nt"], "is empty")
+    (tmp_path / "comments.nt").write_text("# nothing\n\n# here\n")
+    fails(tmp_path, ["comments.nt"], "holds no statement")
+    (tmp_path / "blank.nt").write_text("\n\n")
+    fails(tmp_path, ["blank.nt"], "holds no statement")
+    (tmp_path / "none.nt.gz").write_bytes(gzip.compress(b""))
+    fails(tmp_path, ["none.nt.gz"], "holds no statement")
+    fails(tmp_path, ["."], "is a directory")
+    fails(tmp_path, ["comments.nt"], "did you mean 'ntriples'", format="ntriple")
+    (tmp_path / "g.nt.bz2").write_bytes(bz2.compress(GRAPH.encode()))
+    fails(tmp_path, ["g.nt.bz2"], "compressed with bzip2")
+    (tmp_path / "g.utf16.tsv").write_bytes("a\tr\tb\n".encode("utf-16"))
+    fails(tmp_path, ["g.utf16.tsv"], "UTF-16")
+    (tmp_path / "g.ttl").write_text("@prefix x: <http://x/> .\nx:a x:b x:c .\n")
+    fails(tmp_path, ["g.ttl"], "looks like Turtle")
+    (tmp_path / "g.csv").write_text("a,r,b\nb,r,c\n")
+    assert "kg.delimiter" in fails(tmp_path, ["g.csv"], "no delimiter cuts")
+    (tmp_path / "g.tsv").write_text("a\tr\tb\n" * 50)
+    fails(tmp_path, ["g.tsv"], r"50 of 50 statements .* rejected", delimiter="|")
+    fails(tmp_path, ["g.tsv"], r"50 of 50 statements .* rejected", format="ntriples", max_reject_share=1.0)
+    assert list((tmp_path / "out").iterdir()) == [] or [p.name for p in (tmp_path / "out").iterdir()] == ["kg.duckdb"]
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.98])
+def test_a_truncated_gzip_says_after_which_line(tmp_path, kept):
+    data = gzip.compress("".join(f"entity{i * 7919 % 10007}\tr\te{i}\n" for i in range(50_000)).encode())
+    (tmp_path / "g.tsv.gz").write_bytes(data[: int(len(data) * kept)])
+    message = fails(tmp_path, ["g.tsv.gz"], r"g\.tsv\.gz is cut off")
+    line = int(re.search(r"after line ([\d,]+)", message)[1].replace(",", ""))
+    assert 0 <= line < 50_000
+    (tmp_path / "g.tsv.gz").write_bytes(data[:-8] + b"\0\0\0\0" + data[-4:])
+    fails(tmp_path, ["g.tsv.gz"], r"g\.tsv\.gz is damaged")
+
+
+def test_reject_share_tolerates_slips_but_not_the_wrong_file(make):
+    good = "".join(f"e{i}\tr\te{i + 1}\n" for i in range(5000))
+    assert make(good + "x\ty\n" * 3, "g.tsv")[1]["rejects"] == 3
+    assert make(good + "x\ty\n" * 50, "g.tsv")[1]["rejects"] == 50
+    assert make("a\tr\tb\nb\tr\tc\nx\ty\n", "g.tsv")[1]["rejects"] == 1
+    for bad, share in ((51, 0.01), (1, 0.0)):
+        with pytest.raises(KgInputError, match=rf"{bad} of {5000 + bad:,} statements in all .* line 5001: 2 field"):
+            make(good + "x\ty\n" * bad, "g.tsv", max_reject_share=share)
+    with pytest.raises(KgInputError, match="rejected"):
+        make("a\tr\tb\nb\tr\tc\nx\ty\nx\ty\n", "g.tsv")
+
+
+def test_a_wrong_file_is_given_up_early(make, monkeypatch):
+    monkeypatch.setattr(source_module.Source.blocks, "__defaults__", (100_000,))
+    lines = "".join(f"e{i}\tr\te{i + 1}\n" for i in range(300)) + "x\ty\n" * 300_000
+    with pytest.raises(KgInputError, match="so far are rejected") as caught:
+        make(lines, "g.tsv")
+    assert int(re.search(r"of ([\d,]+) statements", str(caught.value))[1].replace(",", "")) < 40_000

@@ -1,0 +1,218 @@
+"""Builds of small graphs whose tables were worked out by hand."""
+
+from __future__ import annotations
+
+import random
+
+import duckdb
+import pytest
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import ArtifactError, KgInputError
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import SCHEMA, KgStore
+from tests.unit.kg.conftest import GRAPH
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def tables(store):
+    return {table: store.connection.execute(f"SELECT * FROM {table} ORDER BY ALL").fetchall() for table in SCHEMA}
+
+
+def rows(store, sql):
+    return store.connection.execute(sql).fetchall()
+
+
+def test_every_table_of_a_small_graph_is_as_worked_out_by_hand(make):
+    store, counts = make(GRAPH)
+    assert counts == {
+        "aliases": 1, "descriptions": 1, "duplicates": 1, "entities": 6, "ignored": 2, "labels": 4, "literals": 4,
+        "rejects": 0, "relations": 7, "statements": 16, "triples": 9, "type_statements": 0, "types": 1,
+    }  # fmt: skip
+    assert store.counts() == counts
+    x = "http://x/"
+    assert rows(store, "SELECT id, key, kind, datatype, number, precision, popularity FROM entities ORDER BY id") == [
+        (0, "_:b1", "entity", None, None, None, 1),
+        (1, x + "City", "entity", None, None, None, 2),
+        (2, x + "France", "entity", None, None, None, 5),
+        (3, x + "New_Spain%21", "entity", None, None, None, 1),
+        (4, x + "Paris", "entity", None, None, None, 4),
+        (5, x + "Place", "entity", None, None, None, 1),
+        (6, "-0250", "literal", XSD + "gYear", None, 9, 1),
+        (7, "2102650", "literal", XSD + "integer", 2102650.0, None, 1),
+        (8, 'Liberté,\t"égalité"', "literal", "@fr", None, None, 1),
+        (9, "none", "literal", XSD + "string", None, None, 1),
+    ]
+    assert store.relation_keys() == [
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://www.w3.org/2000/01/rdf-schema#subClassOf",
+        x + "borders", x + "capital_of%20it", x + "founded", x + "motto", x + "population",
+    ]  # fmt: skip
+    assert store.relation_names() == ["type", "subClassOf", "borders", "capital", "founded", "motto", "population"]
+    assert [d for (d,) in rows(store, "SELECT datatype FROM relations ORDER BY id")] == [
+        "entity", "entity", "entity", "entity", XSD + "gYear", "mixed", XSD + "integer",
+    ]  # fmt: skip
+    assert list(store.triples(range(9)).values()) == [
+        (0, 2, 2), (1, 1, 5), (2, 2, 3), (2, 3, 4), (2, 5, 8), (2, 5, 9), (4, 0, 1), (4, 4, 6), (4, 6, 7),
+    ]  # fmt: skip
+    assert rows(store, "FROM types") == [(4, 1)]
+    assert rows(store, "FROM subtypes") == [(1, 5)]
+    assert rows(store, "FROM labels") == [(4, "en", "Paris", "capital of France"), (4, "fr", "Paname", None)]
+    assert rows(store, "FROM aliases") == [(4, "en", "City of Light"), (4, "fr", "Paris")]
+    assert rows(store, "SELECT time::VARCHAR FROM entities WHERE time IS NOT NULL") == [("0251-01-01 (BC) 00:00:00",)]
+
+
+def test_names_fall_back_over_languages_to_the_tail_of_the_key(make):
+    store, _ = make(GRAPH + '<http://x/City> <http://www.w3.org/2000/01/rdf-schema#label> "Stadt"@de .\n')
+    assert store.names(range(10)) == {
+        0: "_:b1", 1: "Stadt", 2: "France", 3: "New Spain!", 4: "Paris", 5: "Place", 6: "-0250", 7: "2102650",
+        8: 'Liberté,\t"égalité"', 9: "none",
+    }  # fmt: skip
+    assert store.names([4], ["fr"]) == {4: "Paname"}
+    assert store.names([]) == {} and store.names([99]) == {}
+    assert store.surface_forms([4, 3]) == {3: ["New Spain!"], 4: ["Paris", "Paname", "City of Light"]}
+    assert store.entity_keys([4]) == {4: "http://x/Paris"}
+    index = store.label_index()
+    assert index["paris"] == [4] and index["city of light"] == [4] and index["new spain!"] == [3]
+    assert "place" in index and "2102650" not in index
+
+
+def test_resolve_prefers_key_over_label_over_alias_over_literal(make):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    store, _ = make(
+        GRAPH
+        + f'<http://x/Texas> {label} "Paris"@en .\n<http://x/Texas> {label} "none"@en .\n'
+        + "<http://x/Texas> <http://x/borders> <http://x/France> .\n"
+    )
+    keys = store.entity_keys(range(20))
+    found = store.resolve(["http://x/Paris", "<http://x/Paris>", "Paris", "City of Light", "France", "2102650", "zz"])
+    assert {text: [keys[i] for i in ids] for text, ids in found.items()} == {
+        "http://x/Paris": ["http://x/Paris"],
+        "<http://x/Paris>": ["http://x/Paris"],
+        "Paris": ["http://x/Paris", "http://x/Texas"],
+        "City of Light": ["http://x/Paris"],
+        "France": ["http://x/France"],
+        "2102650": ["2102650"],
+        "zz": [],
+    }
+    assert [keys[i] for i in store.resolve(["none"])["none"]] == ["http://x/Texas"]
+    assert store.suggest("Pariss") == "Paris"
+    assert store.suggest("qqqqqq") is None
+
+
+def test_types_leave_the_triples_when_asked(make):
+    store, counts = make(GRAPH, types_as_triples=False)
+    assert counts["triples"] == 7 and counts["type_statements"] == 2 and counts["relations"] == 5
+    keys = store.entity_keys(range(20))
+    assert [(keys[a], keys[b]) for a, b in rows(store, "FROM types")] == [("http://x/Paris", "http://x/City")]
+
+
+def test_delimited_objects_are_entities_with_inverse_edges(make):
+    store, counts = make("Up|year|1999\nDown|year|1999\nUp|label|UP!\nUp|also|U\nUp|starred|#1 Star\n", "g.txt",
+                         label_predicates=("label",), alias_predicates=("also",))  # fmt: skip
+    assert (counts["entities"], counts["literals"], counts["triples"], counts["labels"]) == (4, 0, 3, 1)
+    assert store.names(range(4)) == {0: "#1 Star", 1: "1999", 2: "Down", 3: "UP!"}
+    assert store.resolve(["1999", "U", "Up"]) == {"1999": [1], "U": [3], "Up": [3]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("g.tsv", "a\tr\tb\n"),
+        ("g.txt", "a|r|b\n"),
+        ("g.tsv.gz", "a\tr\tb\n"),
+        ("g", "\ufeffa\tr\tb\r\n"),
+        ("g.tsv", "a\tr\tb"),
+        ("g.tsv", " a \t r\t b \r\n\r\n"),
+        ("g.tsv", "subject\tpredicate\tobject\na\tr\tb\n"),
+    ],
+)  # fmt: skip
+def test_delimited_dialects_mean_the_same(make, name, text):
+    store, counts = make(text, name)
+    assert counts["triples"] == 1 and counts["rejects"] == 0
+    assert store.entity_keys([0, 1]) == {0: "a", 1: "b"}
+    assert store.relation_keys() == ["r"]
+
+
+def test_comma_is_read_when_asked_with_quotes(make):
+    store, _ = make('"a, b",r,"say ""hi"""\nc,r,d\n', "g.csv", delimiter=",")
+    assert sorted(store.entity_keys(range(4)).values()) == ["a, b", "c", "d", 'say "hi"']
+
+
+def test_literals_have_numbers_and_times(make):
+    values = {
+        ("12", "integer"): (12.0, None, None), ("1e3", "double"): (1000.0, None, None), ("INF", "double"): (None,) * 3,
+        ("abc", "integer"): (None,) * 3, ("1_0", "integer"): (None,) * 3, (".5", "decimal"): (0.5, None, None),
+        ("1e999", "double"): (None,) * 3, ("5", "string"): (None,) * 3,
+        ("2021-02-28", "date"): (None, "2021-02-28 00:00:00", 11), ("2021-02-30", "date"): (None,) * 3,
+        ("1999", "gYear"): (None, "1999-01-01 00:00:00", 9),
+        ("1999-05", "gYearMonth"): (None, "1999-05-01 00:00:00", 10),
+        ("2020-01-01T00:30:00+01:00", "dateTime"): (None, "2019-12-31 23:30:00", 14),
+        ("2020-01-01T00:30:00.5Z", "dateTime"): (None, "2020-01-01 00:30:00.5", 14),
+    }  # fmt: skip
+    text = "".join(f'<http://x/s> <http://x/p> "{v}"^^<{XSD}{d}> .\n' for v, d in values)
+    store, counts = make(text)
+    found = {
+        (key, datatype.removeprefix(XSD)): (number, time, precision)
+        for key, datatype, number, time, precision in rows(
+            store, "SELECT key, datatype, number, time::VARCHAR, precision FROM entities WHERE kind = 'literal'"
+        )
+    }
+    assert found == values and counts["literals"] == len(values)
+
+
+def test_tables_do_not_depend_on_order_files_or_threads(make, tmp_path):
+    lines = GRAPH.splitlines(keepends=True)
+    first, _ = make(GRAPH)
+    shuffled = lines[:]
+    random.Random(3).shuffle(shuffled)
+    second, _ = make("".join(shuffled), threads=1)
+    (tmp_path / "one.nt").write_text("".join(lines[::2]))
+    (tmp_path / "two.nt").write_text("".join(lines[1::2]))
+    (tmp_path / "out").mkdir()
+    build(tmp_path / "out", options=KgOptions(files=(str(tmp_path / "two.nt"), str(tmp_path / "one.nt"))))
+    with KgStore.open(tmp_path / "out") as third:
+        assert tables(first) == tables(second) == tables(third)
+
+
+def test_a_second_build_in_the_same_work_folder_starts_clean(tmp_path):
+    (tmp_path / "g.nt").write_text(GRAPH)
+    work, out = tmp_path / "work", tmp_path / "out"
+    (work / "kg-staging").mkdir(parents=True)
+    (work / "kg-staging" / "staging.duckdb").write_bytes(b"left by a killed build")
+    out.mkdir()
+    (out / "kg.duckdb").write_bytes(b"half")
+    assert build(out, options=KgOptions(files=(str(tmp_path / "g.nt"),)), work=work)["triples"] == 9
+    assert not (work / "kg-staging").exists()
+
+
+def test_open_refuses_what_is_no_graph(tmp_path):
+    with pytest.raises(ArtifactError, match="no graph at"):
+        KgStore.open(tmp_path / "nowhere")
+    (tmp_path / "kg.duckdb").write_bytes(b"not a database" * 1000)
+    with pytest.raises(ArtifactError, match="damaged"):
+        KgStore.open(tmp_path)
+    with duckdb.connect(str(tmp_path / "other.duckdb")) as connection:
+        connection.execute("CREATE TABLE t(x INT)")
+    with pytest.raises(ArtifactError, match="not a graph"):
+        KgStore.open(tmp_path / "other.duckdb")
+
+
+def test_the_store_cannot_be_written_nor_read_other_files(make, tmp_path):
+    store, _ = make(GRAPH)
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
+    for sql in ("DELETE FROM triples", f"FROM read_csv('{tmp_path / 'secret.csv'}')"):
+        with pytest.raises(duckdb.Error):
+            store.connection.execute(sql)
+
+
+def test_only_labels_is_no_graph(make):
+    with pytest.raises(KgInputError, match="none of 1 statements is a triple"):
+        make('<http://x/a> <http://www.w3.org/2000/01/rdf-schema#label> "A" .\n')
+
+
+def test_a_graph_is_read_by_several_at_once_with_other_settings(make):
+    store, _ = make(GRAPH)
+    with KgStore.open(store.path) as other, duckdb.connect(str(store.path), read_only=True) as third:
+        assert other.names([4]) == store.names([4]) == {4: "Paris"}
+        assert third.execute("SELECT count(*) FROM triples").fetchone() == (9,)

@@ -1,0 +1,102 @@
+"""Facts as text, and what `kg show` says."""
+
+from __future__ import annotations
+
+import doctest
+
+import polars as pl
+import pytest
+
+from kgqa_core.errors import ArtifactError, GraphMismatch, InputError
+from kgqa_core.kg import names, verbalise
+from kgqa_core.kg.names import NAME_SQL, key_name
+from kgqa_core.kg.show import describe
+from kgqa_core.kg.verbalise import oriented, triple_form, triple_text, write_knowledge
+
+
+def test_text_is_the_papers():
+    assert triple_text(*oriented("France", "capital-of", "Paris", -1)) == "(Paris, <inv>-capital-of, France)"
+    assert triple_text(*oriented("France", "capital-of", "Paris", 1)) == "(France, capital-of, Paris)"
+    assert triple_form([]) == ""
+    for module in (names, verbalise):
+        assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["http://x/a_b", "http://x/a/", "http://x#", "http://x/%C3%89", "http://x/%FF_a", "http://x/a%20b", "a_b/c", "_:b0",
+     "urn:x:y", "http://x/a#b_c", "http://x/100%", "http://é/ü", "HTTP://X/Y", "://", "http://x/a+b", "http://", "a://#"],
+)  # fmt: skip
+def test_name_of_a_key_is_the_same_in_sql(make, key):
+    store, _ = make("a\tr\tb\n", "g.tsv")
+    sql = "SELECT " + NAME_SQL.format(key="key") + " FROM (SELECT $1 AS key)"
+    assert store.connection.execute(sql, [key]).fetchone() == (key_name(key),)
+
+
+@pytest.fixture
+def graph(make):
+    store, _ = make(
+        "a\tr\tb\nb\ts\tc\nc\tr\ta\na\tlabel\tAnna\nr\tlabel\tlikes\n", "g.tsv", label_predicates=("label",)
+    )
+    return store
+
+
+def _inputs(tmp_path, facts, questions=("q1", "q2", "q3")):
+    for name in ("facts", "questions", "out"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    schema = {"question": pl.String, "retriever": pl.String, "rank": pl.Int32, "score": pl.Float64, "path": pl.Int32,
+              "hop": pl.Int32, "triple": pl.Int64, "direction": pl.Int8}  # fmt: skip
+    pl.DataFrame(facts, schema=schema, orient="row").write_parquet(tmp_path / "facts" / "facts.parquet")
+    pl.DataFrame({"id": questions, "text": questions}).write_parquet(tmp_path / "questions" / "questions.parquet")
+    return {"facts": tmp_path / "facts", "questions": tmp_path / "questions"}
+
+
+def test_knowledge_has_every_question_in_rank_order_without_repetition(graph, tmp_path):
+    facts = [
+        ("q2", "rigel", 1, 0.5, -1, 2, 1, 1),
+        ("q2", "rigel", 0, 0.9, -1, 1, 0, -1),
+        ("q2", "rigel", 2, 0.1, -1, 2, 0, 1),
+        ("q3", "rigel", 0, 0.9, -1, 1, 2, 1),
+    ]
+    inputs = _inputs(tmp_path, facts)
+    counts = write_knowledge(tmp_path / "out", kg=graph.path, **inputs)
+    assert counts == {"questions": 3, "with_facts": 2, "facts": 3}
+    assert pl.read_parquet(tmp_path / "out" / "knowledge.parquet").rows() == [
+        ("q1", "rigel", "triples", "", []),
+        ("q2", "rigel", "triples", "(b, <inv>-likes, Anna), (b, s, c)", [0, 1]),
+        ("q3", "rigel", "triples", "(c, likes, Anna)", [2]),
+    ]
+
+
+def test_knowledge_without_any_fact_and_of_another_graph(graph, tmp_path):
+    inputs = _inputs(tmp_path, [])
+    write_knowledge(tmp_path / "out", kg=graph.path, retriever="random", **inputs)
+    assert pl.read_parquet(tmp_path / "out" / "knowledge.parquet")["retriever"].to_list() == ["random"] * 3
+    inputs = _inputs(tmp_path, [("q1", "rigel", 0, 1.0, -1, 1, 77, 1)])
+    with pytest.raises(GraphMismatch, match="triple 77"):
+        write_knowledge(tmp_path / "out", kg=graph.path, **inputs)
+    inputs = _inputs(tmp_path, [("qq", "rigel", 0, 1.0, -1, 1, 0, 1)])
+    with pytest.raises(ArtifactError, match="'qq'"):
+        write_knowledge(tmp_path / "out", kg=graph.path, **inputs)
+    with pytest.raises(InputError, match="did you mean 'triples'"):
+        write_knowledge(tmp_path / "out", kg=graph.path, format="triple", **inputs)
+    with pytest.raises(ArtifactError, match="missing"):
+        write_knowledge(tmp_path / "out", kg=graph.path, facts=tmp_path, questions=inputs["questions"])
+
+
+def test_show_tells_names_types_and_facts_both_ways(make):
+    from tests.unit.kg.conftest import GRAPH
+
+    store, _ = make(GRAPH)
+    [paris] = describe(store, "Paris")["matches"]
+    assert paris["name"] == "Paris" and paris["names"] == ["Paris", "Paname", "City of Light"]
+    assert paris["types"] == ["City"] and paris["descriptions"] == {"en": "capital of France"}
+    assert [(f["relation"], f["entity"]) for f in paris["facts"]] == [
+        ("type", "City"), ("founded", "-0250"), ("population", "2102650"),
+    ]  # fmt: skip
+    assert [(f["relation"], f["entity"]) for f in paris["incoming"]] == [("capital", "France")]
+    assert (paris["n_facts"], paris["n_incoming"]) == (3, 1)
+    assert describe(store, "-0250")["matches"][0]["time"] == "0251-01-01 (BC) 00:00:00"
+    assert len(describe(store, "France", limit=1)["matches"][0]["facts"]) == 1
+    with pytest.raises(InputError, match="did you mean 'Paris'"):
+        describe(store, "Pariss")

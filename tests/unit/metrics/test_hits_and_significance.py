@@ -1,0 +1,64 @@
+"""Ranked entities, facts, and intervals."""
+
+import numpy as np
+import pytest
+
+from kgqa_core.metrics.hits import hits_at_1, hits_at_5, recall_of_answers
+from kgqa_core.metrics.significance import bootstrap_interval
+
+
+def test_hits_look_at_the_first_and_the_first_five() -> None:
+    assert hits_at_1([7, 3], {7}) == 1.0
+    assert hits_at_1([3, 7], {7}) == 0.0
+    assert hits_at_5([1, 2, 3, 4, 7], {7}) == 1.0
+    assert hits_at_5([1, 2, 3, 4, 5, 7], {7}) == 0.0
+
+
+@pytest.mark.parametrize("metric", [hits_at_1, hits_at_5, recall_of_answers])
+def test_without_gold_or_without_candidates_nothing_is_hit(metric) -> None:
+    assert metric([1, 2], frozenset()) == 0.0
+    assert metric([], {1}) == 0.0
+
+
+def test_recall_of_answers_wants_one_gold_entity_among_the_facts() -> None:
+    assert recall_of_answers({1, 2, 9}, {9, 10}) == 1.0
+    assert recall_of_answers({1, 2}, {9, 10}) == 0.0
+
+
+def test_interval_holds_the_mean_and_is_that_of_a_binomial() -> None:
+    found = bootstrap_interval([1.0] * 300 + [0.0] * 700, samples=4000, seed=1)
+    assert found.value == pytest.approx(0.3)
+    half = 1.96 * (0.3 * 0.7 / 1000) ** 0.5
+    assert found.low == pytest.approx(0.3 - half, abs=0.004)
+    assert found.high == pytest.approx(0.3 + half, abs=0.004)
+    assert found.n == 1000
+
+
+def test_ninety_five_percent_intervals_cover_the_truth_about_that_often() -> None:
+    generator = np.random.default_rng(5)
+    covered = 0
+    for trial in range(300):
+        found = bootstrap_interval(generator.random(80) < 0.4, samples=300, seed=trial)
+        covered += found.low <= 0.4 <= found.high
+    assert 0.90 <= covered / 300 <= 0.99
+
+
+def test_interval_depends_on_values_and_seed_not_on_order() -> None:
+    values = list(np.random.default_rng(2).random(50))
+    assert bootstrap_interval(values, seed=3) == bootstrap_interval(values[::-1], seed=3)
+    assert bootstrap_interval(values, seed=3) == bootstrap_interval(values, seed=3)
+    assert bootstrap_interval(values, seed=3) != bootstrap_interval(values, seed=4)
+
+
+def test_no_values_say_nothing_and_equal_values_leave_no_width() -> None:
+    assert bootstrap_interval([]).rounded() == {"value": 0.0, "low": 0.0, "high": 1.0, "n": 0}
+    assert bootstrap_interval([1, 1, 1]).rounded() == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 3}
+    assert bootstrap_interval([0]).rounded() == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 1}
+
+
+def test_chunks_do_not_change_the_size_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.arange(200) / 200
+    whole = bootstrap_interval(values, samples=500, seed=1)
+    monkeypatch.setattr("kgqa_core.metrics.significance._CELLS", 1000)
+    parts = bootstrap_interval(values, samples=500, seed=1)
+    assert parts == whole
