@@ -6,7 +6,6 @@ progress and tables for people go to stderr.  Heavy libraries are imported by th
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ import typer
 
 from flows import session
 from flows.session import err, print_json
-from kgqa_core.errors import InputError, KgqaError
+from kgqa_core.errors import KgqaError
 
 app = typer.Typer(
     name="kgqa",
@@ -258,8 +257,8 @@ def kg_show(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the graph says about an entity."""
-    from kgqa_core.kg.store import KgStore
     from kgqa_core.kg.show import describe
+    from kgqa_core.kg.store import KgStore
     from kgqa_core.report.console import entity_tables
 
     folder = kg or session.stage_folder(session.newest_run(session.prepare(home), run_id), "kg")
@@ -276,6 +275,10 @@ def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
     chosen = session.prepare(home, verbose=verbose)
     session.start_logging(verbose=verbose)
     started = time.monotonic()
+    with err.status("checking the inputs …"):
+        from flows.preflight import check
+
+        check(profile)
     with err.status("starting Prefect …"):
         from flows.pipeline import pipeline
     summary = pipeline(profile)
@@ -319,7 +322,7 @@ def main() -> None:
     except KgqaError as fault:
         if verbose:
             err.print_exception()
-        err.print(f"[bold red]error:[/bold red] ", end="")
+        err.print("[bold red]error:[/bold red] ", end="")
         err.print(str(fault), markup=False, highlight=False, soft_wrap=True)
         sys.exit(fault.exit_code)
     except KeyboardInterrupt:

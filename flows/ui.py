@@ -34,7 +34,11 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:
     logs = home.root / "prefect" / "ui.log"
     prefect = f"http://{host}:{prefect_port}"
     mlflow = f"http://{host}:{mlflow_port}"
-    environment = {**os.environ, "PREFECT_UI_API_URL": f"{prefect}/api", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "0"}
+    environment = {
+        **os.environ,
+        "PREFECT_UI_API_URL": f"{prefect}/api",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
+    }
     environment.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
     environment.pop("PREFECT_API_URL", None)
     commands = [

@@ -94,6 +94,7 @@ class MlflowTracker:
     def __init__(self, home: Home) -> None:
         for name, value in (
             ("MLFLOW_DISABLE_TELEMETRY", "true"),
+            ("MLFLOW_LOGGING_LEVEL", "ERROR"),
             ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2"),
             ("MLFLOW_HTTP_REQUEST_TIMEOUT", "10"),
             ("GIT_PYTHON_REFRESH", "quiet"),

@@ -1,0 +1,301 @@
+"""The question file of ours: JSON Lines, one question an object, every fault named with its line.
+
+    {"id": "q1", "question": "what is the capital of Spain?", "topic_entities": ["Spain"], "answers": ["Madrid"]}
+
+field             meaning
+id                unique in the file
+question          the text
+topic_entities    keys or labels of entities; a key wins over a label
+answers           keys, labels or literal values (strings, numbers, true or false)
+answer_type       optional: entities, number, yes/no, date or text
+relation_path     optional: relation keys in order, inverse with a leading `<inv>-`; or a list of such paths
+split             optional: train, dev or test; if absent, a seeded split by topic entity
+complexity        optional: one of Mintaka's types
+hops              optional: number of hops
+answer_aliases    optional: other names of the answer.  Either {"answer": ["alias", …]}, or a list of lists in the
+                  order of `answers`, or a flat list, whose names are taken for the first answer
+s_expression      optional: logical form
+language          optional: language code, when it is not that of the whole file
+
+Loaders of benchmarks yield the same mappings, called *raw questions* here.  Fields that are not listed are ignored.
+A file may be gzipped (`.gz`), may start with a byte-order mark and may have blank lines.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.errors import QuestionFileError, nearest
+from kgqa_core.types import ANSWER_TYPES, SPLITS
+
+RawQuestion = dict[str, Any]
+
+FIELDS = (
+    "id",
+    "question",
+    "topic_entities",
+    "answers",
+    "answer_type",
+    "relation_path",
+    "split",
+    "complexity",
+    "hops",
+    "answer_aliases",
+    "s_expression",
+    "language",
+)
+
+LISTED_FAULTS = 5
+
+
+def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
+    """The questions of a file, checked and in canonical form; without `gold`, answers and topics may be absent.
+
+    Raises QuestionFileError, which lists the first five faults with their lines.
+    """
+    rows: list[RawQuestion] = []
+    faults: list[str] = []
+    seen: dict[str, int] = {}
+    for number, value in read_json_lines(path, faults):
+        try:
+            row = canonical(value, gold=gold)
+        except ValueError as fault:
+            faults.append(f"line {number}: {fault}")
+            continue
+        if row["id"] in seen:
+            faults.append(f"line {number}: id '{row['id']}' is already used on line {seen[row['id']]}")
+            continue
+        seen[row["id"]] = number
+        rows.append(row)
+    check_faults(path, faults)
+    if not rows:
+        raise QuestionFileError(f"{path} is empty; write one JSON object a line with {', '.join(FIELDS[:4])}")
+    return rows
+
+
+def read_predictions(path: Path) -> dict[str, str]:
+    """Answers of a prediction file, by question id: JSON Lines with `id` and `prediction` (or `output`, `answer`).
+
+    A list of answers is joined with `, `.  Raises QuestionFileError.
+    """
+    faults: list[str] = []
+    lines: dict[str, int] = {}
+    found: dict[str, str] = {}
+    for number, value in read_json_lines(path, faults):
+        try:
+            key = _id(value)
+            name = next((name for name in ("prediction", "output", "answer") if name in value), None)
+            if name is None:
+                raise ValueError("field 'prediction' is missing")
+            given = value[name]
+            texts = given if isinstance(given, list) else [given]
+            text = ", ".join(_literal(name, item) for item in texts)
+            if key in lines:
+                raise ValueError(f"id '{key}' is already used on line {lines[key]}")
+        except ValueError as fault:
+            faults.append(f"line {number}: {fault}")
+            continue
+        lines[key] = number
+        found[key] = text
+    check_faults(path, faults)
+    if not found:
+        raise QuestionFileError(f"{path} is empty; write one JSON object a line with id and prediction")
+    return found
+
+
+def check_faults(path: Path, faults: Sequence[str]) -> None:
+    """Raises QuestionFileError that lists the first five of `faults`, if there are any."""
+    if not faults:
+        return
+    if len(faults) == 1:
+        raise QuestionFileError(f"{path} {faults[0]}")
+    more = f"\n  … and {len(faults) - LISTED_FAULTS} more" if len(faults) > LISTED_FAULTS else ""
+    shown = "\n  ".join(faults[:LISTED_FAULTS])
+    raise QuestionFileError(f"{path} has {len(faults)} faults:\n  {shown}{more}")
+
+
+def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """(line number from 1, object) of each line; malformed lines go to `faults`.  Raises QuestionFileError."""
+    for number, line in enumerate(read_lines(path), start=1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        line = line.strip()
+        if not line:
+            continue
+        try:
+            value = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+        except UnicodeDecodeError as fault:
+            faults.append(f"line {number}: not UTF-8 (byte {fault.start + 1})")
+        except json.JSONDecodeError as fault:
+            hint = "; write one object a line, not one array" if number == 1 and line[:1] == b"[" else ""
+            faults.append(f"line {number}: malformed JSON at column {fault.colno}: {fault.msg}{hint}")
+        except (ValueError, RecursionError) as fault:
+            faults.append(f"line {number}: malformed JSON: {fault}")
+        else:
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                faults.append(f"line {number}: a JSON object is needed, but it is {_kind(value)}")
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Lines of a plain or gzipped file as bytes.  Raises QuestionFileError when it is missing, a folder or damaged."""
+    if path.is_dir():
+        raise QuestionFileError(f"{path} is a directory; name the question file in it")
+    if not path.exists():
+        near = nearest(path.name, (item.name for item in path.parent.iterdir())) if path.parent.is_dir() else ""
+        raise QuestionFileError(f"question file {path} does not exist{near or '; check the path'}")
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            yield from stream
+    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
+        raise QuestionFileError(f"{path} is damaged or cut off ({fault}); fetch it again") from None
+    except OSError as fault:
+        raise QuestionFileError(f"{path} cannot be read: {fault.strerror or fault}") from None
+
+
+def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
+    """A raw question with every field present, texts stripped and one form for each; ValueError names the fault.
+
+    relation_path becomes `relation_paths`, a list of lists; answer_aliases a list of lists in the order of answers.
+    """
+    row: RawQuestion = {"id": _id(value), "question": _text(value, "question")}
+    row["topic_entities"] = _texts(value, "topic_entities", required=gold)
+    answers = _listed(value, "answers", required=gold)
+    row["answers"] = list(dict.fromkeys(_literal("answers", item) for item in answers))
+    truths = bool(answers) and all(isinstance(item, bool) for item in answers)
+    row["answer_type"] = _one_of(value, "answer_type", ANSWER_TYPES) or ("yes/no" if truths else None)
+    row["relation_paths"] = _paths(value)
+    row["split"] = _one_of(value, "split", SPLITS)
+    for name in ("complexity", "s_expression", "language"):
+        row[name] = None if value.get(name) is None else _text(value, name)
+    hops = value.get("hops")
+    if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops < 100):
+        raise ValueError(f"field 'hops' must be a whole number, but it is {hops!r}")
+    row["hops"] = hops
+    row["answer_aliases"] = _aliases(value, row["answers"])
+    return row
+
+
+def _id(value: Mapping[str, Any]) -> str:
+    found = value.get("id")
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    return _text(value, "id")
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    if name not in value:
+        known = [key for key in value if key not in FIELDS]
+        raise ValueError(f"field '{name}' is missing{nearest(name, known)}")
+    found = value[name]
+    if not isinstance(found, str):
+        raise ValueError(f"field '{name}' must be a string, but it is {_kind(found)}")
+    if not found.strip():
+        raise ValueError(f"field '{name}' is empty")
+    return _clean(name, found)
+
+
+def _clean(name: str, text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"field '{name}' holds half of a surrogate pair: {text!a}") from None
+    return text.strip()
+
+
+def _listed(value: Mapping[str, Any], name: str, *, required: bool) -> list[Any]:
+    found = value.get(name)
+    if found is None:
+        if required:
+            known = [key for key in value if key not in FIELDS]
+            raise ValueError(f"field '{name}' is missing{nearest(name, known)}")
+        return []
+    if isinstance(found, Mapping):
+        raise ValueError(f"field '{name}' must be a list, but it is {_kind(found)}")
+    return found if isinstance(found, list) else [found]
+
+
+def _texts(value: Mapping[str, Any], name: str, *, required: bool) -> list[str]:
+    texts = []
+    for item in _listed(value, name, required=required):
+        if not isinstance(item, str) or not item.strip():
+            raise ValueError(f"field '{name}' must list non-empty strings, but it holds {item!r}")
+        texts.append(_clean(name, item))
+    return list(dict.fromkeys(texts))
+
+
+def _literal(name: str, item: Any) -> str:
+    if isinstance(item, bool):
+        return "yes" if item else "no"
+    if isinstance(item, int):
+        return str(item)
+    if isinstance(item, float):
+        return str(int(item)) if item.is_integer() else repr(item)
+    if isinstance(item, str) and (item.strip() or name != "answers"):
+        return _clean(name, item)
+    raise ValueError(f"field '{name}' must list strings, numbers, true or false, but it holds {item!r}")
+
+
+def _one_of(value: Mapping[str, Any], name: str, known: Sequence[str]) -> str | None:
+    found = value.get(name)
+    if found is None or found in known:
+        return found
+    raise ValueError(f"field '{name}' must be one of {', '.join(known)}, but it is {found!r}")
+
+
+def _paths(value: Mapping[str, Any]) -> list[list[str]]:
+    found = value.get("relation_paths") or value.get("relation_path")
+    if found is None or found == []:
+        return []
+    if not isinstance(found, list):
+        raise ValueError(f"field 'relation_path' must be a list of relation keys, but it is {_kind(found)}")
+    paths = found if all(isinstance(item, list) for item in found) else [found]
+    check: Callable[[Any], bool] = lambda item: isinstance(item, str) and bool(item.strip())  # noqa: E731
+    for path in paths:
+        if not path or not all(check(item) for item in path):
+            raise ValueError(f"field 'relation_path' must list relation keys (strings), but it holds {path!r}")
+    return [[_clean("relation_path", item) for item in path] for path in paths]
+
+
+def _aliases(value: Mapping[str, Any], answers: list[str]) -> list[list[str]]:
+    found = value.get("answer_aliases")
+    if found is None:
+        return [[] for _ in answers]
+    if isinstance(found, Mapping):
+        unknown = [key for key in found if key not in answers]
+        if unknown:
+            raise ValueError(f"field 'answer_aliases' names {unknown[0]!r}, which is not among the answers")
+        groups = [found.get(answer, []) for answer in answers]
+    elif isinstance(found, list) and found and all(isinstance(item, list) for item in found):
+        if len(found) != len(answers):
+            raise ValueError(f"field 'answer_aliases' has {len(found)} lists for {len(answers)} answers")
+        groups = found
+    elif isinstance(found, list):
+        groups = [found] + [[] for _ in answers[1:]] if answers else []
+    else:
+        raise ValueError(f"field 'answer_aliases' must be a list or a mapping, but it is {_kind(found)}")
+    return [_texts({"answer_aliases": group}, "answer_aliases", required=False) for group in groups]
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,215 @@
+"""Stage `load`: the questions of a file or benchmark, linked to a graph, split, and checked for leakage."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.config import QuestionsOptions
+from kgqa_core.datasets import metaqa, zjqa
+from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
+from kgqa_core.datasets.leakage import leakage, write_leakage
+from kgqa_core.datasets.link import Linked, link
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.splits import hold_out, split_by_group
+from kgqa_core.errors import QuestionFileError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.types import SPLITS, Question
+
+HELD_OUT = 0.1
+"""Share of dev questions that stay dev when the others train."""
+
+
+def load(
+    out: Path,
+    *,
+    kg: Path,
+    options: QuestionsOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes `questions.parquet`, `unlinkable.jsonl` and `leakage.json`, and returns counts.
+
+    Raises QuestionFileError when the file is unusable, nothing is left of it, or no topic entity is in the graph.
+    """
+    rows = read_raw(options, seed)
+    monitor.progress(0, len(rows), "questions")
+    with KgStore.open(kg) as store:
+        linked = link(rows, store, language=options.language, source=options.name)
+    _check_linked(linked, options)
+    questions = _with_splits(linked.questions, rows, options, seed)
+    write_questions(out, questions)
+    unlinkable = sorted((question for question in questions if question.unlinkable), key=lambda question: question.id)
+    _write_unlinkable(out, unlinkable)
+    table = leakage(questions)
+    write_leakage(out, table)
+    counts: dict[str, Any] = {
+        "questions": _by_split(questions),
+        "n_unlinkable": _by_split(unlinkable),
+        "leaked": table["counts"]["leaked"],
+        "leakage": table["counts"],
+        "by_complexity": dict(sorted(Counter(question.complexity or "-" for question in questions).items())),
+        "by_answer_type": dict(sorted(Counter(question.answer_type for question in questions).items())),
+        **{name: count for name, count in linked.counts.items() if name != "n_unlinkable"},
+    }
+    _tell(monitor, questions, unlinkable, counts)
+    monitor.progress(len(rows), len(rows), "questions")
+    return counts
+
+
+def input_files(options: QuestionsOptions) -> list[Path]:
+    """Files that the questions are read from, whose content decides the result.  Raises QuestionFileError."""
+    if options.source == "atlas":
+        return []
+    path = _path(options)
+    if options.source == "zjqa":
+        return list(zjqa.question_files(path).values())
+    if options.source == "metaqa":
+        files = metaqa.question_files(path, options.hops)
+        return [file for pair in files.values() for file in pair if file is not None]
+    if not path.is_file():
+        read_question_file(path)
+    return [path]
+
+
+def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
+    """Canonical raw questions of the source, after the choice of hops and of the training split.
+
+    Raises QuestionFileError.
+    """
+    rows = (
+        read_question_file(_path(options))
+        if options.source == "jsonl"
+        else _checked(_benchmark(options, seed), options)
+    )
+    if options.hops:
+        rows = [row for row in rows if row["hops"] in options.hops]
+    if options.train_from == "dev":
+        rows = _train_on_dev(rows, options, seed)
+    if not rows:
+        raise QuestionFileError(
+            f"{options.path or options.source}: no question is left of hops {list(options.hops) or 'any'} with "
+            f"train_from {options.train_from}; check questions.hops and questions.train_from"
+        )
+    return rows
+
+
+def _path(options: QuestionsOptions) -> Path:
+    if not options.path:
+        raise QuestionFileError(f"questions.path is not set; the source '{options.source}' needs a file or folder")
+    return Path(options.path).expanduser()
+
+
+def _benchmark(options: QuestionsOptions, seed: int) -> Iterable[Mapping[str, Any]]:
+    if options.source == "zjqa":
+        return zjqa.read_zjqa(_path(options))
+    if options.source == "metaqa":
+        return metaqa.read_metaqa(_path(options), options.hops)
+    from kgqa_core.datasets.atlas.questions import questions as atlas_questions
+
+    bundled: Callable[[int], Iterable[Mapping[str, Any]]] = atlas_questions
+    return bundled(seed)
+
+
+def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> list[RawQuestion]:
+    rows: dict[str, RawQuestion] = {}
+    for value in raw:
+        try:
+            row = canonical(value)
+        except ValueError as fault:
+            raise QuestionFileError(f"{options.source}: question {value.get('id')!r}: {fault}") from None
+        if row["id"] in rows:
+            raise QuestionFileError(f"{options.source}: id '{row['id']}' is used twice")
+        rows[row["id"]] = row
+    return list(rows.values())
+
+
+def _train_on_dev(rows: list[RawQuestion], options: QuestionsOptions, seed: int) -> list[RawQuestion]:
+    """Dev questions train, but for a seeded tenth; a train split, if there is one, is left out."""
+    dev = [row["id"] for row in rows if row["split"] == "dev"]
+    if not dev:
+        raise QuestionFileError(
+            f"{options.path or options.source} has no dev questions to train on; set questions.train_from to train"
+        )
+    kept = hold_out(dev, HELD_OUT, seed)
+    return [
+        {**row, "split": "train"} if row["split"] == "dev" and row["id"] not in kept else row
+        for row in rows
+        if row["split"] != "train"
+    ]
+
+
+def _with_splits(
+    questions: Sequence[Question], rows: Sequence[RawQuestion], options: QuestionsOptions, seed: int
+) -> list[Question]:
+    """Questions whose file gives no split get one by topic entity."""
+    open_ids = {row["id"] for row in rows if row["split"] is None}
+    if not open_ids:
+        return list(questions)
+    groups = {
+        question.id: min(question.topic_entities, default=question.topic_keys[:1])
+        for question in questions
+        if question.id in open_ids
+    }
+    chosen = split_by_group(groups, options.split_shares, seed)
+    return [
+        replace(question, split=chosen[question.id]) if question.id in chosen else question for question in questions
+    ]
+
+
+def _check_linked(linked: Linked, options: QuestionsOptions) -> None:
+    if any(question.topic_entities for question in linked.questions):
+        return
+    first = linked.questions[0]
+    raise QuestionFileError(
+        f"{options.path or options.source}: none of {len(linked.questions)} questions has a topic entity of this "
+        f"graph; question '{first.id}': {first.unlinkable}. Do the questions belong to this graph?"
+    )
+
+
+def _write_unlinkable(out: Path, questions: Sequence[Question]) -> None:
+    lines = [
+        json.dumps(
+            {"id": question.id, "question": question.text, "reason": question.unlinkable, "split": question.split},
+            ensure_ascii=False,
+            sort_keys=True,
+        )
+        for question in questions
+    ]
+    (out / "unlinkable.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def _by_split(questions: Sequence[Question]) -> dict[str, int]:
+    found = Counter(question.split for question in questions)
+    return {split: found[split] for split in SPLITS}
+
+
+def _tell(
+    monitor: Monitor, questions: Sequence[Question], unlinkable: Sequence[Question], counts: Mapping[str, Any]
+) -> None:
+    sizes = ", ".join(f"{count} {split}" for split, count in counts["questions"].items())
+    monitor.note(f"{len(questions)} questions ({sizes})")
+    if unlinkable:
+        monitor.note(
+            f"{len(unlinkable)} of {len(questions)} questions cannot be answered from this graph; they are left out "
+            f"of training and score 0 in test. First: {unlinkable[0].id}: {unlinkable[0].unlinkable}. "
+            "List: unlinkable.jsonl"
+        )
+    if counts["ambiguous_topics"]:
+        monitor.note(
+            f"{counts['ambiguous_topics']} questions name a topic by a label of several entities; all are used"
+        )
+    if counts["paths_unknown"]:
+        monitor.note(f"{counts['paths_unknown']} relation paths name a relation that is not in the graph; left out")
+    if counts["leaked"]:
+        table = counts["leakage"]
+        monitor.note(
+            f"{counts['leaked']} test questions are in train: {table['test_same_text']} with the same text, "
+            f"{table['test_same_topic_and_path']} with the same topic and path; scores are given without them too"
+        )

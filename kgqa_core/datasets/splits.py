@@ -1,0 +1,55 @@
+"""Train, dev and test where a data set does not give them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+
+from kgqa_core.types import SPLITS
+
+
+def split_by_group(groups: Mapping[str, Hashable], shares: tuple[float, float, float], seed: int) -> dict[str, str]:
+    """Question id → split, so that questions of one group (their topic entity) share a split.
+
+    shares: of train, dev and test; they are scaled to sum to 1.  With fewer than three groups the questions
+    themselves are divided.  Every split with a share gets a question where there are enough.
+    """
+    members: dict[Hashable, list[str]] = {}
+    for question in sorted(groups):
+        members.setdefault(groups[question], []).append(question)
+    if len(members) < 3:
+        members = {question: [question] for question in groups}
+    order = sorted(members, key=lambda group: members[group][0])
+    random.Random(seed).shuffle(order)
+    total = sum(shares) or 1.0
+    target = {split: share / total * len(groups) for split, share in zip(SPLITS, shares, strict=True) if share > 0}
+    size = dict.fromkeys(target, 0)
+    chosen: dict[Hashable, str] = {}
+    small = min(target.values(), default=0.0)
+    largest = max(target, key=lambda split: target[split], default="test")
+    for group in order:
+        count = len(members[group])
+        deficit = {split: (target[split] - size[split]) / target[split] for split in target}
+        split = largest if count > max(small, 1.0) else max(target, key=lambda name: deficit[name], default="test")
+        chosen[group] = split
+        size[split] = size.get(split, 0) + count
+    _fill_empty(chosen, members, tuple(target))
+    return {question: split for group, split in chosen.items() for question in members[group]}
+
+
+def hold_out(ids: Sequence[str], share: float, seed: int) -> set[str]:
+    """A seeded share of `ids`, at least one of two or more."""
+    pool = sorted(ids)
+    count = max(round(len(pool) * share), 1 if len(pool) > 1 else 0)
+    return set(random.Random(seed).sample(pool, count))
+
+
+def _fill_empty(chosen: dict[Hashable, str], members: Mapping[Hashable, list[str]], splits: Sequence[str]) -> None:
+    """Gives an empty split the smallest group of the split that has most groups."""
+    for split in reversed(splits):
+        if split in chosen.values():
+            continue
+        groups = {name: [group for group, found in chosen.items() if found == name] for name in splits}
+        giver = max(splits, key=lambda name: len(groups[name]))
+        if len(groups[giver]) > 1:
+            chosen[min(groups[giver], key=lambda group: (len(members[group]), members[group][0]))] = split

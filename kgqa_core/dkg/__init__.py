@@ -1,0 +1,1 @@
+"""The differentiable KG: its arrays, one hop along weighted relations, and sparse entity sets."""

@@ -1,0 +1,109 @@
+"""`follow` and `trace` in plain torch: the reference for the kernel, and what runs on CUDA.
+
+Edges of the frontier are expanded into index tensors; autograd does the rest.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.weights import EntityWeights
+from kgqa_core.errors import GraphMismatch
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges out of a frontier: place in x, row, edge index, relation, tail; each int64 [n].  cut: int64 [B]."""
+
+    source: Tensor
+    row: Tensor
+    edge: Tensor
+    relation: Tensor
+    tail: Tensor
+    cut: Tensor
+
+
+def tensors(dkg: Dkg, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """ptr, rel, tail of a DKG on a device, moved once and kept; rel as the signed type of its width."""
+    kept = dkg._scratch.get(str(device))
+    if kept is None:
+        rel = dkg.rel.view(np.int16 if dkg.rel.dtype == np.uint16 else np.int32)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the arrays are read-only, and nobody writes to the tensors
+            kept = tuple(torch.from_numpy(array).to(device) for array in (dkg.ptr, rel, dkg.tail))
+        dkg._scratch[str(device)] = kept
+    return kept
+
+
+def expand(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: int | None) -> Edges:
+    """The edges that are followed: relations of weight below epsilon skipped, then the budget applied per question."""
+    ptr, rel, tail = tensors(dkg, x.device)
+    entity, row = x.entity.long(), x.row
+    if len(entity) and (int(entity.max()) >= dkg.entities or int(entity.min()) < 0):
+        bad = int(entity.max()) if int(entity.min()) >= 0 else int(entity.min())
+        raise GraphMismatch(
+            f"entity {bad} is not in this DKG, which has {dkg.entities} entities; was it made for another graph?"
+        )
+    order = None
+    if edge_budget is not None:
+        # heaviest first, ties by id, row by row: two stable sorts
+        order = torch.sort(-x.weight.detach(), stable=True).indices
+        order = order[torch.sort(row[order], stable=True).indices]
+        entity, row = entity[order], row[order]
+    start, degree = ptr[entity], ptr[entity + 1] - ptr[entity]
+    total = int(degree.sum())
+    ends = degree.cumsum(0)
+    source = torch.repeat_interleave(torch.arange(len(entity), device=x.device), degree, output_size=total)
+    edge = torch.arange(total, device=x.device) + (start - ends + degree)[source]
+    relation = rel[edge].long() & (0xFFFF if rel.dtype == torch.int16 else 0xFFFFFFFF)
+    row = row[source]
+    if epsilon > 0:
+        live = r.detach()[row, relation].abs() >= epsilon
+        source, edge, relation, row = source[live], edge[live], relation[live], row[live]
+    cut = torch.zeros(x.batch, dtype=torch.int64, device=x.device)
+    if edge_budget is not None:
+        count = torch.bincount(row, minlength=x.batch)
+        cut = (count - edge_budget).clamp(min=0)
+        nth = torch.arange(len(row), device=x.device) - (count.cumsum(0) - count)[row]
+        kept = nth < edge_budget
+        source, edge, relation, row = source[kept], edge[kept], relation[kept], row[kept]
+    if order is not None:
+        source = order[source]
+    return Edges(source, row, edge, relation, tail[edge].long(), cut)
+
+
+def follow(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: int | None) -> EntityWeights:
+    """See `kgqa_core.dkg.follow.follow`; x.weight and r must be of one type."""
+    edges = expand(dkg, x, r, epsilon, edge_budget)
+    value = x.weight[edges.source] * r[edges.row, edges.relation]
+    key = edges.row * dkg.entities + edges.tail
+    unique, inverse = torch.unique(key, return_inverse=True)
+    weight = torch.zeros(unique.shape[0], dtype=value.dtype, device=x.device).index_add(0, inverse, value)
+    ptr = torch.searchsorted(unique, torch.arange(x.batch + 1, device=x.device) * dkg.entities)
+    entity = unique % max(dkg.entities, 1)
+    truncated = edges.cut if x.truncated is None else x.truncated + edges.cut
+    return EntityWeights(ptr, entity, weight, truncated)
+
+
+def trace(
+    dkg: Dkg, x: EntityWeights, r: Tensor, k: int, epsilon: float, edge_budget: int | None
+) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
+    """See `kgqa_core.dkg.follow.trace`."""
+    with torch.no_grad():
+        edges = expand(dkg, x, r, epsilon, edge_budget)
+        value = (x.weight[edges.source] * r[edges.row, edges.relation]).cpu().numpy()
+        row, edge = edges.row.cpu().numpy(), edges.edge.cpu().numpy()
+    live = value != 0
+    value, row, edge = value[live], row[live], edge[live]
+    order = np.lexsort((edge, -value, row))
+    bounds = np.searchsorted(row[order], np.arange(x.batch + 1))
+    best = [order[a : min(a + k, b)] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [(edge[chosen], value[chosen]) for chosen in best]

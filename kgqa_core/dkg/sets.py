@@ -1,0 +1,166 @@
+"""Set arithmetic behind `EntityWeights`: compiled on the CPU, sort and search in torch elsewhere; and its gradients.
+
+Places are unique where they matter, so gathers and scatters need no atomic sums and are deterministic on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Part = tuple[Tensor, Tensor]
+"""(ptr [B + 1], entity [n]), entities ascending and unique within a row."""
+
+
+def on_cpu(tensor: Tensor) -> bool:
+    """Whether the compiled loops can read it."""
+    return tensor.device.type == "cpu"
+
+
+def rows_of(ptr: Tensor, n: int) -> Tensor:
+    """The row of each of n entries, int64 [n]."""
+    return torch.repeat_interleave(torch.arange(ptr.shape[0] - 1, device=ptr.device), ptr.diff(), output_size=n)
+
+
+def locate(sets: Part, wanted: Part) -> Tensor:
+    """The place in `sets` of each wanted entity of its row, -1 where absent; wanted in any order.  int64 [m]."""
+    (ptr, entity), (wanted_ptr, query) = sets, wanted
+    if on_cpu(ptr):
+        from kgqa_core.dkg.set_kernels import locate as compiled
+
+        return torch.from_numpy(compiled(*(part.numpy() for part in (ptr, entity, wanted_ptr, query))))
+    n, m = entity.shape[0], query.shape[0]
+    if not n or not m:
+        return torch.full_like(query, -1)
+    stride = int(torch.maximum(entity.max(), query.max())) + 1
+    keys, target = rows_of(ptr, n) * stride + entity, rows_of(wanted_ptr, m) * stride + query
+    place = torch.searchsorted(keys, target).clamp(max=n - 1)
+    return torch.where(keys[place] == target, place, torch.full_like(place, -1))
+
+
+def without(sets: Part, others: Part) -> tuple[Tensor, Tensor]:
+    """ptr of the sets without the others' entities, and the places that stay."""
+    ptr, entity = sets
+    if on_cpu(ptr):
+        from kgqa_core.dkg.set_kernels import without as compiled
+
+        new_ptr, kept = compiled(*(part.numpy() for part in (*sets, *others)))
+        return torch.from_numpy(new_ptr), torch.from_numpy(kept)
+    place = locate(sets, others)
+    keep = torch.ones(entity.shape[0], dtype=torch.bool, device=entity.device)
+    keep[place[place >= 0]] = False
+    before = torch.zeros(entity.shape[0] + 1, dtype=torch.int64, device=entity.device)
+    before[1:] = keep.cumsum(0)
+    return before[ptr], keep.nonzero().squeeze(1)
+
+
+def union(parts: Sequence[Part]) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """ptr and entity of the row-wise union, and the place of each part's entities in it."""
+    if on_cpu(parts[0][0]):
+        from kgqa_core.dkg.set_kernels import union as compiled
+
+        ptr, entity, *places = compiled([(part[0].numpy(), part[1].numpy()) for part in parts])
+        return torch.from_numpy(ptr), torch.from_numpy(entity), [torch.from_numpy(place) for place in places]
+    batch, device = parts[0][0].shape[0] - 1, parts[0][0].device
+    stride = max([1, *(int(entity.max()) + 1 for _, entity in parts if entity.shape[0])])
+    keys = torch.cat([rows_of(ptr, entity.shape[0]) * stride + entity for ptr, entity in parts])
+    unique, inverse = torch.unique(keys, return_inverse=True)
+    bounds = torch.searchsorted(unique, torch.arange(batch + 1, device=device) * stride)
+    return bounds, unique % stride, list(inverse.split([entity.shape[0] for _, entity in parts]))
+
+
+def top(ptr: Tensor, entity: Tensor, weight: Tensor, k: int) -> list[list[tuple[int, float]]]:
+    """The k heaviest (entity, weight) of each row, heaviest first, ties by entity."""
+    from kgqa_core.dkg.set_kernels import top as compiled
+
+    bounds, ids, values = ptr.cpu().numpy(), entity.cpu().numpy(), weight.cpu().contiguous().numpy()
+    if k > 256:  # the compiled loop inserts into a short sorted list
+        rows = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        places = [row.start + np.argsort(-values[row], kind="stable")[:k] for row in rows]
+    else:
+        place, count = compiled(bounds, values, k)
+        places = [mine[:n] for mine, n in zip(place, count, strict=True)]
+    return [list(zip(ids[place].tolist(), values[place].tolist(), strict=True)) for place in places]
+
+
+def row_sum(weight: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
+    """Sum of each row, [B]; gradient in weight."""
+    result: Tensor = _RowSum.apply(weight, ptr, row)
+    return result
+
+
+def spread(values: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
+    """The value of each entry's row, [n]; gradient in values [B]."""
+    result: Tensor = _Spread.apply(values, ptr, row)
+    return result
+
+
+def select(weight: Tensor, place: Tensor) -> Tensor:
+    """weight[place] for places that are unique; gradient in weight."""
+    result: Tensor = _Select.apply(weight, place)
+    return result
+
+
+def scatter_sum(size: int, places: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+    """[size], the sum of parts put at their places, which are unique within a part; gradient in the weights."""
+    result: Tensor = _ScatterSum.apply(size, list(places), *weights)
+    return result
+
+
+def _segment_sum(values: Tensor, ptr: Tensor) -> Tensor:
+    if not values.shape[0]:
+        return torch.zeros(ptr.shape[0] - 1, dtype=values.dtype, device=values.device)
+    return torch.segment_reduce(values, "sum", offsets=ptr, initial=0)
+
+
+class _RowSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
+        ctx.save_for_backward(ptr, row)
+        return _segment_sum(weight, ptr)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return spread(grads[0], *ctx.saved_tensors), None, None
+
+
+class _Spread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
+        ctx.save_for_backward(ptr, row)
+        return values[row]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return row_sum(grads[0].contiguous(), *ctx.saved_tensors), None, None
+
+
+class _Select(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, place: Tensor) -> Tensor:
+        ctx.save_for_backward(place)
+        ctx.size = weight.shape[0]
+        return weight[place]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (place,) = ctx.saved_tensors
+        return scatter_sum(ctx.size, [place], [grads[0]]), None
+
+
+class _ScatterSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, size: int, places: list[Tensor], *weights: Tensor) -> Tensor:
+        ctx.save_for_backward(*places)
+        total = torch.zeros(size, dtype=weights[0].dtype, device=weights[0].device)
+        for number, (place, weight) in enumerate(zip(places, weights, strict=True)):
+            total[place] = weight if number == 0 else total[place] + weight
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return None, None, *(select(grads[0], place) for place in ctx.saved_tensors)

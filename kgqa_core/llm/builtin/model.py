@@ -1,0 +1,22 @@
+"""The packaged reader as a language model: an `HFModel` of the folder `weights` beside this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from kgqa_core.errors import ModelError
+from kgqa_core.llm.hf import HFModel
+
+WEIGHTS: Final = Path(__file__).parent / "weights"
+"""Folder with model.safetensors, config.json, tokenizer.json and training.json."""
+
+
+def load_builtin(*, batch_tokens: int = 8192, device: str = "auto") -> HFModel:
+    """The packaged reader.  Raises ModelError when its weights are not installed."""
+    if not (WEIGHTS / "model.safetensors").is_file():
+        raise ModelError(
+            f"the weights of the builtin model are not in {WEIGHTS.name}/ of this installation; install the package "
+            "again, or train them with python -m kgqa_core.llm.builtin.train --out DIR"
+        )
+    return HFModel(WEIGHTS, batch_tokens=batch_tokens, device=device, name="builtin")

@@ -1,0 +1,49 @@
+"""Relations of the invented graphs: labels as graphs write them, and the ways in which people ask for them.
+
+The tables are in relations.yaml.  In questions and inverse nouns `{x}` stands for the entity that is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation of the invented graphs.
+
+    labels: what a graph may call it.  head, tail: kinds of name.  nouns: what people call it.
+    questions, inverse_questions, inverse_nouns: phrases with `{x}` for the given entity.
+    """
+
+    labels: tuple[str, ...]
+    head: str
+    tail: str
+    nouns: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    inverse_questions: tuple[str, ...] = ()
+    inverse_nouns: tuple[str, ...] = ()
+    chinese: bool = False
+
+
+def _read() -> tuple[tuple[Relation, ...], tuple[Relation, ...]]:
+    tables = yaml.safe_load((Path(__file__).parent / "relations.yaml").read_text(encoding="utf-8"))
+    english, chinese = (
+        tuple(
+            Relation(
+                **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}, chinese=zh
+            )
+            for row in tables[language]
+        )
+        for language, zh in (("english", False), ("chinese", True))
+    )
+    return english, chinese
+
+
+ENGLISH, CHINESE = _read()
+
+NUMERIC = ("number", "measure")
+LITERAL = ("number", "measure", "date", "year", "code", "sex", "sentence")

@@ -1,0 +1,75 @@
+"""What a language model is to the pipeline: prompts in, completions out, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from kgqa_core.monitor import QUIET, Monitor
+
+Finish = Literal["stop", "length", "refusal", "empty", "error"]
+"""Why a completion ended: by itself, at the token limit, declined, without text, or failed after all tries."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationParams:
+    """How to write.
+
+    max_new_tokens: longest completion.  temperature: 0 is greedy.  top_p: nucleus, in (0, 1].  seed: of sampling.
+    n: completions wanted of one prompt; only 1 so far.  stop: texts at which a completion is cut.
+    """
+
+    max_new_tokens: int = 32
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+    n: int = 1
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model wrote for one prompt.  Token counts are the model's own; `error` says what failed, if it did."""
+
+    text: str
+    finish: Finish = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    error: str | None = None
+
+
+OnResult = Callable[[int, Completion], None]
+"""Called with the prompt's place in the input and its completion as soon as that is known, in any order."""
+
+
+class LanguageModel(Protocol):
+    """A model that continues prompts.
+
+    name: `builtin`, `hf:…` or `openai:…`.  revision: digest of the weights, or the id that the endpoint gives it.
+    batch_sensitive: whether the last bits of a completion may depend on the prompts that are asked along with it, so
+    that a resumed run must ask in the same groups to write the same; an endpoint's completions are kept one by one.
+    """
+
+    name: str
+    revision: str
+    batch_sensitive: bool
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        params: GenerationParams,
+        monitor: Monitor = QUIET,
+        on_result: OnResult | None = None,
+    ) -> list[Completion]:
+        """One completion per prompt, in the order of the prompts.  Equal prompts get equal completions.
+
+        Raises EndpointError when an endpoint is down, ModelError when the model cannot do what params ask.
+        """
+        ...
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> str:
+    """The text before the first of the stop texts."""
+    places = [place for place in (text.find(mark) for mark in stop if mark) if place >= 0]
+    return text[: min(places)] if places else text

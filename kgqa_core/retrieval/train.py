@@ -1,0 +1,331 @@
+"""Stage `train`: a Rigel retriever from questions and answers alone; no gold relation path is read.
+
+A plain loop: AdamW, linear warm-up and cosine decay, early stopping on dev hits@1, checkpoints at step boundaries.
+The batches of an epoch follow from the seed and the epoch's number, so that a killed run that goes on from its
+checkpoint ends with the same bits as one that was left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from kgqa_core.config import RetrieverOptions
+from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.follow import EntityWeights
+from kgqa_core.errors import ConfigError, TrainingError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval import checkpoint
+from kgqa_core.retrieval.encoders import Reader, new_encoder
+from kgqa_core.retrieval.loss import LOSSES, meet
+from kgqa_core.retrieval.rigel import Rigel, Walk, describe, save, walk
+from kgqa_core.retrieval.text import mask_topic, topic_names
+from kgqa_core.types import Question
+
+EPSILON = 1e-4
+"""Relations that weigh less are not followed in training."""
+EDGE_BUDGET = 200_000
+"""Edges followed per question and hop in training, so that a hub does not stop it."""
+WARM_UP = 0.06
+"""Share of all steps in which the learning rate rises."""
+CLIP = 1.0
+"""Largest norm of a step's gradient."""
+UNKNOWN_LIMIT = 0.05
+"""Share of unknown tokens above which a run warns."""
+GROUP = 4
+"""Questions of one wording that stay together in a batch: encoding them is what a pretrained encoder's step costs."""
+EVALUATION_BATCH = 128
+LOG_EVERY = 20
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Questions ready for training: text[i] points into rows (token ids of distinct texts)."""
+
+    rows: list[list[int]]
+    text: Tensor
+    topics: list[tuple[int, ...]]
+    answers: list[tuple[int, ...]]
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+
+def train(
+    out: Path,
+    *,
+    dkg: Path,
+    questions: Path,
+    options: RetrieverOptions,
+    seed: int,
+    kg: Path | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes model.safetensors, config.json, tokenizer.json and curves.parquet, and returns counts.
+
+    kg: the graph store, for the names under which topics are mentioned; topic keys alone serve without it.
+    Questions without a topic or an answer in the graph are left out and counted.
+    Raises TrainingError when none is left or the loss is not finite; ModelError when the encoder is not one.
+    """
+    graph = Dkg.open(dkg)
+    everything = read_questions(questions)
+    learn, left_out = usable(everything, "train")
+    develop, dev_left_out = usable(everything, "dev")
+    if not learn:
+        raise TrainingError(
+            f"none of the {len(left_out)} training questions has both a topic entity and an answer in this graph; "
+            "check that topic_entities and answers are keys or labels of it"
+        )
+    names = topic_names(kg, learn + develop)
+    device = pick_device(options.device)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        encoder, reader, description = new_encoder(
+            options, lambda token: [mask_topic(question, token, names) for question in learn]
+        )
+        network = Rigel(encoder, 2 * graph.relations, options.hops).to(device)
+        learning, unknown = prepare(learn, reader, names)
+        developing, _ = prepare(develop, reader, names)
+        if unknown > UNKNOWN_LIMIT:
+            monitor.note(
+                f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
+                f"{UNKNOWN_LIMIT:.0%}); use --set retriever.encoder=scratch or an encoder for this language"
+            )
+        key = _key(graph, questions, options, seed, names)
+        progress, weights = _fit(
+            network, reader, graph, learning, developing, options, seed, device, key, monitor, work
+        )
+    network.load_state_dict(weights, strict=False)
+    config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
+    save(out, network.state_dict(), reader, config)
+    curve = pl.DataFrame(
+        progress.curve,
+        schema={"step": pl.Int64, "epoch": pl.Int32, "split": pl.String, "metric": pl.String, "value": pl.Float64},
+        orient="row",
+    )
+    curve.write_parquet(out / "curves.parquet", compression="zstd", statistics=False)
+    if work is not None:
+        (work / checkpoint.FILE).unlink(missing_ok=True)
+    dev = {row[3]: row[4] for row in progress.curve if row[2] == "dev" and row[1] == progress.best_epoch}
+    return {
+        "questions": {"train": len(learn), "dev": len(develop)},
+        "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": left_out[:20]},
+        "wordings": len(learning.rows),
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "unknown_token_share": round(unknown, 4),
+        "epochs": progress.epoch,
+        "best_epoch": progress.best_epoch,
+        **{f"dev_{name}": round(value, 6) for name, value in dev.items()},
+    }
+
+
+def usable(questions: Sequence[Question], split: str) -> tuple[list[Question], list[str]]:
+    """Questions of a split that can be trained on or measured, and the ids of those that cannot."""
+    own = [question for question in questions if question.split == split]
+    fit = [question for question in own if question.topic_entities and question.answers]
+    return fit, [question.id for question in own if not (question.topic_entities and question.answers)]
+
+
+def prepare(questions: Sequence[Question], reader: Reader, names: dict[int, list[str]]) -> tuple[Prepared, float]:
+    """Questions as token ids and entity ids, and the share of tokens that the reader does not know."""
+    texts = [mask_topic(question, reader.topic_token, names) for question in questions]
+    distinct = sorted(set(texts))
+    place = {text: index for index, text in enumerate(distinct)}
+    prepared = Prepared(
+        reader.read(distinct) if distinct else [],
+        torch.tensor([place[text] for text in texts], dtype=torch.int64),
+        [question.topic_entities for question in questions],
+        [question.answers for question in questions],
+    )
+    return prepared, reader.unknown_share(texts)
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of an option `auto`, `cpu`, `cuda` or `cuda:N`.  Raises ConfigError when it is not there."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"retriever.device {name!r} is unknown; use 'auto', 'cpu', 'cuda' or 'cuda:N'") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"retriever.device {name!r} is not on this machine; use 'auto' or 'cpu'")
+    return device
+
+
+def _fit(
+    network: Rigel,
+    reader: Reader,
+    graph: Dkg,
+    learning: Prepared,
+    developing: Prepared,
+    options: RetrieverOptions,
+    seed: int,
+    device: torch.device,
+    key: str,
+    monitor: Monitor,
+    work: Path | None,
+) -> tuple[checkpoint.Progress, dict[str, Tensor]]:
+    """The training loop; returns what was measured and the weights of the best epoch."""
+    optimizer = _optimizer(network, options)
+    peaks = [group["lr"] for group in optimizer.param_groups]
+    per_epoch = math.ceil(len(learning) / options.batch_size)
+    total = per_epoch * options.epochs
+    together = 1 if options.encoder == "scratch" else GROUP
+    progress, best = checkpoint.Progress(key), dict[str, Tensor]()
+    restored = checkpoint.restore(work, key, network, optimizer, device) if work is not None else None
+    if restored is not None:
+        progress, best = restored
+        monitor.note(
+            f"training goes on from its checkpoint: epoch {progress.epoch + 1}, step {progress.step} of {per_epoch}"
+        )
+    saved = time.monotonic()
+    while progress.epoch < options.epochs and progress.epoch - progress.best_epoch <= options.patience:
+        batches = _batches(learning, options.batch_size, together, seed, progress.epoch)
+        network.train()
+        while progress.step < per_epoch:
+            done = progress.epoch * per_epoch + progress.step
+            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                group["lr"] = peak * _schedule(done, total)
+            loss = _loss(network, reader, graph, learning, batches[progress.step], options, device)
+            value = loss.item()
+            if not math.isfinite(value):
+                raise TrainingError(f"the loss is not finite at step {done}; lower retriever.learning_rate")
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
+            optimizer.step()
+            progress.step += 1
+            progress.sums = [progress.sums[0] + value, progress.sums[1] + 1]
+            if progress.step % LOG_EVERY == 0 or progress.step == per_epoch:
+                mean = progress.sums[0] / progress.sums[1]
+                progress.curve.append([done + 1, progress.epoch, "train", "loss", mean])
+                progress.sums = [0.0, 0.0]
+                monitor.metric("loss", mean, done + 1)
+            monitor.progress(done + 1, total, "training steps")
+            if work is not None and time.monotonic() - saved >= options.checkpoint_seconds:
+                checkpoint.store(work, progress, network, optimizer, best)
+                saved = time.monotonic()
+        step = (progress.epoch + 1) * per_epoch
+        measured = evaluate(network, reader, graph, developing, options, device) if len(developing) else {}
+        for name, value in measured.items():
+            progress.curve.append([step, progress.epoch, "dev", name, value])
+            monitor.metric(f"dev_{name}", value, step)
+        standing = [measured["hits_at_1"], -measured["loss"]] if measured else [float(progress.epoch)]
+        if not progress.best or standing > progress.best:
+            progress.best, progress.best_epoch, best = standing, progress.epoch, checkpoint.trainable(network)
+        progress.epoch, progress.step = progress.epoch + 1, 0
+        if work is not None:
+            checkpoint.store(work, progress, network, optimizer, best)
+            saved = time.monotonic()
+    monitor.progress(total, total, "training steps")
+    return progress, best
+
+
+def evaluate(
+    network: Rigel, reader: Reader, graph: Dkg, questions: Prepared, options: RetrieverOptions, device: torch.device
+) -> dict[str, float]:
+    """hits_at_1, missed (share of answers not reached) and loss over questions, each a mean in question order."""
+    network.eval()
+    hits = missed = loss = 0.0
+    with torch.no_grad():
+        for start in range(0, len(questions), EVALUATION_BATCH):
+            batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
+            led, answers = _walk(network, reader, graph, questions, batch, options, device)
+            for best, own in zip(led.scores.top(1), answers, strict=True):
+                hits += bool(best) and best[0][0] in own
+            met = meet(led.scores, answers)
+            missed += float((met.missed / met.answers).sum())
+            loss += float(LOSSES[options.loss](led.scores, answers).sum())
+    count = len(questions)
+    return {"hits_at_1": hits / count, "missed": missed / count, "loss": loss / count}
+
+
+def _loss(
+    network: Rigel,
+    reader: Reader,
+    graph: Dkg,
+    questions: Prepared,
+    batch: Tensor,
+    options: RetrieverOptions,
+    device: torch.device,
+) -> Tensor:
+    led, answers = _walk(network, reader, graph, questions, batch, options, device)
+    return LOSSES[options.loss](led.scores, answers).mean()
+
+
+def _walk(
+    network: Rigel,
+    reader: Reader,
+    graph: Dkg,
+    questions: Prepared,
+    batch: Tensor,
+    options: RetrieverOptions,
+    device: torch.device,
+) -> tuple[Walk, list[tuple[int, ...]]]:
+    """Walks of a batch of question numbers, equal wordings encoded once, and its answers."""
+    distinct, place = torch.unique(questions.text[batch], return_inverse=True)
+    ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
+    plan = network(ids.to(device), mask.to(device)).take(place.to(device))
+    numbers = batch.tolist()
+    topics = EntityWeights.one_hot([questions.topics[number] for number in numbers])
+    led = walk(graph, topics, plan, exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET)
+    return led, [questions.answers[number] for number in numbers]
+
+
+def _batches(questions: Prepared, size: int, group: int, seed: int, epoch: int) -> list[Tensor]:
+    """Question numbers of an epoch's batches, of similar length within pools of sixteen batches.
+
+    Questions are shuffled in groups of up to `group` that share a wording, which is then encoded once for all of them.
+    """
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    shuffled = torch.randperm(len(questions), generator=generator)
+    by_wording = shuffled[torch.sort(questions.text[shuffled], stable=True).indices]
+    groups: list[Tensor] = []
+    counts = torch.bincount(questions.text, minlength=len(questions.rows)).tolist()
+    for own in torch.split(by_wording, counts):
+        groups += own.split(group)
+    order = torch.cat([groups[index] for index in torch.randperm(len(groups), generator=generator).tolist()])
+    lengths = torch.tensor([len(row) for row in questions.rows])[questions.text]
+    batches: list[Tensor] = []
+    for pool in order.split(16 * size):
+        batches += pool[torch.sort(lengths[pool], stable=True).indices].split(size)
+    return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
+
+
+def _optimizer(network: Rigel, options: RetrieverOptions) -> torch.optim.AdamW:
+    encoder = [parameter for parameter in network.encoder.parameters() if parameter.requires_grad]
+    inside = {id(parameter) for parameter in encoder}
+    decoder = [
+        parameter for parameter in network.parameters() if parameter.requires_grad and id(parameter) not in inside
+    ]
+    rate = options.learning_rate if options.encoder == "scratch" else options.encoder_learning_rate
+    groups = [{"params": encoder, "lr": rate}, {"params": decoder, "lr": options.learning_rate}]
+    return torch.optim.AdamW(groups, weight_decay=0.01)
+
+
+def _schedule(step: int, total: int) -> float:
+    warm = max(1, round(WARM_UP * total))
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
+
+
+def _key(graph: Dkg, questions: Path, options: RetrieverOptions, seed: int, names: dict[int, list[str]]) -> str:
+    sha = hashlib.sha256(graph.digest.encode())
+    sha.update((questions / QUESTIONS_FILE).read_bytes())
+    sha.update(options.model_dump_json(exclude={"checkpoint_seconds", "device"}).encode())
+    sha.update(f"{seed} {torch.__version__} {sorted(names.items())}".encode())
+    return sha.hexdigest()

@@ -1,0 +1,43 @@
+"""What every test gets: no telemetry, a home of its own, and the folder of shared data where there is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+os.environ.update(
+    {
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    }
+)
+for _name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    os.environ.pop(_name, None)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for this test alone, so that no test sees the user's runs."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("KGQA_HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data: KGQA_SHARED_DATA, else `../shared/data` beside the repository; skips where absent."""
+    given = os.environ.get("KGQA_SHARED_DATA")
+    folder = Path(given) if given else REPOSITORY.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set KGQA_SHARED_DATA to the folder that holds zjqa, metaqa, …")
+    return folder

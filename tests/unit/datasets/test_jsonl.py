@@ -1,0 +1,191 @@
+"""The question file: what it accepts, and that every fault is named with its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.datasets.jsonl import canonical, read_predictions, read_question_file
+from kgqa_core.errors import QuestionFileError
+
+GOOD = {"id": "q1", "question": "what is the capital of France?", "topic_entities": ["France"], "answers": ["Paris"]}
+
+
+def good(**changes: Any) -> dict[str, Any]:
+    return {**GOOD, **changes}
+
+
+def fault(path: Path) -> str:
+    with pytest.raises(QuestionFileError) as caught:
+        read_question_file(path)
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_a_minimal_row_gets_every_field() -> None:
+    assert canonical(GOOD) == {
+        "id": "q1",
+        "question": "what is the capital of France?",
+        "topic_entities": ["France"],
+        "answers": ["Paris"],
+        "answer_type": None,
+        "relation_paths": [],
+        "split": None,
+        "complexity": None,
+        "s_expression": None,
+        "language": None,
+        "hops": None,
+        "answer_aliases": [[]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [([4], ["4"]), ([4.0], ["4"]), ([2.5], ["2.5"]), ([True], ["yes"]), (["a", "a"], ["a"]), ("Paris", ["Paris"])],
+)
+def test_answers_become_texts(given: Any, expected: list[str]) -> None:
+    assert canonical(good(answers=given))["answers"] == expected
+
+
+def test_truth_values_make_a_yes_no_question() -> None:
+    assert canonical(good(answers=[False]))["answer_type"] == "yes/no"
+
+
+def test_a_relation_path_may_be_one_or_several() -> None:
+    assert canonical(good(relation_path=["a", "b"]))["relation_paths"] == [["a", "b"]]
+    assert canonical(good(relation_path=[["a"], ["b", "c"]]))["relation_paths"] == [["a"], ["b", "c"]]
+    assert canonical(good(relation_path=[]))["relation_paths"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["x", "y"], [["x", "y"], []]),
+        ([["x"], ["y"]], [["x"], ["y"]]),
+        ({"B": ["y"]}, [[], ["y"]]),
+    ],
+)
+def test_aliases_have_three_forms(given: Any, expected: list[list[str]]) -> None:
+    assert canonical(good(answers=["A", "B"], answer_aliases=given))["answer_aliases"] == expected
+
+
+def test_canonical_form_is_a_fixed_point(question_file: Callable[..., Path]) -> None:
+    rows = read_question_file(question_file(good(relation_path=["a"], answer_aliases=["x"], hops=1)))
+    assert [canonical(row) for row in rows] == rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"question": None}, "field 'question' must be a string, but it is null"),
+        ({"question": "  "}, "field 'question' is empty"),
+        ({"topic_entities": [3]}, "field 'topic_entities' must list non-empty strings, but it holds 3"),
+        ({"topic_entities": {"a": 1}}, "field 'topic_entities' must be a list, but it is an object"),
+        ({"answers": [None]}, "field 'answers' must list strings, numbers, true or false, but it holds None"),
+        ({"answer_type": "entity"}, "must be one of entities, number, yes/no, date, text, but it is 'entity'"),
+        ({"split": "valid"}, "must be one of train, dev, test, but it is 'valid'"),
+        ({"relation_path": "a"}, "field 'relation_path' must be a list of relation keys, but it is a string"),
+        ({"relation_path": ["a", 1]}, "must list relation keys (strings)"),
+        ({"hops": "2"}, "field 'hops' must be a whole number, but it is '2'"),
+        ({"answer_aliases": {"Lyon": ["x"]}}, "names 'Lyon', which is not among the answers"),
+        ({"answer_aliases": [["x"], ["y"]]}, "has 2 lists for 1 answers"),
+        ({"id": True}, "field 'id' must be a string, but it is true or false"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(
+    question_file: Callable[..., Path], changes: dict[str, Any], message: str
+) -> None:
+    text = fault(question_file(GOOD, good(id="q2", **changes) if "id" not in changes else good(**changes)))
+    assert "line 2: " in text
+    assert message in text
+
+
+def test_a_missing_field_gets_the_nearest_name(question_file: Callable[..., Path]) -> None:
+    row = {key: value for key, value in GOOD.items() if key != "topic_entities"}
+    text = fault(question_file({**row, "topic_entity": ["France"]}))
+    assert "line 1: field 'topic_entities' is missing; did you mean 'topic_entity'?" in text
+
+
+def test_malformed_json_names_its_line(question_file: Callable[..., Path]) -> None:
+    text = fault(question_file(GOOD, '{"id": "q2", '))
+    assert "questions.jsonl line 2: malformed JSON at column" in text
+
+
+def test_five_faults_are_listed_and_the_rest_counted(question_file: Callable[..., Path]) -> None:
+    text = fault(question_file(GOOD, *["{"] * 7))
+    assert "has 7 faults" in text
+    assert text.count("malformed JSON") == 5
+    assert "… and 2 more" in text
+
+
+def test_a_duplicate_id_names_both_lines(question_file: Callable[..., Path]) -> None:
+    assert "line 3: id 'q1' is already used on line 1" in fault(question_file(GOOD, good(id="q2"), GOOD))
+
+
+@pytest.mark.parametrize(
+    "line", ["[1, 2]", '"text"', "17", '{"id": "a", "hops": NaN}', "[" * 100_000, '{"a": ' + "9" * 5000 + "}"]
+)
+def test_a_line_that_is_no_object_is_a_fault(question_file: Callable[..., Path], line: str) -> None:
+    assert "line 1: " in fault(question_file(line))
+
+
+def test_half_a_surrogate_pair_is_a_fault(question_file: Callable[..., Path]) -> None:
+    line = json.dumps(GOOD).replace("France?", "\\ud800?")
+    assert "line 1: field 'question' holds half of a surrogate pair" in fault(question_file(line))
+
+
+def test_bytes_that_are_not_utf8_name_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n\xff\xfe\n")
+    assert "line 2: not UTF-8" in fault(path)
+
+
+def test_an_array_gets_a_hint(question_file: Callable[..., Path]) -> None:
+    assert "one object a line, not one array" in fault(question_file("[", json.dumps(GOOD), "]"))
+
+
+def test_missing_empty_and_folder_are_named(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text("\n\n", encoding="utf-8")
+    assert "is empty" in fault(tmp_path / "questions.jsonl")
+    assert "does not exist; did you mean 'questions.jsonl'?" in fault(tmp_path / "question.jsonl")
+    assert "is a directory" in fault(tmp_path)
+
+
+def test_gzip_is_read_and_a_cut_one_is_a_fault(tmp_path: Path) -> None:
+    whole = gzip.compress("".join(json.dumps(good(id=f"q{n}")) + "\n" for n in range(2000)).encode())
+    path = tmp_path / "q.jsonl.gz"
+    path.write_bytes(whole)
+    assert len(read_question_file(path)) == 2000
+    path.write_bytes(whole[: len(whole) // 2])
+    assert "is damaged or cut off" in fault(path)
+    path.write_bytes(b"plain text")
+    assert "is damaged or cut off" in fault(path)
+
+
+def test_byte_order_mark_blank_lines_and_line_separators_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    text = json.dumps(good(question="one\u2028two"), ensure_ascii=False)
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\r\n\r\n" + json.dumps(good(id=2)).encode())
+    rows = read_question_file(path)
+    assert [row["id"] for row in rows] == ["q1", "2"]
+    assert rows[0]["question"] == "one\u2028two"
+
+
+def test_without_gold_topics_and_answers_may_be_absent(question_file: Callable[..., Path]) -> None:
+    path = question_file({"id": "q", "question": "where?"})
+    assert read_question_file(path, gold=False)[0]["answers"] == []
+    assert "field 'topic_entities' is missing" in fault(path)
+
+
+def test_predictions_are_read_by_id(question_file: Callable[..., Path]) -> None:
+    path = question_file({"id": "a", "prediction": "Paris"}, {"id": "b", "output": ["x", 4]}, {"id": 3, "answer": ""})
+    assert read_predictions(path) == {"a": "Paris", "b": "x, 4", "3": ""}
+    with pytest.raises(QuestionFileError, match="line 2: field 'prediction' is missing"):
+        read_predictions(question_file({"id": "a", "prediction": "x"}, {"id": "b"}))
+    with pytest.raises(QuestionFileError, match="id 'a' is already used on line 1"):
+        read_predictions(question_file({"id": "a", "prediction": "x"}, {"id": "a", "prediction": "y"}))

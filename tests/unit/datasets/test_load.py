@@ -1,0 +1,113 @@
+"""The stage: splits, counts, leakage, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.config import QuestionsOptions
+from kgqa_core.datasets.leakage import read_leakage
+from kgqa_core.datasets.load import input_files, load
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import ArtifactError, QuestionFileError
+
+
+def row(number: int, topic: str = "France", answer: str = "Madrid", **more: Any) -> dict[str, Any]:
+    return {"id": f"q{number}", "question": f"text {number}", "topic_entities": [topic], "answers": [answer], **more}
+
+
+def run(out: Path, kg: Path, path: Path, seed: int = 7, **options: Any) -> dict[str, Any]:
+    out.mkdir(exist_ok=True)
+    return load(out, kg=kg, options=QuestionsOptions(path=str(path), **options), seed=seed)
+
+
+def test_counts_and_files(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    path = question_file(
+        row(1, split="train", complexity="generic"),
+        row(2, topic="Atlantis", split="train"),
+        row(3, answer="Atlantis", split="test"),
+        row(4, split="dev"),
+    )
+    counts = run(tmp_path / "out", kg, path)
+    assert counts["questions"] == {"train": 2, "dev": 1, "test": 1}
+    assert counts["n_unlinkable"] == {"train": 1, "dev": 0, "test": 1}
+    assert counts["by_complexity"] == {"-": 3, "generic": 1}
+    lines = [json.loads(line) for line in (tmp_path / "out" / "unlinkable.jsonl").read_text().splitlines()]
+    assert [(line["id"], line["question"]) for line in lines] == [("q2", "text 2"), ("q3", "text 3")]
+    assert "topic entity 'Atlantis' is not in the graph" in lines[0]["reason"]
+    assert [question.id for question in read_questions(tmp_path / "out")] == ["q1", "q2", "q3", "q4"]
+
+
+def test_same_seed_same_bytes(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    topics = ["France", "Spain", "http://x/Italy", "http://x/Texas", "Madrid", "http://x/Rome"]
+    path = question_file(*[row(n, topic=topics[n % 6]) for n in range(60)])
+    first, again = run(tmp_path / "a", kg, path), run(tmp_path / "b", kg, path)
+    assert first == again
+    for name in ("questions.parquet", "unlinkable.jsonl", "leakage.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_without_splits_topics_are_divided(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    topics = ["France", "Spain", "http://x/Italy", "http://x/Texas", "Madrid", "http://x/Rome"]
+    counts = run(tmp_path / "out", kg, question_file(*[row(n, topic=topics[n % 6]) for n in range(60)]))
+    assert min(counts["questions"].values()) > 0
+    splits: dict[tuple[int, ...], set[str]] = {}
+    for question in read_questions(tmp_path / "out"):
+        splits.setdefault(question.topic_entities, set()).add(question.split)
+    assert all(len(found) == 1 for found in splits.values())
+
+
+def test_leakage_is_measured(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    path = question_file(
+        row(1, split="train", relation_path=["http://x/capital"]),
+        {**row(2, split="test"), "question": "text  1"},
+        row(3, split="test", relation_path=["http://x/capital"]),
+        row(4, split="test", topic="Spain", relation_path=["http://x/capital"]),
+        {**row(5, split="dev"), "question": "text 1"},
+    )
+    counts = run(tmp_path / "out", kg, path)
+    table = read_leakage(tmp_path / "out")
+    assert table["leaked"] == ["q2", "q3"]
+    assert table["test"] == {"same_text": ["q2"], "same_topic_and_path": ["q3"]}
+    assert table["dev"]["same_text"] == ["q5"]
+    assert counts["leaked"] == 2 and counts["leakage"]["test_same_text"] == 1
+    with pytest.raises(ArtifactError, match="leakage.json cannot be read"):
+        read_leakage(tmp_path)
+
+
+def test_training_on_dev_holds_out_a_tenth(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    rows = [row(n, split="dev" if n < 40 else "test" if n < 50 else "train") for n in range(60)]
+    counts = run(tmp_path / "out", kg, question_file(*rows), train_from="dev")
+    assert counts["questions"] == {"train": 36, "dev": 4, "test": 10}
+    with pytest.raises(QuestionFileError, match="no dev questions to train on"):
+        run(tmp_path / "out", kg, question_file(row(1, split="test")), train_from="dev")
+
+
+def test_hops_are_chosen(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    path = question_file(row(1, hops=1), row(2, hops=2), row(3))
+    assert sum(run(tmp_path / "out", kg, path, hops=(2,))["questions"].values()) == 1
+    with pytest.raises(QuestionFileError, match="no question is left"):
+        run(tmp_path / "out", kg, path, hops=(3,))
+
+
+def test_it_fails_only_when_every_topic_is_unknown(
+    tmp_path: Path, kg: Path, question_file: Callable[..., Path]
+) -> None:
+    with pytest.raises(QuestionFileError, match="none of 2 questions has a topic entity of this graph") as caught:
+        run(tmp_path / "out", kg, question_file(row(1, topic="Frence"), row(2, topic="Atlantis")))
+    assert "did you mean 'France'?" in str(caught.value)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_input_files_are_what_is_read(tmp_path: Path, question_file: Callable[..., Path]) -> None:
+    path = question_file(row(1))
+    assert input_files(QuestionsOptions(path=str(path))) == [path]
+    assert input_files(QuestionsOptions(source="atlas")) == []
+    with pytest.raises(QuestionFileError, match=r"questions.path is not set"):
+        input_files(QuestionsOptions())
+    with pytest.raises(QuestionFileError, match="does not exist"):
+        input_files(QuestionsOptions(path=str(tmp_path / "nothing.jsonl")))

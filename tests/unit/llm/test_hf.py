@@ -1,0 +1,140 @@
+"""Local models: causal and seq2seq, order, batching, and folders that hold no model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from kgqa_core.errors import ModelError
+from kgqa_core.llm.hf import HFModel, _choose
+from kgqa_core.llm.protocol import GenerationParams
+from tests.support.tiny_models import save_causal, save_seq2seq, save_tokenizer
+
+PROMPTS = ["what is it?", "a", "who was the king of the hill in the long story: tell me.", "where is b?", "a", "zz top"]
+PARAMS = GenerationParams(max_new_tokens=12)
+
+
+@pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
+def test_batches_write_what_single_prompts_write(save: Callable[[Path], Path], tmp_path: Path) -> None:
+    folder = save(tmp_path / "m")
+    model = HFModel(folder, batch_tokens=4096, device="cpu")
+    together = model.generate(PROMPTS, PARAMS)
+    alone = [model.generate([prompt], PARAMS)[0] for prompt in PROMPTS]
+    assert together == alone
+    assert len({completion.text for completion in together}) > 2, "the model should tell prompts apart"
+    assert together[1] == together[4]
+
+
+@pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
+def test_agrees_with_generate_of_transformers(save: Callable[[Path], Path], tmp_path: Path) -> None:
+    model = HFModel(save(tmp_path / "m"), device="cpu")
+    for prompt, completion in zip(PROMPTS, model.generate(PROMPTS, PARAMS), strict=True):
+        ids = model.tokenizer(prompt, return_tensors="pt")
+        out = model.model.generate(
+            input_ids=ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=12, do_sample=False
+        )
+        new = out[0, 1:] if model.seq2seq else out[0, ids["input_ids"].shape[1] :]
+        assert completion.text == model.tokenizer.decode(new, skip_special_tokens=True)
+
+
+def test_kind_is_read_from_the_configuration(tmp_path: Path) -> None:
+    assert not HFModel(save_causal(tmp_path / "c"), device="cpu").seq2seq
+    assert HFModel(save_seq2seq(tmp_path / "s"), device="cpu").seq2seq
+
+
+def test_equal_prompts_are_computed_once_and_every_place_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=64, device="cpu")
+    rows: list[int] = []
+    inner = model._batch
+    monkeypatch.setattr(model, "_batch", lambda batch, *rest: (rows.append(len(batch)), inner(batch, *rest))[1])
+    told: dict[int, str] = {}
+    out = model.generate(PROMPTS * 2, PARAMS, on_result=lambda place, done: told.update({place: done.text}))
+    assert sum(rows) == len(set(PROMPTS))
+    assert [told[place] for place in range(len(PROMPTS) * 2)] == [completion.text for completion in out]
+
+
+def test_batches_stay_within_the_token_budget(tmp_path: Path) -> None:
+    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=40, device="cpu")
+    lengths = [3, 50, 7, 12, 12, 39, 1]
+    encoded = [[5] * length for length in lengths]
+    batches = list(model._batches(encoded))
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= 40
+
+
+def test_a_model_without_a_padding_token_works(tmp_path: Path) -> None:
+    folder = save_causal(tmp_path / "m")
+    padded = HFModel(folder, device="cpu").generate(PROMPTS, PARAMS)
+    save_tokenizer(folder, pad=False)
+    bare = HFModel(folder, device="cpu")
+    assert bare.pad == bare.ends[0]
+    assert [completion.text for completion in bare.generate(PROMPTS, PARAMS)] == [each.text for each in padded]
+
+
+def test_a_prompt_that_is_too_long_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
+    model = HFModel(save_causal(tmp_path / "m", positions=64), device="cpu")
+    ids = model._encode("a" * 60 + "b" * 60 + "c" * 40, 12)
+    assert len(ids) == 64 - 12
+    text = model.tokenizer.decode(ids)
+    assert text.startswith("aaaa") and text.endswith("cccc")
+    assert model.generate(["a" * 500], PARAMS)[0].prompt_tokens == 52
+
+
+def test_finish_says_why_it_ended(tmp_path: Path) -> None:
+    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    full = model.generate(["what is it?"], GenerationParams(max_new_tokens=6))[0]
+    assert (full.finish, full.completion_tokens) == ("length", 6) or full.finish == "stop"
+    letter = full.text[1]
+    cut = model.generate(["what is it?"], GenerationParams(max_new_tokens=6, stop=(letter,)))[0]
+    assert cut.text == full.text[: full.text.find(letter)] and cut.finish in ("stop", "empty")
+    model.ends = tuple(range(model.model.config.vocab_size))
+    first = model.generate(["what is it?"], PARAMS)[0]
+    assert (first.finish, first.completion_tokens) == ("stop", 1)
+
+
+def test_sampling_follows_its_seed_and_the_nucleus(tmp_path: Path) -> None:
+    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    draws = [
+        [each.text for each in model.generate(PROMPTS, GenerationParams(max_new_tokens=8, temperature=5.0, seed=seed))]
+        for seed in (1, 1, 2)
+    ]
+    assert draws[0] == draws[1] != draws[2]
+    narrow = GenerationParams(temperature=1.0, top_p=1e-6)
+    logits = torch.tensor([[0.0, 3.0, 1.0], [2.0, 0.0, 0.0]])
+    assert _choose(logits, narrow, torch.Generator()).tolist() == [1, 0]
+
+
+def test_revision_follows_the_weights(tmp_path: Path) -> None:
+    one, same, other = (HFModel(save_causal(tmp_path / f"{n}", seed=n // 2), device="cpu").revision for n in (0, 1, 2))
+    assert one == same != other
+
+
+@pytest.mark.parametrize("make", ["empty", "no weights", "broken", "missing", "file"])
+def test_a_folder_that_is_no_model_is_named_with_the_way_out(make: str, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    if make != "missing":
+        folder.mkdir()
+    if make in ("no weights", "broken"):
+        save_causal(folder)
+        if make == "no weights":
+            (folder / "model.safetensors").unlink()
+        else:
+            (folder / "model.safetensors").write_bytes(b"not weights")
+    if make == "file":
+        folder = folder / "config.json"
+        folder.write_text("{}")
+    with pytest.raises(ModelError) as caught:
+        HFModel(folder, device="cpu")
+    assert str(folder) in str(caught.value)
+    assert "config.json" in str(caught.value) or "safe_serialization" in str(caught.value)
+
+
+def test_several_samples_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="n=3"):
+        HFModel(save_causal(tmp_path / "m"), device="cpu").generate(["a"], GenerationParams(n=3))
