@@ -97,7 +97,8 @@ def choose_profile(
         if not path.is_file():
             known = profile_names()
             raise ConfigError(
-                f"unknown profile {name!r} (there are {', '.join(known)}, or give a path ending in .yaml){nearest(name, known)}"
+                f"unknown profile {name!r} (there are {', '.join(known)}, or give a path ending in .yaml)"
+                f"{nearest(name, known)}"
             )
         layers.append({"name": path.stem, **read_profile(path)})
     elif not files or questions is None:

@@ -197,9 +197,9 @@ def publish_folder(
     Raises StorageError when `target` holds something that is not an artifact of this kind.
     """
     target = target.expanduser().resolve()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        if not (target / MANIFEST).is_file() or read_manifest(target)["kind"] != kind:
-            raise StorageError(f"{target} exists and is not a {kind} folder; choose another place")
+    occupied = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    if occupied and (not (target / MANIFEST).is_file() or read_manifest(target)["kind"] != kind):
+        raise StorageError(f"{target} exists and is not a {kind} folder; choose another place")
     with storage_faults(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as scratch:

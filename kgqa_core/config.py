@@ -96,7 +96,7 @@ class QuestionsOptions(Options):
     hops: tuple[int, ...] = ()
     """Hop counts to take from a benchmark that is divided by hops; empty takes all."""
     train_from: Literal["train", "dev"] = "train"
-    """`dev` trains on a benchmark's dev split and holds out a tenth of it (MetaQA as it lies here has no train split)."""
+    """`dev` trains on nine tenths of a benchmark's dev split (MetaQA as it lies here has no train split)."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
 
@@ -115,7 +115,9 @@ class RetrieverOptions(Options):
     exclude_topic: bool = False
     """Take the topic entities out of the entity set after each hop."""
     epochs: int = Field(default=6, ge=1)
-    """Largest number of passes over the training questions."""
+    """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
+    min_steps: int = Field(default=300, ge=1)
+    """Steps that a small question set trains for, by further passes; patience grows alike."""
     patience: int = Field(default=2, ge=1)
     """Passes without a better dev score before training stops."""
     batch_size: int = Field(default=32, ge=1)

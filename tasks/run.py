@@ -213,12 +213,17 @@ def _git(root: Path, *words: str) -> str:
     ).stdout.strip()
 
 
-def _tags() -> dict[str, str]:
+def flow_run_id() -> str | None:
+    """Id of the Prefect flow run that we are in, if any."""
     from prefect.context import FlowRunContext
 
     context = FlowRunContext.get()
-    flow = {"kgqa.flow_run_id": str(context.flow_run.id)} if context and context.flow_run else {}
-    return {"kgqa.git": git_commit(), **flow}
+    return str(context.flow_run.id) if context and context.flow_run else None
+
+
+def _tags() -> dict[str, str]:
+    flow = flow_run_id()
+    return {"kgqa.git": git_commit(), **({"kgqa.flow_run_id": flow} if flow else {})}
 
 
 def _cell(value: Any) -> str:

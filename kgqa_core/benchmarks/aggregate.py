@@ -25,12 +25,14 @@ def aggregate(
     rows: Mapping[str, Mapping[str, Mapping[str, float]]],
     records: Sequence[Question],
     leaked: Collection[str] = (),
+    same_text: Collection[str] = (),
     *,
     samples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Any]:
     """All aggregates of the questions scored in `rows`, floats rounded to six decimals.
 
+    leaked: questions that training has seen, in words or in topic and path.  same_text: those it has seen in words.
     `by_complexity` and `by_hops` look at each experiment's test questions, or at the only split it has.
     """
     by_id = {record.id: record for record in records}
@@ -45,14 +47,22 @@ def aggregate(
             for metric, numbers in values.items()
         }
 
-    result: dict[str, Any] = {"scores": {}, "without_leaked": {}, "by_complexity": {}, "by_hops": {}}
+    result: dict[str, Any] = {
+        "scores": {},
+        "without_leaked": {},
+        "without_same_text": {},
+        "by_complexity": {},
+        "by_hops": {},
+    }
     for experiment, scored in rows.items():
         splits = [split for split in SPLITS if any(by_id[question].split == split for question in scored)]
         members = {split: [question for question in scored if by_id[question].split == split] for split in splits}
         result["scores"][experiment] = {split: mean(members[split], scored) for split in splits}
-        result["without_leaked"][experiment] = {
-            split: mean([question for question in members[split] if question not in leaked], scored) for split in splits
-        }
+        for key, seen in (("without_leaked", leaked), ("without_same_text", same_text)):
+            result[key][experiment] = {
+                split: mean([question for question in members[split] if question not in seen], scored)
+                for split in splits
+            }
         chosen = main_split(splits)
         if chosen is None:
             continue

@@ -62,7 +62,8 @@ def score(
         monitor.progress(number, len(facts) + len(given), "experiments")
         outputs = dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
         rows[name] = score_outputs(asked_records, outputs, golds)
-    aggregates = aggregate(rows, records, leaked, samples=options.bootstrap, seed=seed)
+    same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
+    aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
     aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
     table = _write_scores(out, rows, records)
     write_aggregates(out / "aggregates.json", aggregates)

@@ -66,7 +66,7 @@ class OpenAIModel:
             )
         if self.base_url is None and not os.environ.get("OPENAI_API_KEY"):
             raise EndpointError(
-                f"answerer '{self.name}' needs OPENAI_API_KEY in the environment, or answering.base_url of a local server"
+                f"answerer '{self.name}' needs OPENAI_API_KEY in the environment, or answering.base_url"
             )
 
     @property
@@ -222,7 +222,7 @@ class _Unreadable(Exception):
 
 
 def _completion(reply: Any, params: GenerationParams) -> Completion:
-    choices = getattr(reply, "choices", None)
+    choices: list[Any] = getattr(reply, "choices", None) or []
     message = getattr(choices[0], "message", None) if choices else None
     if message is None:
         raise _Unreadable("the reply has no choices")
@@ -266,7 +266,7 @@ def _shown(url: str) -> str:
 
 
 def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:
-    """Runs a coroutine to its end, in a thread of its own when this one has an event loop already (a notebook, a flow)."""
+    """Runs a coroutine to its end, in a thread of its own when this one has an event loop (a notebook, a flow)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -119,9 +119,10 @@ def without_leaked_table(aggregates: Mapping[str, Any], metric: str = "exact") -
         reader = f"{model}, " if len(models) > 1 else ""
         named += [(name, metric, f"{reader}{knowledge_label(name)}, {METRICS[metric]}") for name in names]
     for name, shown, label in named:
-        cells = (_score(aggregates, name, shown, gains=False), _score(aggregates, name, shown, "without_leaked"))
-        rows.append((label, cells))
-    return Grid("With and without leaked questions", ("Experiment", "All questions", "Without leaked"), tuple(rows))
+        without = [_score(aggregates, name, shown, key) for key in ("without_same_text", "without_leaked")]
+        rows.append((label, (_score(aggregates, name, shown, gains=False), *without)))
+    columns = ("Experiment", "All questions", "Without same text", "Without same text or topic and path")
+    return Grid("With and without leaked questions", columns, tuple(rows))
 
 
 def score_tables(aggregates: Mapping[str, Any]) -> list[Table]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +25,11 @@ from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval import checkpoint
+from kgqa_core.retrieval.batches import Prepared, batches, prepare, usable
 from kgqa_core.retrieval.encoders import Reader, new_encoder
 from kgqa_core.retrieval.loss import LOSSES, meet
 from kgqa_core.retrieval.rigel import Rigel, Walk, describe, save, walk
 from kgqa_core.retrieval.text import mask_topic, topic_names
-from kgqa_core.types import Question
 
 EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
@@ -47,19 +45,6 @@ GROUP = 4
 """Questions of one wording that stay together in a batch: encoding them is what a pretrained encoder's step costs."""
 EVALUATION_BATCH = 128
 LOG_EVERY = 20
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Questions ready for training: text[i] points into rows (token ids of distinct texts)."""
-
-    rows: list[list[int]]
-    text: Tensor
-    topics: list[tuple[int, ...]]
-    answers: list[tuple[int, ...]]
-
-    def __len__(self) -> int:
-        return len(self.topics)
 
 
 def train(
@@ -131,27 +116,6 @@ def train(
     }
 
 
-def usable(questions: Sequence[Question], split: str) -> tuple[list[Question], list[str]]:
-    """Questions of a split that can be trained on or measured, and the ids of those that cannot."""
-    own = [question for question in questions if question.split == split]
-    fit = [question for question in own if question.topic_entities and question.answers]
-    return fit, [question.id for question in own if not (question.topic_entities and question.answers)]
-
-
-def prepare(questions: Sequence[Question], reader: Reader, names: dict[int, list[str]]) -> tuple[Prepared, float]:
-    """Questions as token ids and entity ids, and the share of tokens that the reader does not know."""
-    texts = [mask_topic(question, reader.topic_token, names) for question in questions]
-    distinct = sorted(set(texts))
-    place = {text: index for index, text in enumerate(distinct)}
-    prepared = Prepared(
-        reader.read(distinct) if distinct else [],
-        torch.tensor([place[text] for text in texts], dtype=torch.int64),
-        [question.topic_entities for question in questions],
-        [question.answers for question in questions],
-    )
-    return prepared, reader.unknown_share(texts)
-
-
 def pick_device(name: str) -> torch.device:
     """The device of an option `auto`, `cpu`, `cuda` or `cuda:N`.  Raises ConfigError when it is not there."""
     if name == "auto":
@@ -182,7 +146,9 @@ def _fit(
     optimizer = _optimizer(network, options)
     peaks = [group["lr"] for group in optimizer.param_groups]
     per_epoch = math.ceil(len(learning) / options.batch_size)
-    total = per_epoch * options.epochs
+    epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
+    patience = math.ceil(options.patience * epochs / options.epochs)
+    total = per_epoch * epochs
     together = 1 if options.encoder == "scratch" else GROUP
     progress, best = checkpoint.Progress(key), dict[str, Tensor]()
     restored = checkpoint.restore(work, key, network, optimizer, device) if work is not None else None
@@ -192,14 +158,14 @@ def _fit(
             f"training goes on from its checkpoint: epoch {progress.epoch + 1}, step {progress.step} of {per_epoch}"
         )
     saved = time.monotonic()
-    while progress.epoch < options.epochs and progress.epoch - progress.best_epoch <= options.patience:
-        batches = _batches(learning, options.batch_size, together, seed, progress.epoch)
+    while progress.epoch < epochs and progress.epoch - progress.best_epoch <= patience:
+        order = batches(learning, options.batch_size, together, seed, progress.epoch)
         network.train()
         while progress.step < per_epoch:
             done = progress.epoch * per_epoch + progress.step
             for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                 group["lr"] = peak * _schedule(done, total)
-            loss = _loss(network, reader, graph, learning, batches[progress.step], options, device)
+            loss = _loss(network, reader, graph, learning, order[progress.step], options, device)
             value = loss.item()
             if not math.isfinite(value):
                 raise TrainingError(f"the loss is not finite at step {done}; lower retriever.learning_rate")
@@ -283,26 +249,6 @@ def _walk(
     topics = EntityWeights.one_hot([questions.topics[number] for number in numbers])
     led = walk(graph, topics, plan, exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET)
     return led, [questions.answers[number] for number in numbers]
-
-
-def _batches(questions: Prepared, size: int, group: int, seed: int, epoch: int) -> list[Tensor]:
-    """Question numbers of an epoch's batches, of similar length within pools of sixteen batches.
-
-    Questions are shuffled in groups of up to `group` that share a wording, which is then encoded once for all of them.
-    """
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-    shuffled = torch.randperm(len(questions), generator=generator)
-    by_wording = shuffled[torch.sort(questions.text[shuffled], stable=True).indices]
-    groups: list[Tensor] = []
-    counts = torch.bincount(questions.text, minlength=len(questions.rows)).tolist()
-    for own in torch.split(by_wording, counts):
-        groups += own.split(group)
-    order = torch.cat([groups[index] for index in torch.randperm(len(groups), generator=generator).tolist()])
-    lengths = torch.tensor([len(row) for row in questions.rows])[questions.text]
-    batches: list[Tensor] = []
-    for pool in order.split(16 * size):
-        batches += pool[torch.sort(lengths[pool], stable=True).indices].split(size)
-    return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 
 def _optimizer(network: Rigel, options: RetrieverOptions) -> torch.optim.AdamW:

@@ -28,7 +28,8 @@ def test_a_question_keeps_its_mark() -> None:
 def test_braces_in_texts_stay() -> None:
     prompt = answer_prompt("Is {context} {question}?", "({question}, r, {context})")
     assert prompt == (
-        'Given the following context: "({question}, r, {context})" Answer the question: Is {context} {question}?. Answer:'
+        'Given the following context: "({question}, r, {context})" '
+        "Answer the question: Is {context} {question}?. Answer:"
     )
 
 

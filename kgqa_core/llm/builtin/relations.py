@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -29,21 +30,16 @@ class Relation:
     chinese: bool = False
 
 
-def _read() -> tuple[tuple[Relation, ...], tuple[Relation, ...]]:
-    tables = yaml.safe_load((Path(__file__).parent / "relations.yaml").read_text(encoding="utf-8"))
-    english, chinese = (
-        tuple(
-            Relation(
-                **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}, chinese=zh
-            )
-            for row in tables[language]
-        )
-        for language, zh in (("english", False), ("chinese", True))
+def _relation(row: dict[str, Any], *, chinese: bool) -> Relation:
+    lists = ("labels", "nouns", "questions", "inverse_questions", "inverse_nouns")
+    return Relation(
+        head=row["head"], tail=row["tail"], chinese=chinese, **{name: tuple(row.get(name, ())) for name in lists}
     )
-    return english, chinese
 
 
-ENGLISH, CHINESE = _read()
+_TABLES = yaml.safe_load((Path(__file__).parent / "relations.yaml").read_text(encoding="utf-8"))
+ENGLISH = tuple(_relation(row, chinese=False) for row in _TABLES["english"])
+CHINESE = tuple(_relation(row, chinese=True) for row in _TABLES["chinese"])
 
 NUMERIC = ("number", "measure")
 LITERAL = ("number", "measure", "date", "year", "code", "sex", "sentence")

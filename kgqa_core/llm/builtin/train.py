@@ -14,10 +14,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 
 import torch
@@ -28,101 +26,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from kgqa_core.errors import TrainingError
 from kgqa_core.llm.builtin import corpus, tokens
-from kgqa_core.llm.builtin.names import Names
+from kgqa_core.llm.builtin.batches import Recipe, attention_mask, held_out, make_batch, tokenizer_of
 
 log = logging.getLogger("kgqa.builtin")
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that decides what a run yields."""
-
-    seed: int = 11
-    steps: int = 4000
-    rows: int = 8
-    length: int = 512
-    vocabulary: int = 5120
-    width: int = 256
-    layers: int = 4
-    heads: int = 8
-    inner: int = 768
-    muon_rate: float = 3e-3
-    adam_rate: float = 3e-3
-    warmup: int = 60
-    decay_share: float = 0.3
-    context_weight: float = 0.5
-    level_steps: tuple[int, int] = (500, 1200)
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Packed rows.  ids, positions, samples: int64 [rows, length]; weights of each token's loss: float32, likewise."""
-
-    ids: Tensor
-    positions: Tensor
-    samples: Tensor
-    weights: Tensor
-
-
-def tokenizer_of(recipe: Recipe) -> Tokenizer:
-    """The tokenizer of a recipe, learnt from 12,000 samples."""
-    return tokens.learn((sample.text() for sample in corpus.samples(recipe.seed, -1, 12_000)), recipe.vocabulary)
-
-
-def encode(
-    sample: corpus.Sample, tokenizer: Tokenizer, limit: int, context_weight: float
-) -> tuple[list[int], list[float]]:
-    """Token ids of a sample and the weight of each, cut to whole questions in `limit` tokens (empty if none fits)."""
-    end, text = tokenizer.token_to_id(corpus.END), sample.text()
-    ids = tokenizer.encode(text).ids
-    stops = [place + 1 for place, token in enumerate(ids) if token == end and place < limit]
-    if not stops:
-        return [], []
-    ids = ids[: stops[-1]]
-    weights, start = [context_weight] * len(ids), 0
-    for stop, (_, _, answer) in zip(stops, sample.items, strict=False):
-        size = len(tokenizer.encode(" " + answer).ids) + 1
-        weights[max(start, stop - size) : stop] = [1.5] * (stop - max(start, stop - size))
-        start = stop
-    return ids, weights
-
-
-def make_batch(recipe: Recipe, step: int, tokenizer: Tokenizer, pieces: tuple[str, ...]) -> Batch:
-    """The batch of one step: samples put into the first row with room, until eight in a row found none."""
-    random = Random(f"{recipe.seed}/step {step}")
-    names = Names(random, pieces)
-    rows: list[list[tuple[list[int], list[float]]]] = [[] for _ in range(recipe.rows)]
-    room, misses = [recipe.length] * recipe.rows, 0
-    while misses < 8:
-        roll, level = random.random(), sum(step >= bound for bound in recipe.level_steps)
-        level = max(0, level - (1 if roll < 0.25 else 0) - (1 if roll < 0.08 else 0))
-        sample = corpus.draw_sample(random, names, level)
-        ids, weights = encode(sample, tokenizer, recipe.length, recipe.context_weight)
-        row = next((row for row in range(recipe.rows) if ids and len(ids) <= room[row]), None)
-        if row is None:
-            misses += 1
-            continue
-        rows[row].append((ids, weights))
-        room[row] -= len(ids)
-    shape = (recipe.rows, recipe.length)
-    ids_, weights_ = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape)
-    positions, samples = torch.zeros(shape, dtype=torch.int64), torch.full(shape, -1)
-    for row, parts in enumerate(rows):
-        start = 0
-        for number, (ids, weights) in enumerate(parts):
-            stop = start + len(ids)
-            ids_[row, start:stop], weights_[row, start:stop] = torch.tensor(ids), torch.tensor(weights)
-            positions[row, start:stop], samples[row, start:stop] = torch.arange(len(ids)), number
-            weights_[row, start] = 0.0
-            start = stop
-    return Batch(ids_, positions, samples, weights_)
-
-
-def attention_mask(samples: Tensor) -> Tensor:
-    """Float mask [rows, 1, length, length]: each token sees the tokens before it in its own sample."""
-    length = samples.shape[1]
-    seen = (samples[:, :, None] == samples[:, None, :]) & torch.ones(length, length, dtype=torch.bool).tril()
-    return torch.zeros(seen.shape).masked_fill(~seen, -1e4)[:, None]
 
 
 class Stepper(nn.Module):
@@ -160,15 +66,6 @@ def optimisers(recipe: Recipe, model: nn.Module) -> list[torch.optim.Optimizer]:
         torch.optim.Muon(blocks, lr=recipe.muon_rate, weight_decay=0.05, momentum=0.95, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, lr=recipe.adam_rate, weight_decay=0.0, betas=(0.9, 0.98)),
     ]
-
-
-def held_out(recipe: Recipe, pieces: tuple[str, ...], each: int) -> Iterator[tuple[str, corpus.Sample]]:
-    """`each` samples of every family that no step of the training draws, English and Chinese as they come."""
-    for family in corpus.FAMILIES:
-        random = Random(f"{recipe.seed}/held out/{family}")
-        names = Names(random, pieces)
-        for _ in range(each):
-            yield family, corpus.draw_sample(random, names, 2, family)
 
 
 @torch.no_grad()
