@@ -145,7 +145,7 @@ class Home:
         killed one blocks nobody, since the kernel releases its lock.
         Raises StorageError when the disk is full or read-only; whatever `fill` raises leaves nothing published.
         """
-        with storage_faults(self.root), self._lock(kind, key, monitor):
+        with storage_faults(self.root), self.locked(f"{kind}-{key[:20]}", f"computing the same {kind}", monitor):
             found = self.find(kind, key)
             if found is not None:
                 return found, False
@@ -172,8 +172,9 @@ class Home:
             return ArtifactRef(kind=kind, path=str(target), digest=manifest["digest"]), True
 
     @contextlib.contextmanager
-    def _lock(self, kind: str, key: str, monitor: Monitor) -> Iterator[None]:
-        path = self.root / "locks" / f"{kind}-{key[:20]}.lock"
+    def locked(self, name: str, doing: str, monitor: Monitor = QUIET) -> Iterator[None]:
+        """Hold the lock of this name; whoever has to wait is told what the holder is `doing`."""
+        path = self.root / "locks" / f"{name}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+") as handle:
             try:
@@ -181,7 +182,7 @@ class Home:
             except OSError:
                 handle.seek(0)
                 owner = handle.read().strip() or "another process"
-                monitor.note(f"waiting for {owner}, which is computing the same {kind}")
+                monitor.note(f"waiting for {owner}, which is {doing}")
                 fcntl.flock(handle, fcntl.LOCK_EX)
             handle.truncate(0)
             handle.write(f"process {os.getpid()}")

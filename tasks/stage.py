@@ -79,7 +79,7 @@ def stage(
             with run.stage(f"{kind}/{part}" if part else kind, title) as record:
                 ready = prefect_task.with_options(cache_policy=StageKey(key), refresh_cache=hit is None)
                 ref = ready(key, title, parts, arguments)
-                _finish(record, ref, cached=hit is not None, seconds=time.monotonic() - started)
+                _finish(record, ref, run.id, found=hit is not None, seconds=time.monotonic() - started)
             return ref
 
         return call
@@ -106,11 +106,13 @@ def _compute(
     return ref
 
 
-def _finish(record: StageRecord, ref: ArtifactRef, *, cached: bool, seconds: float) -> None:
+def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, found: bool, seconds: float) -> None:
+    manifest = read_manifest(ref.folder)
+    elsewhere = found or manifest["run_id"] != run_id  # another run may have made it while this one waited
     record.artifact = ref
-    record.status = "cached" if cached else "computed"
+    record.status = "cached" if elsewhere else "computed"
     record.seconds = round(seconds, 3)
-    record.counts = read_manifest(ref.folder)["counts"]
+    record.counts = manifest["counts"]
 
 
 def _as_paths(value: Any) -> Any:

@@ -104,8 +104,9 @@ class MlflowTracker:
             logging.getLogger(name).setLevel(logging.ERROR)
         from mlflow import MlflowClient
 
-        self._client = MlflowClient(tracking_uri=tracking_uri(home))
-        self.experiment: str | None = self._open_experiment(home)
+        with home.locked("mlflow", "opening the MLflow store"):  # its first opening creates tables
+            self._client = MlflowClient(tracking_uri=tracking_uri(home))
+            self.experiment: str | None = self._open_experiment(home)
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str | None:
         """Open a run, nested under `parent` where given, and return its id."""
@@ -162,13 +163,7 @@ class MlflowTracker:
         if found is not None:
             return str(found.experiment_id)
         local = None if os.environ.get("MLFLOW_TRACKING_URI") else (home.root / "mlflow" / "artifacts").as_uri()
-        try:
-            return str(self._client.create_experiment(EXPERIMENT, artifact_location=local))
-        except Exception:  # another run made it between our look and our try
-            found = self._client.get_experiment_by_name(EXPERIMENT)
-            if found is None:
-                raise
-            return str(found.experiment_id)
+        return str(self._client.create_experiment(EXPERIMENT, artifact_location=local))
 
 
 def open_tracker(home: Home) -> Tracker:

@@ -115,6 +115,7 @@ def new_encoder(
     texts(topic_token): the training questions' texts with their topics masked by that token; a scratch vocabulary is
     learnt from them.  Raises ModelError when the options name something that is not an encoder.
     """
+    unknown: int | None
     if options.encoder == "scratch":
         width = options.scratch_width + options.scratch_width % 2
         tokenizer = learn_tokenizer(texts(TOPIC), options.scratch_vocabulary)

@@ -107,15 +107,17 @@ def test_two_runs_at_once_on_one_home_compute_each_stage_once(
 ) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_"))}
     command = [sys.executable, "-m", "flows.cli", *inputs, "--home", str(tmp_path)]
-    both = [
-        subprocess.Popen(
-            command, env={**environment, **server, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    outcomes = [Outcome(process.wait(300), process.stdout.read() if process.stdout else "", "") for process in both]
+    environment |= {**server, "PYTHONPATH": str(ROOT)}
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    printed = [process.communicate(timeout=300)[0] for process in both]
+    outcomes = [Outcome(process.returncode, out, "") for process, out in zip(both, printed, strict=True)]
     assert [outcome.code for outcome in outcomes] == [0, 0]
     assert digests(outcomes[0], tmp_path) == digests(outcomes[1], tmp_path) == undisturbed
+    made = [
+        name for outcome in outcomes for name, stage in outcome.json["stages"].items() if stage["status"] == "computed"
+    ]
+    assert len(made) == len(published(tmp_path)), "every artifact was computed by one of the two, once"
+    assert all(outcome.json["mlflow_run_id"] for outcome in outcomes), "both runs are tracked"
 
 
 def succeed(outcome: Outcome) -> Outcome:

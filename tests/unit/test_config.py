@@ -1,0 +1,65 @@
+"""Profiles are checked whole: every fault at once, each with the nearest name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flows.session import PROFILES, choose_profile, profile_names
+from kgqa_core.config import KgOptions, known_keys, make_profile, parse_settings
+from kgqa_core.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_shipped_profile_is_valid_and_says_what_it_is_for(name: str) -> None:
+    profile = choose_profile(name)
+    assert profile.name == name
+    assert profile.description.endswith(".")
+    assert "loss" in (PROFILES / f"{name}.yaml").read_text(), "a profile says which loss and why"
+
+
+def test_settings_win_over_the_profile() -> None:
+    profile = choose_profile("atlas", settings=["retriever.hops=3", "seed=11", "questions.hops=[1, 2]"])
+    assert (profile.retriever.hops, profile.seed, profile.questions.hops) == (3, 11, (1, 2))
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_profile({"retriever": {"hops": 99, "los": "bce"}, "sed": 7})
+    message = str(caught.value)
+    assert "3 fault(s)" in message
+    assert "retriever.hops" in message and "99" in message
+    assert "did you mean 'retriever.loss'" in message and "did you mean 'seed'" in message
+
+
+def test_setting_without_value_or_with_an_unknown_key_is_refused() -> None:
+    with pytest.raises(ConfigError, match="key=value"):
+        parse_settings(["retriever.hops"])
+    with pytest.raises(ConfigError, match=r"did you mean 'retriever\.hops'"):
+        parse_settings(["retriever.hop=3"])
+
+
+def test_own_graph_and_questions_need_no_profile(tmp_path: Path) -> None:
+    profile = choose_profile(None, [tmp_path / "g.tsv"], tmp_path / "q.jsonl", "hf:some/model")
+    assert profile.kg.files == (str(tmp_path / "g.tsv"),)
+    assert profile.questions.path == str(tmp_path / "q.jsonl")
+    assert profile.answering.answerer == "hf:some/model"
+    with pytest.raises(ConfigError, match="--questions"):
+        choose_profile(None, [tmp_path / "g.tsv"])
+
+
+def test_every_key_is_documented() -> None:
+    undocumented = []
+    for key in known_keys():
+        *sections, leaf = key.split(".")
+        owner: object = make_profile({})
+        for section in sections:
+            owner = getattr(owner, section)
+        if not type(owner).model_fields[leaf].description:
+            undocumented.append(key)
+    assert not undocumented
+
+
+def test_decisive_fields_leave_out_where_and_how_fast() -> None:
+    assert set(KgOptions().decisive()).isdisjoint({"name", "files", "threads", "memory_limit"})
