@@ -50,6 +50,8 @@ class Run:
     profile: Profile | None = None
     tracked: str | None = None
     stages: list[StageRecord] = field(default_factory=list)
+    states: dict[str, Any] = field(default_factory=dict)
+    """Prefect's state of the task that returned each artifact, by path; from these it draws the arrows of the run."""
 
     @property
     def folder(self) -> Path:
@@ -73,6 +75,13 @@ class Run:
         if record.artifact is not None:
             self._remember(record, record.artifact)
         self.tracker.end(record.tracked)
+
+    def states_of(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """States of the tasks that made the artifacts among a stage's arguments."""
+        refs: list[Any] = []
+        for value in arguments.values():
+            refs += value.values() if isinstance(value, Mapping) else [value]
+        return [self.states[ref.path] for ref in refs if isinstance(ref, ArtifactRef) and ref.path in self.states]
 
     def monitor(self, title: str) -> StageMonitor:
         """A monitor whose metrics go to the stage that is open now."""

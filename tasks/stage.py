@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from prefect import task
+from prefect.utilities.annotations import quote
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.errors import EndpointError
@@ -78,7 +79,11 @@ def stage(
             hit = run.home.find(kind, key)
             with run.stage(f"{kind}/{part}" if part else kind, title) as record:
                 ready = prefect_task.with_options(cache_policy=StageKey(key), refresh_cache=hit is None)
-                ref = ready(key, title, parts, arguments)
+                state = ready(
+                    key, title, quote(parts), quote(arguments), wait_for=run.states_of(arguments), return_state=True
+                )
+                ref = state.result()
+                run.states[ref.path] = state
                 _finish(record, ref, run.id, found=hit is not None, seconds=time.monotonic() - started)
             return ref
 
