@@ -157,7 +157,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     home = Home.current().prepare()
     tracker = open_tracker(home)
     run = Run(id=new_run_id(), home=home, tracker=tracker, profile=profile)
-    name = f"{profile.kg.name}/{profile.questions.name}"
+    name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
     run.tracked = tracker.start(name, {"kgqa.run_id": run.id, "kgqa.profile": profile.name, **_tags()})
     tracker.params(run.tracked, flatten(profile.model_dump(mode="json")))
     token = _CURRENT.set(run)
