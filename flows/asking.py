@@ -48,10 +48,10 @@ def answer_file(record: dict[str, Any], questions: Path, out: Path) -> dict[str,
                 "name": questions.stem,
                 "source": "jsonl",
                 "path": str(questions),
-                "split_shares": (0, 0, 1),
+                "unscored": True,
                 "language": base.questions.language,
             },
-            "answering": {"split": "all", "limit": None},
+            "answering": {"split": "test", "limit": None},
         },
     )
     kg, dkg, retriever = (_reference(record, name) for name in ("kg", "dkg", "retriever"))

@@ -97,6 +97,8 @@ class QuestionsOptions(Options):
     """Hop counts to take from a benchmark that is divided by hops; empty takes all."""
     train_from: Literal["train", "dev"] = "train"
     """`dev` trains on nine tenths of a benchmark's dev split (MetaQA as it lies here has no train split)."""
+    unscored: bool = False
+    """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
 

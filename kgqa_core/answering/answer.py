@@ -44,11 +44,12 @@ SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question as it is asked.  context: its knowledge text, or None."""
+    """One question as it is asked.  format: of the experiment.  bare: there was no knowledge for this question."""
 
     question: str
     format: str
     prompt: str
+    bare: bool
 
 
 def answer(
@@ -110,12 +111,17 @@ def choose(questions: Sequence[Question], options: AnsweringOptions, seed: int) 
 
 
 def ask(questions: Sequence[Question], contexts: dict[str, tuple[str, str]]) -> list[Asked]:
-    """Questions with their prompts.  contexts: question id → (format, text)."""
+    """Questions with their prompts.  contexts: question id → (format, text).
+
+    A question without text is asked without facts and belongs to the experiment all the same.
+    """
+    experiment = next((form for form, text in contexts.values() if text.strip()), "none")
     asked = []
     for question in questions:
-        form, text = contexts.get(question.id, ("none", ""))
-        form = form if text.strip() else "none"
-        asked.append(Asked(question.id, form, prompts.answer_prompt(question.text, text if form != "none" else None)))
+        form, text = contexts.get(question.id, (experiment, ""))
+        bare = not text.strip()
+        form = experiment if bare else form
+        asked.append(Asked(question.id, form, prompts.answer_prompt(question.text, None if bare else text), bare))
     return asked
 
 
@@ -301,5 +307,5 @@ def _write(
         "completion_tokens": int(frame["tokens"].sum()),
         "errors": errors,
         "abstained": int(frame["abstained"].sum()),
-        "empty_knowledge": sum(item.format == "none" for item in asked) if retriever != "none" else 0,
+        "empty_knowledge": sum(item.bare for item in asked) if retriever != "none" else 0,
     }

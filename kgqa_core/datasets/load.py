@@ -41,7 +41,7 @@ def load(
     rows = read_raw(options, seed)
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
-        linked = link(rows, store, language=options.language, source=options.name)
+        linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(out, questions)
@@ -84,7 +84,7 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
     Raises QuestionFileError.
     """
     rows = (
-        read_question_file(_path(options))
+        read_question_file(_path(options), gold=not options.unscored)
         if options.source == "jsonl"
         else _checked(_benchmark(options, seed), options)
     )
@@ -148,7 +148,9 @@ def _train_on_dev(rows: list[RawQuestion], options: QuestionsOptions, seed: int)
 def _with_splits(
     questions: Sequence[Question], rows: Sequence[RawQuestion], options: QuestionsOptions, seed: int
 ) -> list[Question]:
-    """Questions whose file gives no split get one by topic entity."""
+    """Questions whose file gives no split get one by topic entity; those to be answered only are all test."""
+    if options.unscored:
+        return [replace(question, split="test") for question in questions]
     open_ids = {row["id"] for row in rows if row["split"] is None}
     if not open_ids:
         return list(questions)

@@ -131,30 +131,36 @@ def score_tables(aggregates: Mapping[str, Any]) -> list[Table]:
     grids.append(retriever_table(aggregates))
     model = next(iter(model_experiments(aggregates.get("scores", {}))), None)
     grids += [breakdown_table(aggregates, key, model, "exact") for key in ("by_complexity", "by_hops")]
-    tables = [rich_table(grid) for grid in grids if grid.rows and len(grid.columns) > 1]
+    wide = len(TABLE_1_METRICS) + 1  # tables with many columns leave the intervals to the report
+    tables = [
+        rich_table(grid, intervals=place < wide)
+        for place, grid in enumerate(grids)
+        if grid.rows and len(grid.columns) > 1
+    ]
     notes = _notes(aggregates)
     if tables and notes:
         tables[-1].caption = notes
     return tables
 
 
-def rich_table(grid: Grid) -> Table:
+def rich_table(grid: Grid, *, intervals: bool = True) -> Table:
     """A grid for the console; names are shown as they are, never read as markup."""
     table = Table(title=Text(grid.title), title_justify="left", title_style="bold", caption_justify="left")
     for place, column in enumerate(grid.columns):
         table.add_column(Text(column), justify="right" if place else "left")
     for name, cells in grid.rows:
-        table.add_row(Text(name), *(_rich_cell(cell) for cell in cells))
+        table.add_row(Text(name), *(_rich_cell(cell, intervals) for cell in cells))
     return table
 
 
-def _rich_cell(cell: Cell | int | None) -> Text:
+def _rich_cell(cell: Cell | int | None, interval: bool) -> Text:
     if cell is None:
         return Text("–", style="dim")
     if isinstance(cell, int):
         return Text(f"{cell:,}")
     text = Text(percent(cell.value), style="bold")
-    text.append(f" [{percent(cell.low)}, {percent(cell.high)}]", style="not bold dim")
+    if interval:
+        text.append(f" [{percent(cell.low)}, {percent(cell.high)}]", style="not bold dim")
     if cell.gained:
         text.append(f"\n{gain_text(cell.gain)}", style="not bold green" if (cell.gain or 0) >= 0 else "not bold red")
     return text

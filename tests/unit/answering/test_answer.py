@@ -101,7 +101,7 @@ def test_every_question_of_the_split_gets_one_row_and_the_papers_prompt(
     assert frame["question"].to_list() == [f"q{number:02d}" for number in range(10)]
     assert 'Given the following context: "(q00, is, me)" Answer the question: Who is number 0?. Answer:' in model.asked
     assert "Question: Who is number 9? Answer:" in model.asked
-    assert frame["format"].to_list() == ["triples"] * 9 + ["none"]
+    assert frame["format"].unique().to_list() == ["triples"], "a question without facts stays in its experiment"
     assert frame["model"].unique().to_list() == ["stub"] and frame["retriever"].unique().to_list() == ["rigel"]
     digest = hashlib.sha256(b"Question: Who is number 9? Answer:").hexdigest()[:16]
     assert frame["prompt_digest"][9] == digest
@@ -132,7 +132,8 @@ def test_split_and_limit_choose_questions_by_seed() -> None:
 
 def test_a_blank_text_is_asked_without_facts() -> None:
     asked = ask(QUESTIONS[:2], {"q00": ("triples", " \n"), "q01": ("triples", "(a, b, c)")})
-    assert [item.format for item in asked] == ["none", "triples"]
+    assert [(item.format, item.bare) for item in asked] == [("triples", True), ("triples", False)]
+    assert "context" not in asked[0].prompt
 
 
 @pytest.mark.parametrize(
