@@ -91,7 +91,7 @@ class HFModel:
         return [completion for completion in results if completion is not None]
 
     def _encode(self, prompt: str, new: int) -> list[int]:
-        ids: list[int] = self.tokenizer(prompt, add_special_tokens=True)["input_ids"]
+        ids: list[int] = self.tokenizer(prompt, add_special_tokens=True, verbose=False)["input_ids"]
         room = self.limit - (0 if self.seq2seq else new)
         if len(ids) > room:
             tail = min(128, room // 2)
