@@ -54,7 +54,7 @@ def publish(
     page.write(
         run.folder,
         data=page.ReportData(
-            title=f"{profile.kg.name} · {profile.questions.name}",
+            title=" · ".join(dict.fromkeys((profile.kg.name, profile.questions.name))),
             profile=profile.model_dump(mode="json"),
             aggregates=aggregates,
             kg_counts=counts["kg"],

@@ -147,7 +147,7 @@ def rich_table(grid: Grid, *, intervals: bool = True) -> Table:
     """A grid for the console; names are shown as they are, never read as markup."""
     table = Table(title=Text(grid.title), title_justify="left", title_style="bold", caption_justify="left")
     for place, column in enumerate(grid.columns):
-        table.add_column(Text(column), justify="right" if place else "left")
+        table.add_column(Text(column), justify="right" if place else "left", no_wrap=not place)
     for name, cells in grid.rows:
         table.add_row(Text(name), *(_rich_cell(cell, intervals) for cell in cells))
     return table
