@@ -194,3 +194,12 @@ def test_names_of_atlas_occur_only_by_chance() -> None:
     assert not pairs & (real | {(tail, head) for head, tail in real})
     share = len(names & set(labels.values())) / len(names)
     assert share < 0.005, share
+
+
+def test_no_question_of_atlas_is_in_the_text() -> None:
+    from kgqa_core.datasets.atlas.questions import questions
+
+    asked = {row["question"].casefold().rstrip("? .") for row in questions(7)}
+    _, _, invented = _facts_of_text(3000)
+    assert len(asked) > 12_000
+    assert not invented & asked
