@@ -186,12 +186,13 @@ def datasets(
     if as_json:
         print_json({"datasets": rows})
         return
-    table = Table(title="Known data sets", show_lines=False)
-    names = [name for name in rows[0]] if rows else []
-    for name in names:
+    table = Table(title="Known data sets", title_justify="left", show_lines=True)
+    for name in ("data set", "what it is", "where to get it", "found"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(str(row[name]) if row[name] is not None else "–" for name in names))
+        loader = f"\nsource={row['loader']}" if row["loader"] else ""
+        what = f"{row['about']}\n{row['questions']} questions; graph: {row['graph']}"
+        table.add_row(f"{row['name']}{loader}", what, f"{row['where']}\n{row['licence']}", row["found"] or "–")
     session.out.print(table)
 
 
