@@ -149,6 +149,8 @@ def rich_table(grid: Grid, *, intervals: bool = True) -> Table:
     for place, column in enumerate(grid.columns):
         table.add_column(Text(column), justify="right" if place else "left", no_wrap=not place)
     for name, cells in grid.rows:
+        if all(cell is None for cell in cells):
+            continue  # the report shows a type without questions as dashes, a terminal leaves it out
         table.add_row(Text(name), *(_rich_cell(cell, intervals) for cell in cells))
     return table
 
