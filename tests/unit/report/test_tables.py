@@ -20,8 +20,9 @@ def shown(aggregates: dict) -> str:
 
 def test_the_console_shows_scores_intervals_gains_and_notes() -> None:
     text = shown(fake_aggregates())
-    for part in ("Table 1 · Exact", "75.2 [73.5, 76.9]", "+795 %", "−4 %", "Retriever alone", "Table 2", "yes/no"):
+    for part in ("Table 1 · Exact", "75.2 [73.5, 76.9]", "+795 %", "−4 %", "Retriever alone", "Table 2", "multi-hop"):
         assert part in text
+    assert "yes/no" not in text, "a type without questions is left to the report"
     assert "7 test question(s) cannot be linked" in " ".join(text.split())
     assert "57 test question(s) were seen in training" in " ".join(text.split())
 
