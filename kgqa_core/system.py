@@ -82,7 +82,7 @@ class System:
             | set(found)
         )
         relations = self.store.relation_names()
-        rows = []
+        rows: list[dict[str, Any]] = []
         for fact in retrieved.facts:
             head, relation, tail = ends[fact.triple]
             rows.append(
