@@ -55,7 +55,7 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:
         try:
             _await(children, [f"{prefect}/api/health", f"{mlflow}/health"], logs)
             write_json(record, {"api": f"{prefect}/api", "prefect": prefect, "mlflow": mlflow, "process": os.getpid()})
-            out.print(f"Prefect UI   {prefect}/dashboard\nMLflow UI    {mlflow}\nCtrl-C stops both.", soft_wrap=True)
+            out.print(f"Prefect UI   {prefect}\nMLflow UI    {mlflow}\nCtrl-C stops both.", soft_wrap=True)
             signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
             while all(child.poll() is None for child in children):
                 time.sleep(0.5)
