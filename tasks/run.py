@@ -158,8 +158,9 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     tracker = open_tracker(home)
     run = Run(id=new_run_id(), home=home, tracker=tracker, profile=profile)
     name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
-    run.tracked = tracker.start(name, {"kgqa.run_id": run.id, "kgqa.profile": profile.name, **_tags()})
-    tracker.params(run.tracked, flatten(profile.model_dump(mode="json")))
+    told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
+    run.tracked = tracker.start(name, {"kgqa.run_id": run.id, "kgqa.profile": profile.name, **told, **_tags()})
+    tracker.params(run.tracked, flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
     token = _CURRENT.set(run)
     try:
         yield run

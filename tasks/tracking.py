@@ -163,7 +163,8 @@ class MlflowTracker:
         if found is not None:
             return str(found.experiment_id)
         local = None if os.environ.get("MLFLOW_TRACKING_URI") else (home.root / "mlflow" / "artifacts").as_uri()
-        return str(self._client.create_experiment(EXPERIMENT, artifact_location=local))
+        kind = {"mlflow.experimentKind": "custom_model_development"}  # else its UI shows the pages for chat traces
+        return str(self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=kind))
 
 
 def open_tracker(home: Home) -> Tracker:
