@@ -32,8 +32,8 @@ install: $(STAMP) ## make .venv and install the pinned stack (about 3 minutes an
 demo: $(STAMP) ## the whole pipeline on the bundled graph: scores, report, links
 	$(BIN)/kgqa demo $(ARGS)
 
-test: $(STAMP) ## the tests, without those marked slow
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+test: $(STAMP) ## the tests, without those marked slow, a file at a time on two processes
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-all: $(STAMP) ## every test
 	$(BIN)/python -m pytest $(ARGS)
