@@ -9,8 +9,8 @@ from typing import Any
 
 from prefect import flow
 
-from flows.session import stage_folder
-from kgqa_core.artifacts import ArtifactRef, verify
+from flows.session import stage_artifact
+from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import InputError
 from kgqa_core.system import System
@@ -24,9 +24,9 @@ def open_system(record: dict[str, Any]) -> System:
     """The question-answering system that a finished run made."""
     profile = make_profile(record["profile"])
     return System.open(
-        kg=stage_folder(record, "kg"),
-        dkg=stage_folder(record, "dkg"),
-        retriever=stage_folder(record, "retriever"),
+        kg=stage_artifact(record, "kg").folder,
+        dkg=stage_artifact(record, "dkg").folder,
+        retriever=stage_artifact(record, "retriever").folder,
         retrieval=profile.retrieval,
         answering=profile.answering,
     )
@@ -54,7 +54,7 @@ def answer_file(record: dict[str, Any], questions: Path, out: Path) -> dict[str,
             "answering": {"split": "test", "limit": None},
         },
     )
-    kg, dkg, retriever = (_reference(record, name) for name in ("kg", "dkg", "retriever"))
+    kg, dkg, retriever = (stage_artifact(record, name) for name in ("kg", "dkg", "retriever"))
     found = answer_questions(profile, kg, dkg, retriever)
     rows, rejects = _rows(found)
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
@@ -77,10 +77,6 @@ def answer_questions(
         answers = answer(questions, knowledge, "rigel", profile.answering, profile.seed)
         run.save(status="answered")
         return {"questions": questions, "knowledge": knowledge, "answers": answers}
-
-
-def _reference(record: dict[str, Any], name: str) -> ArtifactRef:
-    return verify(stage_folder(record, name))
 
 
 def _rows(found: dict[str, ArtifactRef]) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:

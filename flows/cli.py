@@ -262,7 +262,7 @@ def kg_show(
     from kgqa_core.kg.store import KgStore
     from kgqa_core.report.console import entity_tables
 
-    folder = kg or session.stage_folder(session.newest_run(session.prepare(home), run_id), "kg")
+    folder = kg or session.stage_artifact(session.newest_run(session.prepare(home), run_id), "kg").folder
     with KgStore.open(folder) as store:
         description = describe(store, key)
     if as_json:

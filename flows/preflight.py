@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.config import Profile
+from kgqa_core.config import Profile, check_knowledge
 from kgqa_core.datasets.load import input_files
-from kgqa_core.errors import ConfigError, ModelError
+from kgqa_core.errors import ModelError
 from kgqa_core.kg.build import find_sources
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.llm.factory import parse_spec
@@ -35,14 +35,7 @@ def check(profile: Profile) -> None:
         load_model(profile.answering.answerer, profile.answering.model_copy(update={"retries": 0})).generate(
             ["Question: Is anybody there? Answer:"], GenerationParams(max_new_tokens=1)
         )
-    missing = [
-        name for name in profile.answering.knowledge if name != "none" and name not in profile.retrieval.retrievers
-    ]
-    if missing:
-        raise ConfigError(
-            f"answering.knowledge asks for {missing[0]!r}, but retrieval.retrievers collects only "
-            f"{', '.join(profile.retrieval.retrievers)}; add it there or leave it out here"
-        )
+    check_knowledge(profile.answering.knowledge, profile.retrieval.retrievers)
 
 
 def _check_folder(key: str, name: str, known: tuple[str, ...]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.logging import RichHandler
 
-from kgqa_core.artifacts import Home
+from kgqa_core.artifacts import ArtifactRef, Home, verify
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError, InputError, nearest
 
@@ -144,15 +144,11 @@ def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
     return finished[-1]
 
 
-def stage_folder(record: dict[str, Any], name: str) -> Path:
-    """Folder of a stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
-    from kgqa_core.artifacts import verify
-
+def stage_artifact(record: dict[str, Any], name: str) -> ArtifactRef:
+    """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
     for stage in record["stages"]:
         if stage["name"] == name and stage["artifact"]:
-            folder = Path(stage["artifact"]["path"])
-            verify(folder)
-            return folder
+            return verify(Path(stage["artifact"]["path"]))
     names = [stage["name"] for stage in record["stages"]]
     raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
 

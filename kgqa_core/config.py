@@ -215,6 +215,17 @@ class Profile(Options):
     evaluation: EvaluationOptions = EvaluationOptions()
 
 
+def check_knowledge(wanted: Iterable[str], collected: Iterable[str]) -> None:
+    """Raise ConfigError when the language model is to be given facts that no configured retriever collects."""
+    there = sorted(collected)
+    for name in wanted:
+        if name != "none" and name not in there:
+            raise ConfigError(
+                f"answering.knowledge asks for {name!r}, but retrieval.retrievers collects only {', '.join(there)}; "
+                "add it there or leave it out here"
+            )
+
+
 def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:
     """Every key of a profile in dotted form, `retriever.hops` for example."""
     keys: list[str] = []

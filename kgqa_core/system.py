@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,10 @@ class System:
             "truncated": retrieved.truncated,
         }
 
+    @cached_property
+    def _labels(self) -> dict[str, list[int]]:
+        return self.store.label_index()
+
     def _given(self, topics: Sequence[str]) -> dict[int, str]:
         resolved = self.store.resolve(topics)
         found: dict[int, str] = {}
@@ -122,7 +127,7 @@ class System:
         return found
 
     def _mentioned(self, text: str) -> dict[int, str]:
-        spans = _mentions(text, self.store.label_index())
+        spans = _mentions(text, self._labels)
         forms = self.store.surface_forms(sorted({entity for _, _, entity in spans}))
         types = self._types([entity for _, _, entity in spans])
         spans = [span for span in spans if span[2] not in types]

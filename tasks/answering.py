@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import AnsweringOptions
-from kgqa_core.errors import ConfigError
+from kgqa_core.config import AnsweringOptions, check_knowledge
 from tasks.outside import answerer_digest
 from tasks.stage import stage
 
@@ -30,10 +29,5 @@ def answer_all(
     questions: ArtifactRef, knowledge: dict[str, ArtifactRef], options: AnsweringOptions, seed: int
 ) -> dict[str, ArtifactRef]:
     """Answers with every configured kind of knowledge.  Raises ConfigError for knowledge that nobody collected."""
-    for name in options.knowledge:
-        if name != "none" and name not in knowledge:
-            raise ConfigError(
-                f"answering.knowledge asks for {name!r}, but retrieval.retrievers collects only {sorted(knowledge)}; "
-                f"add {name!r} there"
-            )
+    check_knowledge(options.knowledge, knowledge)
     return {name: answer(questions, knowledge.get(name), name, options, seed) for name in options.knowledge}

@@ -91,7 +91,7 @@ def publish(
         ),
     )
     report = run.folder / "report.html"
-    _remember(run, profile, kg, questions, retriever, scores, aggregates)
+    _remember(run, profile, kg, questions, retriever, scores, aggregates, counts)
     _show_in_prefect(profile, aggregates)
     run.save(
         status="done",
@@ -118,6 +118,7 @@ def _remember(
     retriever: ArtifactRef,
     scores: ArtifactRef,
     aggregates: dict[str, Any],
+    counts: dict[str, dict[str, Any]],
 ) -> None:
     rows = [
         (f"{experiment}/{split}/{metric}", value["value"], 0)
@@ -127,10 +128,8 @@ def _remember(
     ]
     run.tracker.metrics(run.tracked, rows)
     run.tracker.tags(run.tracked, {"kgqa.kg_digest": kg.digest, "kgqa.questions_digest": questions.digest})
-    run.tracker.dataset(run.tracked, profile.kg.name, kg.digest, read_manifest(kg.folder)["counts"], "graph")
-    run.tracker.dataset(
-        run.tracked, profile.questions.name, questions.digest, read_manifest(questions.folder)["counts"], "questions"
-    )
+    run.tracker.dataset(run.tracked, profile.kg.name, kg.digest, counts["kg"], "graph")
+    run.tracker.dataset(run.tracked, profile.questions.name, questions.digest, counts["questions"], "questions")
     run.tracker.file(run.tracked, run.folder / "report.html")
     run.tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
     run.tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")

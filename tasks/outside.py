@@ -29,11 +29,6 @@ def package_folder(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def bundled_atlas() -> Path:
-    """The graph in the package."""
-    return package_folder("kgqa_core") / "datasets" / "atlas" / "data" / "atlas.nt.gz"
-
-
 def encoder_digest(encoder: str) -> str:
     """Digest of a retriever's encoder: its weights where they lie on this machine, else its hub id."""
     if encoder == "scratch":

@@ -8,14 +8,15 @@ from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import QuestionsOptions
-from tasks.outside import bundled_atlas, file_digest
+from kgqa_core.kg.build import find_sources
+from tasks.outside import file_digest
 from tasks.stage import stage
 
 
 def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:
     options = arguments["options"]
     if options.source == "atlas":
-        return {"atlas": file_digest(bundled_atlas())}
+        return {"atlas": file_digest(find_sources(("bundled:atlas",))[0].path)}
     return {"questions": file_digest(Path(options.path))} if options.path else {}
 
 

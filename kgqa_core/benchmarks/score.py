@@ -7,7 +7,6 @@ asked a sample (`limit`) are the sampled questions the denominator.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.artifacts import write_json
 from kgqa_core.benchmarks.aggregate import Rows, aggregate
 from kgqa_core.config import EvaluationOptions
 from kgqa_core.datasets.leakage import read_leakage
@@ -66,7 +66,7 @@ def score(
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
     aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
     table = _write_scores(out, rows, records)
-    write_aggregates(out / "aggregates.json", aggregates)
+    write_json(out / "aggregates.json", aggregates)
     monitor.progress(1, 1, "experiments")
     return {
         "experiments": len(rows),
@@ -90,13 +90,6 @@ def score_outputs(
         gold = golds[record.id] if golds is not None else Gold(record.answer_names)
         found[record.id] = {name: metric(gold, output) for name, metric in TEXT_METRICS.items()}
     return found
-
-
-def write_aggregates(path: Path, aggregates: Mapping[str, Any]) -> None:
-    """Writes aggregates as JSON with sorted keys, whole or not at all."""
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text(json.dumps(aggregates, sort_keys=True, indent=1, ensure_ascii=False), encoding="utf-8")
-    os.replace(scratch, path)
 
 
 def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:

@@ -12,6 +12,7 @@ import polars as pl
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.prompts import triple_form
 from kgqa_core.types import INVERSE
 
 FORMATS = ("none", "triples")
@@ -32,16 +33,7 @@ def triple_text(head: str, relation: str, tail: str) -> str:
     >>> triple_text("Paris", "<inv>-capital-of", "France")
     '(Paris, <inv>-capital-of, France)'
     """
-    return f"({head}, {relation}, {tail})"
-
-
-def triple_form(triples: Iterable[tuple[str, str, str]]) -> str:
-    """Triples by their names, in order; an empty string for none.
-
-    >>> triple_form([("a", "r", "b"), ("b", "s", "c")])
-    '(a, r, b), (b, s, c)'
-    """
-    return ", ".join(triple_text(*triple) for triple in triples)
+    return triple_form([(head, relation, tail)])
 
 
 def oriented(head: str, relation: str, tail: str, direction: int) -> tuple[str, str, str]:
