@@ -33,16 +33,19 @@ class Options(BaseModel):
 class KgOptions(Options):
     """Where the graph comes from and what its predicates mean."""
 
-    execution: ClassVar[frozenset[str]] = frozenset({"name", "files", "memory_limit", "threads"})
+    execution: ClassVar[frozenset[str]] = frozenset({"name", "files", "page_views", "memory_limit", "threads"})
 
     name: str = "kg"
     """Name of the graph, shown in run names and the report."""
     files: tuple[str, ...] = ()
     """Graph files, read as one graph; `bundled:atlas` is the graph in the package."""
     format: str = "auto"
-    """`auto`, or the name of a reader: `ntriples`, `delimited`."""
+    """`auto` (each file by its content and name), or the name of a reader; `kgqa kg formats` lists them."""
     delimiter: str | None = None
     """Field separator of delimited triples; found from the first lines when absent."""
+    columns: dict[str, str] = {}
+    """Roles of the columns of a CSV or TSV with a header: `subject`, `predicate`, `object`, and if wanted `language`,
+    `datatype`, `rank`; a value `=text` is a constant for every row (`predicate: "=label"`)."""
     label_predicates: tuple[str, ...] = (
         "http://www.w3.org/2000/01/rdf-schema#label",
         "http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -65,6 +68,28 @@ class KgOptions(Options):
     """Keep type statements as triples too, so that retrieval can follow them."""
     languages: tuple[str, ...] = ("en", "")
     """Languages of labels in order of preference; an empty name is a label without language."""
+    only_languages: bool = False
+    """Leave out labels, descriptions and aliases in other languages than `languages`."""
+    ranks: Literal["truthy", "normal", "all"] = "truthy"
+    """Statements of a ranked source: `truthy` takes the preferred ones of a subject and relation, the normal ones where
+    none is preferred; `normal` all but the deprecated; `all` every one."""
+    qualifiers: Literal["rows", "triples", "none"] = "rows"
+    """`rows` keeps qualifiers beside their triple; `triples` also makes each one a triple of the head, by the relation
+    `relation/qualifier`, which retrieval can follow; `none` leaves them out."""
+    unknown_values: Literal["keep", "drop"] = "keep"
+    """`keep` stores Wikidata's unknown value and no value as literals; `drop` filters such statements."""
+    relations: tuple[str, ...] = ()
+    """Relations to keep, by key; all when empty.  Names and types are always kept."""
+    drop_relations: tuple[str, ...] = ()
+    """Relations to leave out, by key."""
+    drop_datatypes: tuple[str, ...] = ()
+    """Datatypes of literals to leave out, by IRI or its last part: `ExternalId`, `CommonsMedia`."""
+    informative_only: bool = False
+    """Leave out relations that say little in words: identifiers, names, media, categories (LTGen's rule)."""
+    page_views: str | None = None
+    """A file of page views by entity: `key<TAB>views`, or a published page-view dump."""
+    bridges: tuple[str, ...] = ("P646", "http://www.wikidata.org/prop/direct/P646")
+    """Relations whose objects name the subject in another graph (Freebase ids, say); such ids are understood as keys."""
     max_reject_share: float = Field(default=0.01, ge=0, le=1)
     """Largest share of a file's statements that may be rejected; unless it is 0, three always may if most are good."""
     memory_limit: str = "4GB"
@@ -108,6 +133,9 @@ class RetrieverOptions(Options):
 
     execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
 
+    decoder: Literal["layer", "label"] = "layer"
+    """`layer` has one output for each relation of the graph it is trained on; `label` scores relations by the encoded
+    text of their labels, so that relations added later can be used without training."""
     encoder: str = "minilm"
     """`minilm` (packaged), `scratch` (learnt from the training questions), or a folder or hub id of a HF encoder."""
     hops: int = Field(default=2, ge=1, le=4)

@@ -88,7 +88,7 @@ def encode(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[st
         INSERT INTO kg.entities
         SELECT t.id, key, CASE kind WHEN {ENTITY} THEN 'entity' ELSE 'literal' END, datatype, {NUMBER_SQL}, NULL,
                {TIME_SQL} AS time, CASE WHEN time IS NOT NULL THEN {PRECISION_SQL} END,
-               CASE WHEN time IS NOT NULL THEN 'gregorian' END, coalesce(d.degree, 0)
+               CASE WHEN time IS NOT NULL THEN 'gregorian' END, coalesce(d.degree, 0), NULL
         FROM terms t LEFT JOIN (
           SELECT id, count(*) AS degree FROM (SELECT head AS id FROM kg.triples UNION ALL SELECT tail FROM kg.triples)
           GROUP BY id) d ON d.id = t.id

@@ -20,21 +20,24 @@ import polars as pl
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.names import NAME_SQL, key_name
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 FILE = "kg.duckdb"
 
 SCHEMA: dict[str, str] = {
     "entities": "id INTEGER, key VARCHAR, kind VARCHAR, datatype VARCHAR, number DOUBLE, unit VARCHAR, "
-    "time TIMESTAMP, precision INTEGER, calendar VARCHAR, popularity BIGINT",
+    "time TIMESTAMP, precision INTEGER, calendar VARCHAR, popularity BIGINT, views BIGINT",
     "labels": "id INTEGER, lang VARCHAR, label VARCHAR, description VARCHAR",
     "aliases": "id INTEGER, lang VARCHAR, alias VARCHAR",
     "relations": "id INTEGER, key VARCHAR, datatype VARCHAR",
     "relation_labels": "id INTEGER, lang VARCHAR, label VARCHAR",
     "triples": "id BIGINT, head INTEGER, relation INTEGER, tail INTEGER, rank TINYINT",
-    "qualifiers": "triple BIGINT, relation INTEGER, value INTEGER",
+    "qualifiers": "triple BIGINT, statement INTEGER, relation INTEGER, value INTEGER",
     "types": "entity INTEGER, type INTEGER",
     "subtypes": "type INTEGER, super INTEGER",
+    "supertypes": "type INTEGER, super INTEGER",
+    "bridges": "entity INTEGER, relation VARCHAR, value VARCHAR",
+    "filtered": "rule VARCHAR, statements BIGINT",
     "rejects": "source VARCHAR, line BIGINT, reason VARCHAR, text VARCHAR",
     "meta": "key VARCHAR, value VARCHAR",
 }
@@ -42,8 +45,11 @@ SCHEMA: dict[str, str] = {
 
 kind: `entity` or `literal`.  datatype of a literal: the IRI of its datatype, or `@` and its language; of a relation:
 `entity` when all its objects are entities, the datatype when all are literals of one, else `mixed`.
-number: finite value of a numeric literal.  time, precision, calendar: a date in UTC, 9 for a year, 10 month, 11 day,
-14 second (Wikidata's scale), `gregorian`.  popularity: degree.  labels: one row per entity and language; `lang` is
+number: finite value of a numeric literal, unit: the key of its unit.  time, precision, calendar: a date in UTC, 9 for
+a year, 10 month, 11 day, 14 second (Wikidata's scale), `gregorian` or `julian`.  popularity: degree; views: page views,
+where a file of them was given.  qualifiers: `statement` numbers the statements of one triple from 0.  subtypes: as
+stated; supertypes: the transitive closure over the types that entities have.  bridges: ids of an entity in other
+graphs.  filtered: statements left out, by rule.  labels: one row per entity and language; `lang` is
 empty for a label without language.  rank: -1 deprecated, 0 normal, 1 preferred.  meta: values are JSON.
 """
 

@@ -1,12 +1,12 @@
 """What a reader of a graph format is: it turns a source into batches of statements, set-wise.
 
-A reader makes no Python object per statement on its usual path.  Every line that it reads ends up in exactly one of
-three places: a row of `statements`, a row of `rejects`, or the count `ignored` (comments and blank lines).
+A reader makes no Python object per statement on its usual path.  Every statement that it reads ends up in exactly one
+place: a row of `statements`, a row of `rejects`, or a count of `filtered`; comments and blank lines are `ignored`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,19 +18,42 @@ from kgqa_core.kg.formats.source import Source
 ENTITY, LITERAL, TEXT = 0, 1, 2
 """Kinds of object.  TEXT has no type: a label if its predicate says so, otherwise an entity."""
 
-STATEMENTS: dict[str, pl.DataType] = {
-    "subject": pl.String(),
-    "predicate": pl.String(),
+TERM: dict[str, pl.DataType] = {
     "object": pl.String(),
     "kind": pl.Int8(),
     "datatype": pl.String(),
+    "detail": pl.String(),
 }
-"""Columns of statements.
+"""Columns that describe an object.
 
-subject, predicate, object: keys; an IRI stands without brackets, a blank node as `_:label`, a literal by its lexical
-form.  kind: ENTITY, LITERAL or TEXT.  datatype: of a literal its IRI, or `@` and its language in lower case; else null.
-A format with ranks or qualifiers adds columns; absent ones mean a normal rank and none.
+object: a key; an IRI stands without brackets, a blank node as `_:label`, a literal by its lexical form.
+kind: ENTITY, LITERAL or TEXT.  datatype: of a literal its IRI, or `@` and its language in lower case; else null.
+detail: what else tells a literal apart, else null: a quantity's unit (a key); a time's precision and calendar,
+`11 gregorian`.
 """
+
+STATEMENTS: dict[str, pl.DataType] = {
+    "subject": pl.String(),
+    "predicate": pl.String(),
+    **TERM,
+    "rank": pl.Int8(),
+    "statement": pl.String(),
+}
+"""Columns of statements; a reader without details, ranks or statement names leaves those columns out.
+
+rank: -1 deprecated, 0 normal, 1 preferred.  statement: a name by which qualifiers elsewhere refer to it, or null.
+"""
+
+PLAIN = ("subject", "predicate", "object", "kind", "datatype")
+"""The columns of statements that every reader fills."""
+
+QUALIFIERS: dict[str, pl.DataType] = {
+    "row": pl.Int64(),
+    "statement": pl.String(),
+    "predicate": pl.String(),
+    **TERM,
+}
+"""Columns of qualifiers.  row: place of their statement in the same batch, or null where `statement` names it."""
 
 REJECTS: dict[str, pl.DataType] = {"line": pl.Int64(), "reason": pl.String(), "text": pl.String()}
 """Columns of rejects; lines count from 1, text is cut at MAX_REJECT_TEXT characters."""
@@ -45,15 +68,18 @@ def empty(schema: dict[str, pl.DataType]) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One piece of a source, read.
+    """One piece of a source, read: statements = rows of `statements` + rows of `rejects` + the sum of `filtered`.
 
     ignored: comments and blank lines.  fraction: share of the source's bytes read so far, in [0, 1].
+    qualifiers: as QUALIFIERS.  filtered: statements that the reader itself left out, by rule.
     """
 
     statements: pl.DataFrame
     rejects: pl.DataFrame = field(default_factory=lambda: empty(REJECTS))
     ignored: int = 0
     fraction: float = 0.0
+    qualifiers: pl.DataFrame | None = None
+    filtered: Mapping[str, int] = field(default_factory=dict)
 
 
 class Reader(Protocol):

@@ -15,7 +15,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, STATEMENTS, TEXT, Batch
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, TEXT, Batch
 from kgqa_core.kg.formats.source import Block, Source
 
 CANDIDATES = ("\t", "|", ";")
@@ -107,7 +107,7 @@ def read_block(block: Block, delimiter: str) -> Batch:
         object="field_2",
         kind=pl.lit(TEXT, dtype=pl.Int8),
         datatype=pl.lit(None, dtype=pl.String),
-    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items())
+    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items() if name in PLAIN)
     return Batch(
         statements,
         pl.concat(

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, REJECTS, STATEMENTS, Batch, empty
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, Batch, empty
 from kgqa_core.kg.formats.source import Block, Source
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -100,7 +100,7 @@ def read_block(block: Block) -> Batch:
         datatype=pl.when(literal).then(
             pl.coalesce(pl.lit("@") + pl.col("lang").str.to_lowercase(), "dt", pl.lit(XSD_STRING))
         ),
-    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items())
+    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items() if name in PLAIN)
     return Batch(statements, pl.concat([block.rejects, rejects, bad_escapes]), int(blank.sum()), block.fraction)
 
 
