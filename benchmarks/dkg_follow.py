@@ -1,18 +1,21 @@
 """How fast one question follows two hops, forward and backward, against dense products and against our own torch path.
 
-    python benchmarks/dkg_follow.py [--kg TRIPLES] [--batch 64] [--rounds 7] [--threads N] [--json OUT]
+    python benchmarks/dkg_follow.py [--scales small metaqa large] [--kg TRIPLES] [--rounds 7] [--threads N] [--json OUT]
 
 All roads compute the same loss over the same batch, and their results are compared before anything is timed:
 
 - sparse:   M_right^T [(M_left x) * (M_rel r)], torch.sparse CSR over x [E, B] and r [2R, B] (Cohen et al. 2020, eq. 2)
-- matrices: the same hop as one weighted CSR matrix per question, x [E]; a second way to write the dense product
+- coo:      the same three products with torch.sparse COO
+- gather:   the same hop as gather, multiply and scatter over all edges, dense [edges, B]
+- matrices: the same hop as one weighted CSR matrix per question, x [E]
 - torch:    the frontier in plain torch
 - kernel:   the compiled frontier
 
-Seeds are drawn uniformly over entities, or in proportion to degree.  Relation weights are a softmax of normal logits,
-so every relation weighs something and nothing is skipped.  Roads are timed in turn within each round; the figures are
-medians of rounds after a warm-up, in milliseconds per question.  Processor time is given beside wall time: on a machine
-that others use, wall time says as much about them.
+The first four are dense: their cost is the size of the graph; the quickest of them is named.  Seeds are drawn uniformly
+over entities, or in proportion to degree.  Relation weights are a softmax of normal logits, so every relation weighs
+something and nothing is skipped.  Roads are timed in turn within each round; the figures are medians of rounds after a
+warm-up, in milliseconds per question.  Processor time is given beside wall time: on a machine that others use, wall
+time says as much about them.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import torch
@@ -89,26 +93,45 @@ class Batch:
             x = EntityWeights.one_hot([[int(seed)] for seed in self.seeds])
             for hop in range(2):
                 x = follow(self.dkg, x, r[hop], backend=backend)
-            scores = x.with_weight(x.weight * self.goal[x.entity]).sum()
+            scores = x.with_weight(x.weight * self.goal.take(x.entity)).sum()
             scores.sum().backward()
             return scores.detach(), leaf.grad  # type: ignore[return-value]
 
         return run
 
-    def sparse(self) -> Road:
+    def sparse(self, coo: bool = False) -> Road:
         """The reified KB: three sparse matrices times dense [E, B] and [2R, B]."""
-        left, rel, right = (_to_torch(matrix) for matrix in self.dkg.scipy_matrices())
-        right_t = _to_torch(self.dkg.scipy_matrices()[2].T.tocsr())
-        left_t, rel_t = (_to_torch(m.T.tocsr()) for m in self.dkg.scipy_matrices()[:2])
+        left, rel, right = (_to_torch(matrix, coo) for matrix in self.dkg.scipy_matrices())
+        left_t, rel_t, right_t = (_to_torch(matrix.T.tocsr(), coo) for matrix in self.dkg.scipy_matrices())
+
+        def hop(x: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = _Product.apply(
+                right_t, right, _Product.apply(left, left_t, x) * _Product.apply(rel, rel_t, r)
+            )
+            return found
+
+        return self.dense(hop)
+
+    def gather(self) -> Road:
+        """Every edge of the graph: take from its source, multiply, add to its end."""
+        dkg = self.dkg
+        source = torch.from_numpy(np.repeat(np.arange(dkg.entities), np.diff(dkg.ptr)))
+        rel, tail = (torch.from_numpy(column.astype(np.int64)) for column in (dkg.rel, dkg.tail))
+
+        def hop(x: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+            return torch.zeros_like(x).index_add(0, tail, x.index_select(0, source) * r.index_select(0, rel))
+
+        return self.dense(hop)
+
+    def dense(self, hop: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Road:
+        """Two hops over x [E, B] with r [2R, B]."""
 
         def run() -> tuple[torch.Tensor, torch.Tensor]:
             leaf, r = self.relations()
             x = torch.zeros(self.dkg.entities, len(self.seeds))
             x[torch.from_numpy(self.seeds), torch.arange(len(self.seeds))] = 1
-            for hop in range(2):
-                x = _Product.apply(
-                    right_t, right, _Product.apply(left, left_t, x) * _Product.apply(rel, rel_t, r[hop].T)
-                )
+            for number in range(2):
+                x = hop(x, r[number].T)
             scores = (x * self.goal[:, None]).sum(0)
             scores.sum().backward()
             return scores.detach(), leaf.grad  # type: ignore[return-value]
@@ -170,12 +193,33 @@ class _Product(torch.autograd.Function):
         return None, None, ctx.transposed @ grads[0]
 
 
-def _to_torch(matrix: Any) -> torch.Tensor:
+def _to_torch(matrix: Any, coo: bool = False) -> torch.Tensor:
     parts = (
         torch.from_numpy(part)
         for part in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
     )
-    return torch.sparse_csr_tensor(*parts, size=matrix.shape)
+    found = torch.sparse_csr_tensor(*parts, size=matrix.shape)
+    return found.to_sparse_coo().coalesce() if coo else found
+
+
+DENSE = ("sparse", "coo", "gather", "matrices")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A synthetic graph, and how many questions are asked together (the dense roads keep edges × batch numbers)."""
+
+    entities: int
+    triples: int
+    relations: int
+    batch: int
+
+
+SCALES = {
+    "small": Scale(8_000, 25_000, 9, 64),
+    "metaqa": Scale(43_234, 134_741, 9, 64),
+    "large": Scale(500_000, 2_500_000, 200, 8),
+}
 
 
 def measure(dkg: Dkg, kind: str, batch: int, rounds: int, seed: int) -> dict[str, Any]:
@@ -183,6 +227,8 @@ def measure(dkg: Dkg, kind: str, batch: int, rounds: int, seed: int) -> dict[str
     work = Batch(dkg, batch, kind, seed)
     roads = {
         "sparse": work.sparse(),
+        "coo": work.sparse(coo=True),
+        "gather": work.gather(),
         "matrices": work.matrices(),
         "torch": work.ours("torch"),
         "kernel": work.ours("numba"),
@@ -192,7 +238,7 @@ def measure(dkg: Dkg, kind: str, batch: int, rounds: int, seed: int) -> dict[str
         other_scores, other_grads = road()
         torch.testing.assert_close(other_scores, scores, rtol=1e-3, atol=1e-5, msg=lambda text, n=name: f"{n}: {text}")
         torch.testing.assert_close(other_grads, grads, rtol=1e-3, atol=1e-3, msg=lambda text, n=name: f"{n}: {text}")
-    repeats = {"sparse": 1, "matrices": 1, "torch": 3, "kernel": 10}
+    repeats = dict.fromkeys(DENSE, 1) | {"torch": 3, "kernel": 10}
     times: dict[str, list[float]] = {name: [] for name in roads}
     busy: dict[str, list[float]] = {name: [] for name in roads}
     for _ in range(rounds):
@@ -205,8 +251,11 @@ def measure(dkg: Dkg, kind: str, batch: int, rounds: int, seed: int) -> dict[str
     medians = {name: statistics.median(values) for name, values in times.items()}
     processor = {name: statistics.median(values) for name, values in busy.items()}
     ratios = {name: medians[name] / medians["kernel"] for name in medians if name != "kernel"}
+    best = min(DENSE, key=lambda name: medians[name])
     return {
         "seeds": kind,
+        "best_dense": best,
+        "best_dense_ratio": ratios[best],
         "ms_per_question": medians,
         "spread_ms": {n: [min(v), max(v)] for n, v in times.items()},
         "ratio_to_kernel": ratios,
@@ -215,16 +264,23 @@ def measure(dkg: Dkg, kind: str, batch: int, rounds: int, seed: int) -> dict[str
     }
 
 
+def write_table(out: TextIO, results: list[dict[str, Any]]) -> None:
+    """One line per road."""
+    out.write(f"{'seeds':<9}{'road':<11}{'ms/question':>12}{'ratio':>9}{'cpu ms':>10}{'ratio':>9}\n")
+    for result in results:
+        for name, value in result["ms_per_question"].items():
+            wall, cpu = (result[key].get(name, 1) for key in ("ratio_to_kernel", "cpu_ratio_to_kernel"))
+            busy = result["cpu_ms_per_question"][name]
+            out.write(f"{result['seeds']:<9}{name:<11}{value:>12.4f}{wall:>8.1f}x{busy:>10.4f}{cpu:>8.1f}x\n")
+        out.write(f"{result['seeds']:<9}best dense: {result['best_dense']}, {result['best_dense_ratio']:.0f}x\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a table; writes everything measured where --json says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--kg", type=Path, help="a head|relation|tail file; without it, a synthetic graph of MetaQA's size"
-    )
-    parser.add_argument("--entities", type=int, default=43_234)
-    parser.add_argument("--triples", type=int, default=134_741)
-    parser.add_argument("--relations", type=int, default=9)
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--kg", type=Path, help="a head|relation|tail file, instead of synthetic graphs")
+    parser.add_argument("--scales", nargs="*", choices=SCALES, default=list(SCALES))
+    parser.add_argument("--batch", type=int, help="questions that are asked together, for every graph")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--seed", type=int, default=7)
@@ -234,24 +290,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--rounds must be at least 5, so that a median says something")
     warnings.filterwarnings("ignore", message="Sparse (CSR tensor support|invariant checks)")
     torch.set_num_threads(args.threads)
-    dkg = from_file(args.kg) if args.kg else synthetic(args.entities, args.triples, args.relations, args.seed)
-    results = [measure(dkg, kind, args.batch, args.rounds, args.seed) for kind in ("uniform", "degree")]
-    report = {
-        "what": "follow, 2 hops, forward and backward",
-        "graph": {"name": "file" if args.kg else "synthetic", "entities": dkg.entities, "triples": dkg.triples,
-                  "relations": dkg.relations, "largest_degree": int(np.diff(dkg.ptr).max())},
-        "batch": args.batch, "rounds": args.rounds, "threads": args.threads, "seed": args.seed, "cores": os.cpu_count(),
-        "machine": platform.machine(), "python": platform.python_version(), "torch": torch.__version__,
-        "results": results,
-    }  # fmt: skip
     out = sys.stdout
-    out.write(f"{dkg}, batch {args.batch}, median of {args.rounds} rounds, {args.threads} thread(s)\n")
-    out.write(f"{'seeds':<9}{'road':<11}{'ms/question':>12}{'ratio':>9}{'cpu ms':>10}{'ratio':>9}\n")
-    for result in results:
-        for name, value in result["ms_per_question"].items():
-            wall, cpu = (result[key].get(name, 1) for key in ("ratio_to_kernel", "cpu_ratio_to_kernel"))
-            busy = result["cpu_ms_per_question"][name]
-            out.write(f"{result['seeds']:<9}{name:<11}{value:>12.4f}{wall:>8.1f}x{busy:>10.4f}{cpu:>8.1f}x\n")
+    report: dict[str, Any] = {
+        "what": "follow, 2 hops, forward and backward", "rounds": args.rounds, "threads": args.threads,
+        "seed": args.seed, "cores": os.cpu_count(), "machine": platform.machine(),
+        "python": platform.python_version(), "torch": torch.__version__, "graphs": [],
+    }  # fmt: skip
+    for name in ["file"] if args.kg else args.scales:
+        if args.kg:
+            dkg, batch = from_file(args.kg), args.batch or 64
+        else:
+            scale = SCALES[name]
+            dkg, batch = synthetic(scale.entities, scale.triples, scale.relations, args.seed), args.batch or scale.batch
+        out.write(f"{name}: {dkg}, batch {batch}, median of {args.rounds} rounds, {args.threads} thread(s)\n")
+        results = [measure(dkg, kind, batch, args.rounds, args.seed) for kind in ("uniform", "degree")]
+        report["graphs"].append(
+            {"name": name, "entities": dkg.entities, "triples": dkg.triples, "edges": dkg.edges_stored, "batch": batch,
+             "relations": dkg.relations, "largest_degree": int(np.diff(dkg.rows).max()), "results": results}
+        )  # fmt: skip
+        write_table(out, results)
     if args.json:
         args.json.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 0

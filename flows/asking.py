@@ -73,7 +73,7 @@ def answer_questions(
     with tracked_run(profile) as run:
         questions = load_questions(kg, profile.questions, profile.seed)
         facts = retrieve(kg, dkg, questions, retriever, "rigel", profile.retrieval, profile.seed)
-        knowledge = write_knowledge(kg, questions, facts, "rigel")
+        knowledge = write_knowledge(kg, questions, facts, "rigel", profile.answering.qualifiers)
         answers = answer(questions, knowledge, "rigel", profile.answering, profile.seed)
         run.save(status="answered")
         return {"questions": questions, "knowledge": knowledge, "answers": answers}

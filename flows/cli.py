@@ -14,6 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from flows import session
+from flows.kg_cli import kg_app
+from flows.options import HomeOption, JsonOption, RunOption, SetOption, VerboseOption
 from flows.session import err, print_json
 from kgqa_core.errors import KgqaError
 
@@ -25,22 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-kg_app = typer.Typer(help="Build and look into knowledge graphs.", no_args_is_help=True)
 app.add_typer(kg_app, name="kg")
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option("--home", help="Folder of all artifacts and runs [KGQA_HOME, else ./.kgqa].", show_default=False),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and tracebacks.")]
-RunOption = Annotated[
-    str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -219,57 +206,6 @@ def ui(
     from flows.ui import serve
 
     serve(chosen, host, prefect_port, mlflow_port)
-
-
-@kg_app.command("build")
-def kg_build(
-    files: Annotated[list[Path], typer.Argument(help="Graph files; several make one graph.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write the graph to.")],
-    format: Annotated[str, typer.Option("--format", help="auto, or the name of a reader.")] = "auto",
-    max_reject_share: Annotated[
-        float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad lines.")
-    ] = 0.01,
-    as_json: JsonOption = False,
-) -> None:
-    """Build a graph folder (DuckDB) from dump files."""
-    session.start_logging()
-    from flows.graphs import build_folder
-
-    counts = build_folder(files, out, format, max_reject_share)
-    if as_json:
-        print_json(counts)
-        return
-    from rich.table import Table
-
-    table = Table(title=f"{out}", show_header=False)
-    for name, value in counts.items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
-    session.out.print(table)
-
-
-@kg_app.command("show")
-def kg_show(
-    key: Annotated[str, typer.Argument(help="Entity key or label.")],
-    kg: Annotated[
-        Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
-    ] = None,
-    run_id: RunOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what the graph says about an entity."""
-    from kgqa_core.kg.show import describe
-    from kgqa_core.kg.store import KgStore
-    from kgqa_core.report.console import entity_tables
-
-    folder = kg or session.stage_artifact(session.newest_run(session.prepare(home), run_id), "kg").folder
-    with KgStore.open(folder) as store:
-        description = describe(store, key)
-    if as_json:
-        print_json(description)
-        return
-    for part in entity_tables(description):
-        session.out.print(part)
 
 
 def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:

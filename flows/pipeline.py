@@ -28,7 +28,7 @@ def pipeline(profile: Profile) -> dict[str, Any]:
         questions = load_questions(kg, profile.questions, profile.seed)
         retriever = train_retriever(kg, dkg, questions, profile.retriever, profile.seed)
         facts = retrieve_all(kg, dkg, questions, retriever, profile.retrieval, profile.seed)
-        knowledge = write_all(kg, questions, facts)
+        knowledge = write_all(kg, questions, facts, profile.answering)
         answers = answer_all(questions, knowledge, profile.answering, profile.seed)
         scores = score(kg, questions, facts, answers, profile.evaluation, profile.seed, profile.answering.limit)
         return publish(run, profile, kg, dkg, questions, retriever, facts, answers, scores)

@@ -8,8 +8,10 @@ lets a function fill an empty folder, writes `manifest.json` and renames the fol
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -72,8 +74,8 @@ def hash_path(path: Path) -> str:
 def content_digest(folder: Path) -> str:
     """SHA-256 of a folder's canonical content: rows and values, not the bytes of containers.
 
-    Parquet counts as its rows in order, JSON as sorted keys, a DuckDB file as its tables exported in order, anything
-    else as its bytes.  The manifest and `volatile/` do not count.
+    Parquet counts as its rows in order, JSON as sorted keys, a DuckDB file as the rows of its tables in the order of
+    their columns, anything else as its bytes.  The manifest and `volatile/` do not count.
     """
     lines = []
     for file in _content_files(folder):
@@ -203,14 +205,20 @@ def publish_folder(
         raise StorageError(f"{target} exists and is not a {kind} folder; choose another place")
     with storage_faults(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as scratch:
+        _clear_remains(target)
+        with (
+            tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as scratch,
+            (Path(scratch) / "lock").open("w") as lock,
+        ):
+            fcntl.flock(lock, fcntl.LOCK_EX)
             out, work, old = (Path(scratch) / name for name in ("out", "work", "old"))
             out.mkdir()
             work.mkdir()
             manifest = _write_manifest(out, kind, "", fill(out, work), record or {})
-            if target.exists():
-                os.rename(target, old)
-            os.rename(out, target)
+            if not (target.exists() and _exchange(out, target)):
+                if target.exists():
+                    os.rename(target, old)
+                os.rename(out, target)
             _sync_folder(target.parent)
     return ArtifactRef(kind=kind, path=str(target), digest=manifest["digest"])
 
@@ -320,6 +328,26 @@ def _stamp(folder: Path) -> str:
     return "|".join(facts)
 
 
+def _clear_remains(target: Path) -> None:
+    """Deletes what killed processes left beside `target`; the lock tells them from those that are still at work."""
+    for scratch in target.parent.glob(f".{glob.escape(target.name)}.*/lock"):
+        with contextlib.suppress(OSError), scratch.open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not target.exists() and (scratch.parent / "old" / MANIFEST).is_file():
+                os.rename(scratch.parent / "old", target)
+            shutil.rmtree(scratch.parent, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swaps two folders in one step, so that a kill leaves both whole; False where the system cannot."""
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here, both_ways = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(swap(here, os.fsencode(first), here, os.fsencode(second), both_ways) == 0)
+
+
 def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -338,14 +366,85 @@ def _hash_parquet(path: Path) -> str:
     return digest.hexdigest()
 
 
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_PLAIN = {*_INTEGERS, "DOUBLE", "VARCHAR"}
+"""Types of DuckDB that are digested as they are; a time counts as its microseconds, anything else as its text."""
+
+_DIGEST_MEMORY = "1GB"
+
+
 def _hash_duckdb(path: Path) -> str:
+    """Digest of the tables' rows in the order of all columns, whatever order they are stored in.
+
+    A table whose first column is an integer that rises from row to row is stored in this order: it is read through.
+    Others are sorted.  Each column has a digest of its own, so that the pieces in which rows come do not matter.
+    """
     import duckdb
 
     digest = hashlib.sha256()
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch, duckdb.connect(str(path), read_only=True) as base:
-        names = [row[0] for row in base.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()]
-        for name in names:
-            export = Path(scratch) / "table.csv"
-            base.execute(f"COPY (SELECT * FROM \"{name}\" ORDER BY ALL) TO '{export}' (FORMAT csv, HEADER true)")
-            digest.update(f"{name} {hash_file(export)}\n".encode())
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        # An instance of its own, so that other readers of the file in this process may have other settings.
+        config: dict[str, Any] = {"memory_limit": _DIGEST_MEMORY, "temp_directory": scratch, "threads": 2}
+        with duckdb.connect(":memory:", config=config) as base:
+            base.execute(f"ATTACH {_quoted(path)} AS content (READ_ONLY)")
+            tables = base.execute(
+                "SELECT table_name, list(column_name ORDER BY column_index), list(data_type ORDER BY column_index) "
+                "FROM duckdb_columns() WHERE database_name = 'content' AND NOT internal AND table_name IN "
+                "(SELECT table_name FROM duckdb_tables() WHERE database_name = 'content') GROUP BY 1 ORDER BY 1"
+            ).fetchall()
+            for table, names, types in tables:
+                columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
+                source = f'content."{table}"'
+                rises = types[0] in _INTEGERS and _rises(base, source, names[0])
+                order = "" if rises else " ORDER BY ALL"
+                found = _hash_rows(base, f"SELECT {', '.join(columns)} FROM (FROM {source}{order})", len(columns))
+                digest.update(canonical_json([table, names, types, found]).encode())
     return digest.hexdigest()
+
+
+def _digested(name: str, kind: str) -> str:
+    """A column as it is digested."""
+    return f'"{name}"' if kind in _PLAIN else f'epoch_us("{name}")' if kind == "TIMESTAMP" else f'"{name}"::VARCHAR'
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def _rises(connection: Any, source: str, column: str) -> bool:
+    """Does an integer column rise from each stored row to the next?"""
+    last: int | None = None
+    for batch in connection.execute(f'SELECT "{column}" FROM {source}').to_arrow_reader(200_000):
+        if batch.column(0).null_count:
+            return False
+        values = batch.column(0).to_numpy()
+        if len(values) and ((last is not None and values[0] <= last) or (values[1:] <= values[:-1]).any()):
+            return False
+        last = int(values[-1]) if len(values) else last
+    return True
+
+
+def _hash_rows(connection: Any, query: str, width: int) -> list[Any]:
+    """How many rows a query has, and for every column digests of its values, lengths and empty places."""
+    import numpy as np
+    import pyarrow as pa
+
+    digests = [[hashlib.sha256() for _ in range(3)] for _ in range(width)]
+    rows = 0
+    for batch in connection.execute(query).to_arrow_reader(200_000):
+        for (values, lengths, empty), column in zip(digests, batch.columns, strict=True):
+            text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+            if column.null_count:
+                missing = column.is_null().to_numpy(zero_copy_only=False)
+                empty.update((np.flatnonzero(missing) + rows).tobytes())
+                column = column.fill_null("" if text else 0)
+            if text:
+                column = column.cast(pa.large_string())
+                offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset :][: len(column) + 1]
+                lengths.update(np.diff(offsets).tobytes())
+                if column.buffers()[2] is not None:
+                    values.update(memoryview(column.buffers()[2])[offsets[0] : offsets[-1]])
+            else:
+                values.update(np.ascontiguousarray(column.to_numpy()).tobytes())
+        rows += batch.num_rows
+    return [rows, *([part.hexdigest() for part in column] for column in digests)]

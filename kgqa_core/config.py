@@ -60,9 +60,9 @@ class KgOptions(Options):
         "http://www.w3.org/2000/01/rdf-schema#comment",
     )
     """Predicates whose objects describe the subject."""
-    type_predicates: tuple[str, ...] = ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "rdf:type")
+    type_predicates: tuple[str, ...] = ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "rdf:type", "P31")
     """Predicates that give an entity its type."""
-    subtype_predicates: tuple[str, ...] = ("http://www.w3.org/2000/01/rdf-schema#subClassOf", "rdfs:subClassOf")
+    subtype_predicates: tuple[str, ...] = ("http://www.w3.org/2000/01/rdf-schema#subClassOf", "rdfs:subClassOf", "P279")
     """Predicates that put a type under another."""
     types_as_triples: bool = True
     """Keep type statements as triples too, so that retrieval can follow them."""
@@ -89,7 +89,7 @@ class KgOptions(Options):
     page_views: str | None = None
     """A file of page views by entity: `key<TAB>views`, or a published page-view dump."""
     bridges: tuple[str, ...] = ("P646", "http://www.wikidata.org/prop/direct/P646")
-    """Relations whose objects name the subject in another graph (Freebase ids, say); such ids are understood as keys."""
+    """Relations whose objects name the subject in another graph (Freebase ids, say); such ids work as keys."""
     max_reject_share: float = Field(default=0.01, ge=0, le=1)
     """Largest share of a file's statements that may be rejected; unless it is 0, three always may if most are good."""
     memory_limit: str = "4GB"
@@ -112,7 +112,7 @@ class QuestionsOptions(Options):
 
     name: str = "questions"
     """Name of the data set, shown in run names and the report."""
-    source: Literal["jsonl", "atlas", "zjqa", "metaqa"] = "jsonl"
+    source: Literal["jsonl", "atlas", "zjqa", "metaqa", "simplequestions"] = "jsonl"
     """Loader: a question file of ours, the bundled questions, or a known benchmark."""
     path: str | None = None
     """The question file, or the folder of the benchmark."""
@@ -198,6 +198,8 @@ class AnsweringOptions(Options):
     """Endpoint of an OpenAI-compatible server; the key comes from OPENAI_API_KEY."""
     knowledge: tuple[Literal["none", "random", "rigel", "oracle"], ...] = ("none", "random", "rigel", "oracle")
     """Retrievers whose facts are put before the model; `none` asks without facts."""
+    qualifiers: bool = False
+    """Facts are told with the qualifiers of their triple, `(head, relation, tail; qualifier: value)`."""
     split: Literal["test", "dev"] = "test"
     """Questions that are answered."""
     limit: int | None = Field(default=None, ge=1)

@@ -19,7 +19,7 @@ from kgqa_core.config import AnsweringOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.verbalise import oriented, triple_text
+from kgqa_core.kg.verbalise import name_qualifiers, oriented, qualified_text
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.prompts import answer_prompt
@@ -83,12 +83,17 @@ class System:
             | set(found)
         )
         relations = self.store.relation_names()
+        wanted = [fact.triple for fact in retrieved.facts] if self.answering.qualifiers else []
+        qualifiers = name_qualifiers(self.store, wanted)
         rows: list[dict[str, Any]] = []
         for fact in retrieved.facts:
             head, relation, tail = ends[fact.triple]
             rows.append(
                 {
-                    "text": triple_text(*oriented(names[head], relations[relation], names[tail], fact.direction)),
+                    "text": qualified_text(
+                        *oriented(names[head], relations[relation], names[tail], fact.direction),
+                        qualifiers.get(fact.triple, ()),
+                    ),
                     "hop": fact.hop,
                     "score": round(fact.score, 4),
                     "direction": fact.direction,

@@ -9,16 +9,19 @@ from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.build import find_sources
+from kgqa_core.kg.popularity import views_source
 from tasks.outside import UNREADABLE, file_digest
 from tasks.stage import stage
 
 
 def _dump_files(arguments: Mapping[str, Any]) -> dict[str, str]:
+    options = arguments["options"]
     try:
-        sources = find_sources(arguments["options"].files)
+        sources, views = find_sources(options.files), views_source(options)
     except InputError:
         return {"files": UNREADABLE}
-    return {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}
+    digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}
+    return digests if views is None else digests | {"page views": file_digest(views.path)}
 
 
 @stage(

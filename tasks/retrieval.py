@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import RetrievalOptions, RetrieverOptions
+from kgqa_core.config import AnsweringOptions, RetrievalOptions, RetrieverOptions
 from tasks.outside import encoder_digest
 from tasks.stage import stage
 
@@ -43,7 +43,9 @@ def retrieve(
 
 
 @stage("knowledge", runs="kgqa_core.kg.verbalise:write_knowledge", variant=lambda arguments: arguments["retriever"])
-def write_knowledge(kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str) -> ArtifactRef:
+def write_knowledge(
+    kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str, qualifiers: bool
+) -> ArtifactRef:
     """Write each question's facts as triple-form text."""
     raise AssertionError
 
@@ -63,6 +65,8 @@ def retrieve_all(
     }
 
 
-def write_all(kg: ArtifactRef, questions: ArtifactRef, facts: dict[str, ArtifactRef]) -> dict[str, ArtifactRef]:
+def write_all(
+    kg: ArtifactRef, questions: ArtifactRef, facts: dict[str, ArtifactRef], options: AnsweringOptions
+) -> dict[str, ArtifactRef]:
     """Triple-form text of every retriever's facts."""
-    return {name: write_knowledge(kg, questions, found, name) for name, found in facts.items()}
+    return {name: write_knowledge(kg, questions, found, name, options.qualifiers) for name, found in facts.items()}

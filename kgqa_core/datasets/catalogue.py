@@ -151,6 +151,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "github: askplatypus/wikidata-simplequestions",
         "CC BY 3.0",
         ("simplequestions_wikidata/annotated_wd_data_*.txt", "annotated_wd_data_*.txt"),
+        "simplequestions",
     ),
     Benchmark(
         "PopQA",

@@ -194,8 +194,8 @@ def _exact(store: KgStore, texts: Sequence[str]) -> dict[str, dict[str, list[int
     if not texts:
         return {}
     rows = store.connection.execute(
-        "SELECT key, id, CASE WHEN kind = 'entity' THEN 'entity' WHEN number IS NOT NULL THEN 'number' "
-        "WHEN time IS NOT NULL THEN 'date' ELSE 'text' END FROM entities "
+        "SELECT key, id, CASE WHEN kind = 'entity' THEN 'entity' WHEN precision IS NOT NULL THEN 'date' "
+        "WHEN number IS NOT NULL THEN 'number' ELSE 'text' END FROM entities "
         "WHERE key IN (SELECT unnest(?::VARCHAR[])) ORDER BY id",
         [list(texts)],
     ).fetchall()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.datasets import metaqa, zjqa
+from kgqa_core.datasets import metaqa, simplequestions, zjqa
 from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
 from kgqa_core.datasets.leakage import leakage, write_leakage
 from kgqa_core.datasets.link import Linked, link
@@ -42,6 +42,8 @@ def load(
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
+        if options.source == "simplequestions":
+            linked = replace(linked, questions=simplequestions.complete(linked.questions, store))
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(out, questions)
@@ -70,6 +72,8 @@ def input_files(options: QuestionsOptions) -> list[Path]:
     path = _path(options)
     if options.source == "zjqa":
         return list(zjqa.question_files(path).values())
+    if options.source == "simplequestions":
+        return list(simplequestions.question_files(path).values())
     if options.source == "metaqa":
         files = metaqa.question_files(path, options.hops)
         return [file for pair in files.values() for file in pair if file is not None]
@@ -109,6 +113,8 @@ def _path(options: QuestionsOptions) -> Path:
 def _benchmark(options: QuestionsOptions, seed: int) -> Iterable[Mapping[str, Any]]:
     if options.source == "zjqa":
         return zjqa.read_zjqa(_path(options))
+    if options.source == "simplequestions":
+        return simplequestions.read_simplequestions(_path(options))
     if options.source == "metaqa":
         return metaqa.read_metaqa(_path(options), options.hops)
     from kgqa_core.datasets.atlas.questions import questions as atlas_questions

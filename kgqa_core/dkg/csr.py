@@ -8,7 +8,6 @@ The triple of an inverse edge is found by a binary search in the row it points a
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kgqa_core.errors import ArtifactError, KgInputError
+from kgqa_core.dkg import layout, lookup_kernels
+from kgqa_core.dkg.build import Builder, Ranges, relation_dtype
+from kgqa_core.errors import ArtifactError
 from kgqa_core.types import INVERSE
 
 if TYPE_CHECKING:
@@ -31,20 +32,24 @@ Array = NDArray[Any]
 class Dkg:
     """A graph as rows of directed edges; cheap to open, read-only, shared between processes by the page cache.
 
-    entities, relations, triples: counts (relations without their inverses).  edges_stored: directed edges.
-    ptr: int64 [entities + 1].  rel: uint16 or uint32 [edges].  tail: int32 [edges].
-    first_literal: entities from this id on are literals.  digest: identifies arrays and relation keys.
+    entities, relations, triples: counts (ids of entities and relations may have holes).  edges_stored: directed edges.
+    rows: uint32 or int64 [≤ entities + 1], where rows begin; those that are missing at the end are empty.
+    rel: uint16 or uint32 [edges].  tail: int32 [edges].  literals: ranges [start, stop) of ids that are literals.
+    digest: identifies arrays and relation keys.
     """
 
     def __init__(self, ptr: Array, rel: Array, tail: Array, meta: dict[str, Any]) -> None:
-        self.ptr, self.rel, self.tail, self.meta = ptr, rel, tail, meta
+        self.rows, self.rel, self.tail, self.meta = ptr, rel, tail, meta
         self.entities: int = int(meta["entities"])
         self.relations: int = int(meta["relations"])
         self.triples: int = int(meta["triples"])
         self.edges_stored: int = int(meta["edges"])
-        self.first_literal: int = int(meta["first_literal"])
+        literals = meta["literals"] if "literals" in meta else [[meta["first_literal"], self.entities]]
+        self.literals: list[list[int]] = [list(span) for span in literals if span[1] > span[0]]
         self.digest: str = str(meta["digest"])
-        self._scratch: dict[str, Any] = {}
+        self._forward: Array | None = None
+        self._folder: Path | None = None
+        self._scratch: dict[Any, Any] = {}
 
     @classmethod
     def open(cls, folder: Path) -> Dkg:
@@ -52,22 +57,26 @@ class Dkg:
         folder = Path(folder)
         try:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-            loaded = [
-                np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ("ptr", "rel", "tail")
-            ]
-            ptr, rel, tail = (array.view(np.ndarray) for array in loaded)
-            expected = (meta["entities"] + 1, meta["edges"], meta["edges"])
-            widths = (np.dtype(np.int64), relation_dtype(meta["relations"]), np.dtype(np.int32))
-            keys_ok = len(meta["relation_keys"]) == 2 * meta["relations"]
-        except (OSError, ValueError, KeyError, TypeError) as fault:
+            rows, rel, tail = (_load(folder / f"{name}.npy") for name in ("ptr", "rel", "tail"))
+            found = (len(rel), len(tail), int(rows[0]), int(rows[-1]))
+            expected = (meta["edges"], meta["edges"], 0, meta["edges"])
+            types = [array.dtype for array in (rel, tail)]
+            wanted = [relation_dtype(meta["relations"]), np.dtype(np.int32)]
+            fits = len(rows) <= meta["entities"] + 1
+            dkg = cls(rows, rel, tail, meta)
+            if (folder / "forward.npy").exists():
+                dkg._forward = _load(folder / "forward.npy")
+                blocks = (len(rows) - 2) // lookup_kernels.BLOCK + 2
+                fits = fits and len(dkg._forward) == blocks and int(dkg._forward[-1]) == meta["triples"]
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as fault:
             raise ArtifactError(f"{folder} does not hold a DKG ({fault}); build it again from its graph") from None
-        found, types = (len(ptr), len(rel), len(tail)), (ptr.dtype, rel.dtype, tail.dtype)
-        if found != expected or types != widths or not keys_ok:
+        if found != expected or types != wanted or not fits:
             raise ArtifactError(
-                f"the arrays of the DKG in {folder} have lengths {found} and types {types}, but its meta.json says "
-                f"{expected} and {widths}; build it again from its graph"
+                f"the arrays of the DKG in {folder} have lengths and ends {found} and types {types}, but its meta.json "
+                f"says {expected} and {wanted} for {meta['entities']} entities; build it again from its graph"
             )
-        return cls(ptr, rel, tail, meta)
+        dkg._folder = folder
+        return dkg
 
     @classmethod
     def from_triples(
@@ -81,30 +90,66 @@ class Dkg:
         relation_keys: Sequence[str] | None = None,
         relation_names: Sequence[str] | None = None,
         first_literal: int | None = None,
+        literals: Ranges | None = None,
         literal_inverses: bool = False,
     ) -> Dkg:
         """A DKG in memory from distinct triples in any order; triple ids are their ranks by (head, relation, tail).
 
-        relation_keys, relation_names: of the forward relations.  Raises KgInputError on duplicates or ids out of range.
+        relation_keys, relation_names: of the forward relations.  literals: ranges of ids, or first_literal, from which
+        on all are literals.  Raises KgInputError on duplicates or ids out of range.
         """
         columns = [np.asarray(column, dtype=np.int64) for column in (head, relation, tail)]
         order = np.lexsort((columns[2], columns[1], columns[0]))
         heads, rels, tails = (column[order] for column in columns)
-        arrays = build_arrays(heads, rels, tails, entities, relations, first_literal, literal_inverses)
+        if literals is None:
+            literals = [] if first_literal is None else [(first_literal, entities)]
+        builder = Builder(entities, relations, literals, literal_inverses)
+        builder.count(heads, rels, tails)
+        builder.place(heads, rels, tails)
+        ptr, rel, tail_column = builder.sort()
         keys = list(relation_keys) if relation_keys is not None else [f"r{number}" for number in range(relations)]
         names = list(relation_names) if relation_names is not None else keys
-        limit = entities if first_literal is None else first_literal
-        return cls(*arrays, make_meta(*arrays, len(heads), keys, names, limit))
+        arrays = layout.compact(ptr), rel, tail_column
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(
+            *arrays,
+            layout.make_meta(
+                *arrays, entities=entities, triples=len(heads), keys=keys, names=names, literals=literals
+            ),
+        )  # fmt: skip
+
+    def save(self, folder: Path) -> None:
+        """Writes the DKG as the export stage does, into a folder that exists.  Raises StorageError."""
+        arrays = {"ptr": self.rows, "rel": self.rel, "tail": self.tail, "forward": self.forward}
+        relations = {"relation_keys": self._relations["keys"], "relation_names": self._relations["names"]}
+        layout.save(Path(folder), arrays, {**self.meta, **relations})
+
+    @cached_property
+    def _relations(self) -> dict[str, list[str]]:
+        """Keys and names of the forward relations."""
+        if self._folder is None or "relation_keys" in self.meta:
+            return {name: list(self.meta[f"relation_{name}"][: self.relations]) for name in ("keys", "names")}
+        path = self._folder / layout.RELATIONS
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if len(found["keys"]) != self.relations or len(found["names"]) != self.relations:
+                raise ValueError(f"it names {len(found['keys'])} relations, and the DKG has {self.relations}")
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise ArtifactError(f"{path} is missing or damaged ({fault}); build it again from its graph") from None
+        return {"keys": found["keys"], "names": found["names"]}
 
     @cached_property
     def relation_keys(self) -> list[str]:
         """Keys of the 2R relations, inverses in the second half with the prefix `<inv>-`."""
-        return list(self.meta["relation_keys"])
+        keys = self._relations["keys"]
+        return [*keys, *(INVERSE + key for key in keys)]
 
     @cached_property
     def relation_names(self) -> list[str]:
         """Names of the 2R relations, inverses in the second half with the prefix `<inv>-`."""
-        return list(self.meta["relation_names"])
+        names = self._relations["names"]
+        return [*names, *(INVERSE + name for name in names)]
 
     @cached_property
     def relation_ids(self) -> dict[str, int]:
@@ -115,26 +160,49 @@ class Dkg:
         """The id of the relation in the other direction."""
         return relation - self.relations if relation >= self.relations else relation + self.relations
 
+    @property
+    def first_literal(self) -> int:
+        """The first id that is a literal, or the number of entities."""
+        return self.literals[0][0] if self.literals else self.entities
+
+    def is_literal(self, entities: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each entity is a literal, bool [n]."""
+        bounds = np.array(self.literals, dtype=np.int64).reshape(-1)
+        return np.asarray(np.searchsorted(bounds, np.asarray(entities), side="right") % 2 == 1)
+
+    @cached_property
+    def ptr(self) -> IntArray:
+        """Where each row begins, int64 [entities + 1]: `rows` in full.  A copy; `row_bounds` makes none."""
+        full = np.full(self.entities + 1, self.edges_stored, dtype=np.int64)
+        full[: len(self.rows)] = self.rows
+        full.setflags(write=False)
+        return full
+
+    def row_bounds(self, entities: ArrayLike) -> tuple[IntArray, IntArray]:
+        """Where the row of each entity starts and stops, int64 [n] each."""
+        wanted = np.asarray(entities, dtype=np.int64)
+        last = len(self.rows) - 1
+        start, stop = self.rows[np.minimum(wanted, last)], self.rows[np.minimum(wanted + 1, last)]
+        return start.astype(np.int64), stop.astype(np.int64)
+
+    @property
+    def forward(self) -> Array:
+        """Triples whose head comes before each block of rows."""
+        if self._forward is None:
+            self._forward = layout.forward_blocks(self.rows, self.rel, self.relations)
+        return self._forward
+
     @cached_property
     def forward_ptr(self) -> IntArray:
-        """Triples whose head comes before each entity, int64 [entities + 1]; computed on first use in one pass."""
-        counts = np.zeros(self.entities + 1, dtype=np.int64)
-        step = 1 << 24
-        done = 0
-        for start in range(0, self.edges_stored, step):
-            stop = min(start + step, self.edges_stored)
-            running = np.zeros(stop - start + 1, dtype=np.int64)
-            np.cumsum(self.rel[start:stop] < self.relations, out=running[1:])
-            first, last = np.searchsorted(self.ptr, (start, stop), side="left")
-            counts[first:last] = done + running[self.ptr[first:last] - start]
-            done += int(running[-1])
-        counts[np.searchsorted(self.ptr, self.edges_stored, side="left") :] = done
+        """Triples whose head comes before each entity, int64 [entities + 1]."""
+        counts = np.full(self.entities + 1, self.triples, dtype=np.int64)
+        counts[: len(self.rows)] = lookup_kernels.forward_counts(self.rows, self.rel, self.relations, 1)
         return counts
 
     def source_of(self, edges: ArrayLike) -> IntArray:
         """The entity that each edge leads out of, int64 [n]."""
-        wanted = self._checked(edges, self.edges_stored, "edge")
-        return np.asarray(np.searchsorted(self.ptr, wanted, side="right") - 1, dtype=np.int64)
+        found: IntArray = lookup_kernels.sources(self.rows, self._checked(edges, self.edges_stored, "edge"))
+        return found
 
     def direction_of(self, edges: ArrayLike) -> NDArray[np.int8]:
         """+1 for edges along their triple, -1 for edges against it, int8 [n]."""
@@ -144,17 +212,8 @@ class Dkg:
     def triple_of(self, edges: ArrayLike) -> IntArray:
         """The triple that each directed edge stands for, int64 [n]."""
         wanted = self._checked(edges, self.edges_stored, "edge")
-        source, rel, tail = (
-            self.source_of(wanted),
-            self.rel[wanted].astype(np.int64),
-            self.tail[wanted].astype(np.int64),
-        )
-        inverse = rel >= self.relations
-        home = np.where(inverse, tail, source)
-        place = wanted.copy()
-        if inverse.any():
-            place[inverse] = self._find(tail[inverse], rel[inverse] - self.relations, source[inverse])
-        return np.asarray(self.forward_ptr[home] + place - self.ptr[home], dtype=np.int64)
+        found: IntArray = lookup_kernels.triples(self.rows, self.rel, self.tail, self.relations, self.forward, wanted)
+        return found
 
     def edges(self, triples: ArrayLike) -> tuple[IntArray, IntArray, IntArray]:
         """(head, relation, tail) of triples, int64 [n] each."""
@@ -164,21 +223,15 @@ class Dkg:
     def edge_of(self, triples: ArrayLike) -> IntArray:
         """The forward edge of each triple, int64 [n]."""
         wanted = self._checked(triples, self.triples, "triple")
-        head = np.searchsorted(self.forward_ptr, wanted, side="right") - 1
-        return np.asarray(self.ptr[head] + wanted - self.forward_ptr[head], dtype=np.int64)
+        found: IntArray = lookup_kernels.forward_edges(self.rows, self.rel, self.relations, self.forward, wanted)
+        return found
 
     def find_edge(self, source: ArrayLike, relation: ArrayLike, target: ArrayLike) -> IntArray:
         """The directed edge (source, relation, target), relation in 0..2R-1; -1 where there is none, int64 [n]."""
-        first, second, third = np.broadcast_arrays(
-            *(np.asarray(part, dtype=np.int64) for part in (source, relation, target))
-        )
-        shape = first.shape
-        place = self._find(first.ravel(), second.ravel(), third.ravel())
-        inside = place < self.ptr[first.ravel() + 1]
-        safe = np.where(inside, place, 0)
-        if inside.any():
-            inside &= (self.rel[safe] == second.ravel()) & (self.tail[safe] == third.ravel())
-        return np.where(inside, place, -1).reshape(shape)
+        parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.int64) for part in (source, relation, target)))
+        flat = (np.ascontiguousarray(part).reshape(-1) for part in parts)
+        found: IntArray = lookup_kernels.find(self.rows, self.rel, self.tail, *flat)
+        return found.reshape(parts[0].shape)
 
     def scipy_matrices(self) -> tuple[csr_matrix, csr_matrix, csr_matrix]:
         """The reified KB of Cohen et al. 2020: see `kgqa_core.dkg.scipy_view`."""
@@ -186,21 +239,9 @@ class Dkg:
 
         return scipy_matrices(self)
 
-    def _find(self, row: IntArray, relation: IntArray, tail: IntArray) -> IntArray:
-        """First place in each row that is not before (relation, tail), by binary search over all queries at once."""
-        low, high = self.ptr[row].astype(np.int64), self.ptr[row + 1].astype(np.int64)
-        while (open_ := low < high).any():
-            middle = (low + high) // 2
-            probe = np.where(open_, middle, 0)
-            rel, other = self.rel[probe].astype(np.int64), self.tail[probe]
-            before = open_ & ((rel < relation) | ((rel == relation) & (other < tail)))
-            low = np.where(before, middle + 1, low)
-            high = np.where(open_ & ~before, middle, high)
-        return low
-
     @staticmethod
     def _checked(ids: ArrayLike, count: int, what: str) -> IntArray:
-        wanted = np.asarray(ids, dtype=np.int64)
+        wanted = np.ascontiguousarray(ids, dtype=np.int64).reshape(-1)
         if wanted.size and (wanted.min() < 0 or wanted.max() >= count):
             bad = wanted[(wanted < 0) | (wanted >= count)].flat[0]
             raise ArtifactError(
@@ -212,84 +253,6 @@ class Dkg:
         return f"Dkg({self.entities} entities, {self.relations} relations, {self.triples} triples)"
 
 
-def relation_dtype(relations: int) -> np.dtype[Any]:
-    """Type of the relation column: uint16 while ids of both directions fit, else uint32."""
-    return np.dtype(np.uint16) if 2 * relations <= 65_535 else np.dtype(np.uint32)
-
-
-def build_arrays(
-    head: Array,
-    relation: Array,
-    tail: Array,
-    entities: int,
-    relations: int,
-    first_literal: int | None = None,
-    literal_inverses: bool = False,
-) -> tuple[Array, Array, Array]:
-    """ptr, rel, tail of distinct triples that are sorted by (head, relation, tail).
-
-    Edges out of literals (entities from first_literal on) are left out unless literal_inverses.
-    Raises KgInputError when triples are unsorted, doubled or out of range.
-    """
-    if entities > 2**31 - 1:
-        raise KgInputError(f"the graph has {entities} entities, but a DKG holds at most {2**31 - 1}")
-    for name, column, limit in (("head", head, entities), ("relation", relation, relations), ("tail", tail, entities)):
-        if len(column) and (int(column.min()) < 0 or int(column.max()) >= limit):
-            raise KgInputError(
-                f"{name} ids run from {column.min()} to {column.max()}, but the graph has {limit} of them"
-            )
-    if len(head) > 1:
-        steps = [np.diff(column.astype(np.int64)) for column in (head, relation, tail)]
-        ascending = (steps[0] > 0) | ((steps[0] == 0) & ((steps[1] > 0) | ((steps[1] == 0) & (steps[2] > 0))))
-        if not ascending.all():
-            at = int(np.flatnonzero(~ascending)[0])
-            triple = (int(head[at + 1]), int(relation[at + 1]), int(tail[at + 1]))
-            raise KgInputError(
-                f"triple {triple} is doubled or out of (head, relation, tail) order; sort and deduplicate triples"
-            )
-    head, relation, tail = head.astype(np.int64), relation.astype(np.int64), tail.astype(np.int64)
-    reverse = (
-        np.arange(len(tail)) if literal_inverses or first_literal is None else np.flatnonzero(tail < first_literal)
-    )
-    # Stable by (tail, relation): heads are ascending already.
-    reverse = reverse[np.argsort(tail[reverse] * max(relations, 1) + relation[reverse], kind="stable")]
-    forward_count = np.bincount(head, minlength=entities)
-    inverse_count = np.bincount(tail[reverse], minlength=entities)
-    ptr = np.zeros(entities + 1, dtype=np.int64)
-    np.cumsum(forward_count + inverse_count, out=ptr[1:])
-    forward_ptr = np.cumsum(forward_count) - forward_count
-    inverse_ptr = np.cumsum(inverse_count) - inverse_count
-    edges = int(ptr[-1])
-    rel_out, tail_out = np.empty(edges, dtype=relation_dtype(relations)), np.empty(edges, dtype=np.int32)
-    place = ptr[head] + np.arange(len(head)) - forward_ptr[head]
-    rel_out[place], tail_out[place] = relation, tail
-    row = tail[reverse]
-    place = ptr[row] + forward_count[row] + np.arange(len(row)) - inverse_ptr[row]
-    rel_out[place], tail_out[place] = relation[reverse] + relations, head[reverse]
-    for array in (ptr, rel_out, tail_out):
-        array.setflags(write=False)
-    return ptr, rel_out, tail_out
-
-
-def make_meta(
-    ptr: Array, rel: Array, tail: Array, triples: int, keys: Sequence[str], names: Sequence[str], first_literal: int
-) -> dict[str, Any]:
-    """What meta.json holds.  keys, names: of the forward relations."""
-    both_keys = [*keys, *(INVERSE + key for key in keys)]
-    both_names = [*names, *(INVERSE + name for name in names)]
-    sha = hashlib.sha256()
-    for array in (ptr, rel, tail):
-        sha.update(f"{array.dtype.str}{array.shape}".encode())
-        raw: Any = np.ascontiguousarray(array).view(np.uint8)
-        sha.update(raw)
-    sha.update(json.dumps(both_keys).encode())
-    return {
-        "entities": len(ptr) - 1,
-        "relations": len(keys),
-        "triples": int(triples),
-        "edges": len(tail),
-        "first_literal": int(first_literal),
-        "relation_keys": both_keys,
-        "relation_names": both_names,
-        "digest": sha.hexdigest(),
-    }
+def _load(path: Path) -> Array:
+    """An array by memory map; a plain view, because the subclass makes every slice slow."""
+    return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)

@@ -42,8 +42,9 @@ def follow(
 
     x: entity sets of B questions.  r: [B, 2R], inverses in the second half.  epsilon: relations with |r| below it are
     skipped.
-    edge_budget: edges followed per question, heaviest sources first (ties by id), the last source cut in row order; the
-    edges left out are counted in `.truncated` on top of x's own.
+    edge_budget: edges followed per question, heaviest sources first (ties by id), the last source cut in row order.
+    Edges left out are counted in `.truncated` on top of x's own; of sources that were not reached at all, every edge
+    counts, whatever its relation weighs, so that no time goes into rows beyond the budget.
     backend: `auto` takes numba on the CPU and torch elsewhere.  On the CPU the same input gives the same bits
     whatever the number of threads.
     Raises GraphMismatch when r or x was made for another DKG.

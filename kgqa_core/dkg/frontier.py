@@ -32,13 +32,14 @@ class Edges:
 
 
 def tensors(dkg: Dkg, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """ptr, rel, tail of a DKG on a device, moved once and kept; rel as the signed type of its width."""
+    """ptr (int64), rel (signed, of its width) and tail of a DKG on a device, moved once and kept."""
     kept = dkg._scratch.get(str(device))
     if kept is None:
         rel = dkg.rel.view(np.int16 if dkg.rel.dtype == np.uint16 else np.int32)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the arrays are read-only, and nobody writes to the tensors
-            kept = tuple(torch.from_numpy(array).to(device) for array in (dkg.ptr, rel, dkg.tail))
+            ptr = torch.from_numpy(dkg.rows.astype(np.int64)).to(device)
+            kept = (ptr, *(torch.from_numpy(array).to(device) for array in (rel, dkg.tail)))
         dkg._scratch[str(device)] = kept
     return kept
 
@@ -58,10 +59,13 @@ def expand(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: i
         order = torch.sort(-x.weight.detach(), stable=True).indices
         order = order[torch.sort(row[order], stable=True).indices]
         entity, row = entity[order], row[order]
-    start, degree = ptr[entity], ptr[entity + 1] - ptr[entity]
+    last = ptr.shape[0] - 1  # rows from here on are empty
+    start = ptr[entity.clamp(max=last)]
+    degree = ptr[(entity + 1).clamp(max=last)] - start
     total = int(degree.sum())
     ends = degree.cumsum(0)
     source = torch.repeat_interleave(torch.arange(len(entity), device=x.device), degree, output_size=total)
+    rows = row
     edge = torch.arange(total, device=x.device) + (start - ends + degree)[source]
     relation = rel[edge].long() & (0xFFFF if rel.dtype == torch.int16 else 0xFFFFFFFF)
     row = row[source]
@@ -71,13 +75,22 @@ def expand(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: i
     cut = torch.zeros(x.batch, dtype=torch.int64, device=x.device)
     if edge_budget is not None:
         count = torch.bincount(row, minlength=x.batch)
-        cut = (count - edge_budget).clamp(min=0)
         nth = torch.arange(len(row), device=x.device) - (count.cumsum(0) - count)[row]
         kept = nth < edge_budget
+        cut = _left_out(x.batch, rows, degree, source, kept, edge_budget)
         source, edge, relation, row = source[kept], edge[kept], relation[kept], row[kept]
     if order is not None:
         source = order[source]
     return Edges(source, row, edge, relation, tail[edge].long(), cut)
+
+
+def _left_out(batch: int, row: Tensor, degree: Tensor, source: Tensor, kept: Tensor, budget: int) -> Tensor:
+    """Edges left out of each question: live ones of the source that is cut, and whole rows of the sources after it."""
+    live, dropped = (torch.bincount(part, minlength=len(row)) for part in (source, source[~kept]))
+    before = torch.cat([live.new_zeros(1), live.cumsum(0)])
+    used = before[:-1] - before[torch.searchsorted(row, row)]  # by the question's sources before this one
+    none = torch.zeros(batch, dtype=torch.int64, device=row.device)
+    return none.index_add(0, row, torch.where(used >= budget, degree, dropped))
 
 
 def follow(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: int | None) -> EntityWeights:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kgqa_core.dkg import kernels
+from kgqa_core.dkg import kernels, plan_kernels, ranked_kernels
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.weights import EntityWeights
 from kgqa_core.errors import GraphMismatch
 
 Array = NDArray[Any]
-DENSE_ENTITIES = 1 << 25
-"""Largest graph for which each thread keeps a dense accumulator (4 or 8 bytes an entity)."""
+DENSE_ENTITIES = 1 << 22
+"""Largest graph for which each thread keeps a number for every entity; above, ranks in a bitmap."""
 EDGES_PER_THREAD = 50_000
 """Frontier edges that make another thread worth its start."""
 RANGE_ENTITIES = 1 << 22
@@ -31,40 +31,29 @@ _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
 
 class Workspace:
-    """An accumulator that is all zeros between calls, and output buffers that are reused."""
+    """Scratch of one thread, in pages that exist once touched: sums and bitmaps that are all zeros between calls."""
 
-    def __init__(self, entities: int, bound: int, dtype: Any, dense: bool) -> None:
-        words = (entities + 63) // 64 if dense else 0
-        table = 0 if dense else int(kernels.table_mask(bound)) + 1
-        self.acc: Array = np.zeros(entities if dense else table, dtype=dtype)
-        self.words: Array = np.zeros(words, dtype=np.uint64)
-        self.groups: Array = np.zeros((words + 63) // 64, dtype=np.uint64)
-        self.keys: Array = np.full(table, -1, dtype=np.int64)
-        self.touched: Array = np.empty(0 if dense else bound, dtype=np.int64)
-        self.entity: Array = np.empty(0, dtype=np.int64)
-        self.weight: Array = np.empty(0, dtype=dtype)
-        self.dense, self.bound = dense, bound
-
-    def reserve(self, bound: int) -> None:
-        """Room for the output of one range."""
-        if len(self.entity) < bound:
-            self.entity, self.weight = np.empty(bound, dtype=np.int64), np.empty(bound, dtype=self.weight.dtype)
+    def __init__(self, entities: int, dtype: Any, dense: bool) -> None:
+        words = (entities + 63) // 64
+        groups = (words + 63) // 64
+        self.dense = dense
+        self.acc: Array = np.zeros(entities if dense else 0, dtype=dtype)
+        self.seen: Array = np.zeros(entities if dense else 0, dtype=dtype)
+        self.words: Array = np.zeros(words if dense else (words, 2), dtype=np.uint64)
+        self.groups: Array = np.zeros(groups, dtype=np.uint64)
+        self.tops: Array = np.zeros((groups + 63) // 64, dtype=np.uint64)
 
 
 @contextmanager
-def workspace(dkg: Dkg, bound: int, dtype: Any) -> Iterator[Workspace]:
+def workspace(dkg: Dkg, dtype: Any) -> Iterator[Workspace]:
     """A workspace for this thread alone; dropped, not reused, when the kernel was interrupted."""
     dense = dkg.entities <= DENSE_ENTITIES
-    shelf: list[Workspace] = dkg._scratch.setdefault(f"workspaces {np.dtype(dtype)}", [])
+    shelf: list[Workspace] = dkg._scratch.setdefault(("workspaces", np.dtype(dtype).char, dense), [])
     try:
         space = shelf.pop()
     except IndexError:
-        space = Workspace(dkg.entities, bound, dtype, dense)
-    if space.dense != dense or (not dense and space.bound < bound):
-        space = Workspace(dkg.entities, bound, dtype, dense)
+        space = Workspace(dkg.entities, dtype, dense)
     yield space
-    if len(space.entity) > RANGE_ENTITIES:
-        space.entity, space.weight = space.entity[:0].copy(), space.weight[:0].copy()
     shelf.append(space)
 
 
@@ -88,106 +77,132 @@ def _ranges(cost: Array, bound: Array) -> list[tuple[int, int]]:
     return ranges
 
 
-def _over(ranges: list[tuple[int, int]], work: Callable[[int, int], Any]) -> list[Any]:
+def over(ranges: list[tuple[int, int]], work: Callable[[int, int], Any]) -> list[Any]:
     """work(first, last) for each range, in order; on threads when there are several."""
     global _pool
+    if len(ranges) < 2:
+        return [work(first, last) for first, last in ranges]
     threads = torch.get_num_threads()
-    if len(ranges) < 2 or threads < 2:
+    if threads < 2:
         return [work(first, last) for first, last in ranges]
     if _pool is None or _pool[:2] != (os.getpid(), threads):  # a forked child has no threads of its parent's pool
         _pool = (os.getpid(), threads, ThreadPoolExecutor(threads, thread_name_prefix="dkg"))
     return list(_pool[2].map(lambda span: work(*span), ranges))
 
 
-class _Plan:
-    """What forward and backward of one hop share."""
+class Frontier:
+    """The edges that a hop follows, as ranges [start, stop) of one row each; forward and backward share it.
 
-    def __init__(self, dkg: Dkg, x: EntityWeights, weight: Array, r: Array, epsilon: float, budget: int | None) -> None:
-        self.dkg, self.r, self.epsilon = dkg, r, float(epsilon)
+    weight: [n], r: [B, 2R], of one type.  cost: int64 [B], edges out of a question's sources before any budget.
+    follows: int64 [B], at most so many of them are followed; bound: at most so many entities are reached.
+    cut: int64 [B], edges left out for want of budget.
+    """
+
+    def __init__(
+        self, dkg: Dkg, x: EntityWeights, weight: Tensor, r: Tensor, epsilon: float, budget: int | None
+    ) -> None:
+        self.dkg, self.epsilon, self.batch = dkg, float(epsilon), x.batch
+        self.weight: Array = weight.detach().contiguous().numpy()
+        self.r: Array = r.detach().contiguous().numpy()
         self.xptr: Array = x.ptr.numpy()
-        self.source: Array = x.entity.numpy()
-        self.weight = weight
-        self.cost: Array = kernels.costs(dkg.ptr, self.xptr, self.source)
-        if len(self.cost) and self.cost[0] < 0:
-            bad = self.source[(self.source < 0) | (self.source >= dkg.entities)][0]
+        source: Array = x.entity.numpy()
+        self.source = source
+        self.start, self.stop = np.empty(len(source), dtype=np.int64), np.empty(len(source), dtype=np.int64)
+        self.cost, self.cut = np.zeros(self.batch, dtype=np.int64), np.zeros(self.batch, dtype=np.int64)
+        bad = plan_kernels.spans(dkg.rows, dkg.entities, self.xptr, source, self.start, self.stop, self.cost)
+        if bad >= 0:
             raise GraphMismatch(
-                f"entity {bad} is not in this DKG, which has {dkg.entities} entities; was it made for another graph?"
+                f"entity {source[bad]} is not in this DKG, which has {dkg.entities} entities; was it made for another "
+                "graph?"
             )
-        self.order: Array | None = None
-        self.budget = -1
-        if budget is not None:
-            over = np.flatnonzero(self.cost > budget)
-            if len(over):
-                self.budget = int(budget)
-                self.order = np.arange(len(self.source))
-                for b in over:
-                    span = slice(self.xptr[b], self.xptr[b + 1])
-                    self.order[span] = self.xptr[b] + np.argsort(-weight[span], kind="stable")
-                self.source, self.weight = self.source[self.order], weight[self.order]
-        follows = self.cost if self.budget < 0 else np.minimum(self.cost, self.budget)
+        follows = self.cost
+        if budget is not None and (self.cost > budget).any():
+            follows = np.minimum(self.cost, budget)
+            bits = self.weight.view(np.uint32 if self.weight.itemsize == 4 else np.uint64)
+            for span in _ranges(self.cost, follows):
+                plan_kernels.clip(
+                    *span, dkg.rel, self.xptr, bits, self.r, self.epsilon, int(budget), self.cost, self.start,
+                    self.stop, self.cut,
+                )  # fmt: skip
+        self.follows: Array = follows
         self.bound: Array = np.minimum(follows, dkg.entities)
         self.ranges = _ranges(follows, self.bound)
 
     @property
-    def frontier(self) -> tuple[Any, ...]:
-        """The arguments that every kernel takes after the range and the arrays of the graph."""
-        return self.xptr, self.source, self.weight, self.r, self.epsilon, self.budget
+    def rows(self) -> tuple[Any, ...]:
+        """The arguments that every kernel takes after its range."""
+        return (
+            self.dkg.rel, self.dkg.tail, self.xptr, self.start, self.stop, self.weight, self.r, self.epsilon,
+        )  # fmt: skip
+
+    def forward(self) -> tuple[Array, Array, Array]:
+        """ptr [B + 1], entity [n] and weight [n] of what is reached."""
+        count = np.zeros(self.batch, dtype=np.int64)
+
+        def work(first: int, last: int) -> tuple[Array, Array]:
+            bound = int(self.bound[first:last].sum())
+            entity, value = np.empty(bound, dtype=np.int64), np.empty(bound, dtype=self.weight.dtype)
+            with workspace(self.dkg, self.weight.dtype) as space:
+                if space.dense:
+                    written = kernels.forward(
+                        first, last, *self.rows, self.cost, space.acc, space.words, space.groups, entity, value, count
+                    )
+                else:
+                    written = ranked_kernels.forward(
+                        first, last, *self.rows, space.words, space.groups, space.tops, entity, value, count
+                    )
+            if 2 * written >= bound:
+                return entity[:written], value[:written]
+            return entity[:written].copy(), value[:written].copy()
+
+        parts = over(self.ranges, work)
+        if len(parts) == 1:
+            entity, value = parts[0]
+        else:
+            empty: tuple[Array, Array] = np.empty(0, np.int64), np.empty(0, self.weight.dtype)
+            entity, value = (np.concatenate([part[i] for part in [*parts, empty]]) for i in (0, 1))
+        ptr = np.zeros(self.batch + 1, dtype=np.int64)
+        np.cumsum(count, out=ptr[1:])
+        return ptr, entity, value
+
+    def backward(self, ptr: Array, entity: Array, grads: Array) -> tuple[Array, Array]:
+        """Gradients [n] and [B, 2R] of the sources' weights and of r, from those of what was reached."""
+        grad_x, grad_r = np.zeros_like(self.weight), np.zeros_like(self.r)
+
+        def work(first: int, last: int) -> None:
+            with workspace(self.dkg, self.weight.dtype) as space:
+                kernel = kernels.backward if space.dense else ranked_kernels.backward
+                scratch = space.seen if space.dense else space.words
+                kernel(first, last, *self.rows, ptr, entity, grads, scratch, grad_x, grad_r)
+
+        over(self.ranges, work)
+        return grad_x, grad_r
 
 
 class _Follow(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, weight: Tensor, r: Tensor, dkg: Dkg, x: EntityWeights, epsilon: float, budget: int | None
-    ) -> Any:
-        plan = _Plan(dkg, x, weight.detach().contiguous().numpy(), r.detach().contiguous().numpy(), epsilon, budget)
-        batch = x.batch
-        count, cut = np.zeros(batch, dtype=np.int64), np.zeros(batch, dtype=np.int64)
-
-        def work(first: int, last: int) -> tuple[Array, Array]:
-            mine = plan.bound[first:last]
-            with workspace(dkg, int(mine.max(initial=0)), plan.weight.dtype) as space:
-                space.reserve(int(mine.sum()))
-                written = kernels.forward(
-                    first, last, dkg.ptr, dkg.rel, dkg.tail, *plan.frontier, plan.bound, space.acc, space.words,
-                    space.groups, space.keys, space.touched, space.entity, space.weight, count, cut,
-                )  # fmt: skip
-                return space.entity[:written].copy(), space.weight[:written].copy()
-
-        parts = _over(plan.ranges, work) or [(np.empty(0, np.int64), np.empty(0, plan.weight.dtype))]
-        entity, value = parts[0] if len(parts) == 1 else (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-        ptr = np.zeros(batch + 1, dtype=np.int64)
-        np.cumsum(count, out=ptr[1:])
-        ctx.plan, ctx.ptr, ctx.entity = plan, ptr, entity
-        outputs = torch.from_numpy(value), torch.from_numpy(ptr), torch.from_numpy(entity), torch.from_numpy(cut)
+    def forward(ctx: Any, weight: Tensor, r: Tensor, frontier: Frontier) -> Any:
+        ptr, entity, value = frontier.forward()
+        ctx.frontier, ctx.ptr, ctx.entity = frontier, ptr, entity
+        outputs = torch.from_numpy(value), torch.from_numpy(ptr), torch.from_numpy(entity)
         ctx.mark_non_differentiable(*outputs[1:])
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
-        plan: _Plan = ctx.plan
-        dkg, ptr, entity = plan.dkg, ctx.ptr, ctx.entity
-        grads: Array = grad.contiguous().numpy()
-        grad_x, grad_r = np.zeros_like(plan.weight), np.zeros_like(plan.r)
-
-        def work(first: int, last: int) -> None:
-            with workspace(dkg, int(plan.bound[first:last].max(initial=0)), plan.weight.dtype) as space:
-                kernels.backward(
-                    first, last, dkg.ptr, dkg.rel, dkg.tail, *plan.frontier, ptr, entity, grads, space.acc, space.keys,
-                    grad_x, grad_r,
-                )  # fmt: skip
-
-        _over(plan.ranges, work)
-        if plan.order is not None:
-            back = np.empty_like(grad_x)
-            back[plan.order] = grad_x
-            grad_x = back
-        return torch.from_numpy(grad_x), torch.from_numpy(grad_r), None, None, None, None
+        grads = ctx.frontier.backward(ctx.ptr, ctx.entity, grad.contiguous().numpy())
+        return torch.from_numpy(grads[0]), torch.from_numpy(grads[1]), None
 
 
 def follow(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: int | None) -> EntityWeights:
     """See `kgqa_core.dkg.follow.follow`; CPU tensors, x.weight and r of one type."""
-    weight, ptr, entity, cut = _Follow.apply(x.weight, r, dkg, x, epsilon, edge_budget)
+    frontier = Frontier(dkg, x, x.weight, r, epsilon, edge_budget)
+    if torch.is_grad_enabled() and (x.weight.requires_grad or r.requires_grad):
+        weight, ptr, entity = _Follow.apply(x.weight, r, frontier)
+    else:
+        ptr, entity, weight = (torch.from_numpy(part) for part in frontier.forward())
+    cut = torch.from_numpy(frontier.cut)
     return EntityWeights(ptr, entity, weight, cut if x.truncated is None else x.truncated + cut)
 
 
@@ -195,11 +210,12 @@ def trace(
     dkg: Dkg, x: EntityWeights, r: Tensor, k: int, epsilon: float, edge_budget: int | None
 ) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
     """See `kgqa_core.dkg.follow.trace`."""
-    plan = _Plan(dkg, x, x.weight.detach().contiguous().numpy(), r.detach().contiguous().numpy(), epsilon, edge_budget)
+    frontier = Frontier(dkg, x, x.weight, r, epsilon, edge_budget)
     edge = np.zeros((x.batch, k), dtype=np.int64)
-    weight, count = np.zeros((x.batch, k), dtype=plan.weight.dtype), np.zeros(x.batch, dtype=np.int64)
-    _over(
-        plan.ranges,
-        lambda first, last: kernels.heaviest(first, last, dkg.ptr, dkg.rel, *plan.frontier, k, edge, weight, count),
+    weight, count = np.zeros((x.batch, k), dtype=frontier.weight.dtype), np.zeros(x.batch, dtype=np.int64)
+    rel, _, *rest = frontier.rows
+    over(
+        frontier.ranges,
+        lambda first, last: kernels.heaviest(first, last, rel, *rest, k, edge, weight, count),
     )
     return [(edge[b, : count[b]].copy(), weight[b, : count[b]].copy()) for b in range(x.batch)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 Part = tuple[Tensor, Tensor]
@@ -24,6 +25,18 @@ def on_cpu(tensor: Tensor) -> bool:
 def rows_of(ptr: Tensor, n: int) -> Tensor:
     """The row of each of n entries, int64 [n]."""
     return torch.repeat_interleave(torch.arange(ptr.shape[0] - 1, device=ptr.device), ptr.diff(), output_size=n)
+
+
+def tidy(ptr: NDArray[np.int64], entity: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of entities in any order, ascending and without repetition: ptr and entity."""
+    row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    order = np.lexsort((entity, row))
+    row, entity = row[order], entity[order]
+    new = np.ones(len(entity), dtype=bool)
+    new[1:] = (row[1:] != row[:-1]) | (entity[1:] != entity[:-1])
+    bounds = np.zeros(len(ptr), dtype=np.int64)
+    np.cumsum(np.bincount(row[new], minlength=len(ptr) - 1), out=bounds[1:])
+    return bounds, entity[new]
 
 
 def locate(sets: Part, wanted: Part) -> Tensor:
@@ -87,15 +100,15 @@ def top(ptr: Tensor, entity: Tensor, weight: Tensor, k: int) -> list[list[tuple[
     return [list(zip(ids[place].tolist(), values[place].tolist(), strict=True)) for place in places]
 
 
-def row_sum(weight: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
+def row_sum(weight: Tensor, ptr: Tensor) -> Tensor:
     """Sum of each row, [B]; gradient in weight."""
-    result: Tensor = _RowSum.apply(weight, ptr, row)
+    result: Tensor = _RowSum.apply(weight, ptr)
     return result
 
 
-def spread(values: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
+def spread(values: Tensor, ptr: Tensor, n: int) -> Tensor:
     """The value of each entry's row, [n]; gradient in values [B]."""
-    result: Tensor = _Spread.apply(values, ptr, row)
+    result: Tensor = _Spread.apply(values, ptr, n)
     return result
 
 
@@ -119,20 +132,21 @@ def _segment_sum(values: Tensor, ptr: Tensor) -> Tensor:
 
 class _RowSum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
-        ctx.save_for_backward(ptr, row)
+    def forward(ctx: Any, weight: Tensor, ptr: Tensor) -> Tensor:
+        ctx.save_for_backward(ptr)
+        ctx.n = weight.shape[0]
         return _segment_sum(weight, ptr)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return spread(grads[0], *ctx.saved_tensors), None, None
+        return spread(grads[0], ctx.saved_tensors[0], ctx.n), None
 
 
 class _Spread(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, ptr: Tensor, row: Tensor) -> Tensor:
-        ctx.save_for_backward(ptr, row)
-        return values[row]
+    def forward(ctx: Any, values: Tensor, ptr: Tensor, n: int) -> Tensor:
+        ctx.save_for_backward(ptr)
+        return torch.repeat_interleave(values, ptr.diff(), output_size=n)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from kgqa_core.dkg import sets
+from kgqa_core.dkg.sets import tidy
 from kgqa_core.errors import GraphMismatch
 
 
@@ -33,11 +36,14 @@ class EntityWeights:
     @classmethod
     def one_hot(cls, rows: Sequence[Sequence[int]], *, device: torch.device | str = "cpu") -> EntityWeights:
         """Weight 1 for each entity of each row; entities named twice in a row count once."""
-        tidy = [sorted(set(int(entity) for entity in row)) for row in rows]
-        ptr = torch.zeros(len(tidy) + 1, dtype=torch.int64)
-        ptr[1:] = torch.tensor([len(row) for row in tidy], dtype=torch.int64).cumsum(0)
-        entity = torch.tensor([entity for row in tidy for entity in row], dtype=torch.int64)
-        return cls(ptr.to(device), entity.to(device), torch.ones(len(entity), device=device))
+        count = [len(row) for row in rows]
+        ptr = np.zeros(len(count) + 1, dtype=np.int64)
+        np.cumsum(count, out=ptr[1:])
+        entity = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(ptr[-1]))
+        if max(count, default=0) > 1:
+            ptr, entity = tidy(ptr, entity)
+        weight = torch.ones(len(entity))
+        return cls(torch.from_numpy(ptr).to(device), torch.from_numpy(entity).to(device), weight.to(device))
 
     @classmethod
     def from_rows(
@@ -81,7 +87,7 @@ class EntityWeights:
 
     def scale(self, row_weights: Tensor) -> EntityWeights:
         """Every weight times the factor of its row, row_weights: [B]."""
-        return self.with_weight(self.weight * sets.spread(row_weights, self.ptr, self.row))
+        return self.with_weight(self.weight * sets.spread(row_weights, self.ptr, self.entity.shape[0]))
 
     def clamp_normalise(self) -> EntityWeights:
         """p = x / max(1, x.detach()): weights above 1 (several paths) become 1 and keep a gradient."""
@@ -89,7 +95,7 @@ class EntityWeights:
 
     def sum(self) -> Tensor:
         """Total weight of each row, [B]."""
-        return sets.row_sum(self.weight, self.ptr, self.row)
+        return sets.row_sum(self.weight, self.ptr)
 
     def mask(self, others: EntityWeights) -> EntityWeights:
         """The sets without the entities that `others` holds in the same row (whatever their weights)."""

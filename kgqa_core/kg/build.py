@@ -3,88 +3,114 @@
 from __future__ import annotations
 
 import errno
-import glob
 import shutil
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from kgqa_core.artifacts import VOLATILE, write_json
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import KgInputError, KgqaError, StorageError, nearest
-from kgqa_core.kg import encode
+from kgqa_core.errors import KgInputError, KgqaError, StorageError
+from kgqa_core.kg import assemble_wikidata, meaning, restate
+from kgqa_core.kg.duck import memory_bytes
+from kgqa_core.kg.encode import assign_ids, encode
+from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.detect import check_format, reader_of
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.rejects import Tally
+from kgqa_core.kg.sources import find_sources
+from kgqa_core.kg.staging import Staged, Staging
 from kgqa_core.kg.store import FILE, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 
-BUNDLED = {"bundled:atlas": "datasets/atlas/data/atlas.nt.gz"}
-"""Graphs in the package, by the name that `kg.files` calls them."""
-
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    statements: int
-    rejects: int
-    ignored: int
+class Part:
+    """Something that gives statements.  label: its name in rejects and errors; format: how it is read; size: bytes."""
+
+    label: str
+    format: str
+    batches: Iterable[Batch | SpanBatch]
+    size: int = 1
+    path: Path | None = None
 
 
 def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path | None = None) -> dict[str, Any]:
     """Builds the graph of `options.files` in `out/kg.duckdb` and returns what was counted.
 
     The tables depend on the statements only, not on their order, the number of files or threads.  `statements` =
-    `triples` + `duplicates` + `labels` + `aliases` + `descriptions` + `type_statements` + `rejects`; blank lines and
-    comments are `ignored`.  Raises KgInputError for files that cannot be read or are mostly rejected, StorageError when
-    the disk is full.  A killed build leaves nothing but `work`, which the next one clears.
+    `triples` + `duplicates` + `labels` + `aliases` + `descriptions` + `type_statements` + `filtered` + `rejects` -
+    `qualifier_triples`; blank lines and comments are `ignored`.  What depends on the reading is kept in
+    `out/volatile/reading.json`.  Raises KgInputError for files that cannot be read or are mostly rejected, StorageError
+    when the disk is full.  A killed build leaves nothing but `work`, which the next one clears.
     """
     sources = find_sources(options.files)
     check_format(options.format)
+    return build_parts(out, [part_of(source, options) for source in sources], options, monitor=monitor, work=work)
+
+
+def build_parts(
+    out: Path,
+    parts: Sequence[Part],
+    options: KgOptions,
+    *,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+    adjust: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
+    assign: Callable[[duckdb.DuckDBPyConnection], None] = assign_ids,
+    complete: Callable[[duckdb.DuckDBPyConnection, dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """`build` from parts, with places for an update to step in.
+
+    adjust: may take statements out of the staged tables before their meaning is worked out, and returns how many.
+    assign: gives terms and relations their ids.  complete: may change the tables and the meta of the graph at the end.
+    """
     staging = _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
     path = out / FILE
     path.unlink(missing_ok=True)
     try:
-        with duckdb.connect(str(staging / "staging.duckdb"), config=_limits(options, staging)) as connection:
+        with duckdb.connect(":memory:", config=_limits(options, staging)) as connection:
             connection.execute(f"ATTACH '{_sql(path)}' AS kg")
             create_tables(connection, "kg")
-            encode.create_raw(connection)
-            read = _Read(0, 0, 0)
-            for number, source in enumerate(sources):
-                one = _load(connection, source, options, monitor, (number, len(sources)))
-                read = _Read(read.statements + one.statements, read.rejects + one.rejects, read.ignored + one.ignored)
-                if not one.statements:
-                    monitor.note(f"{source.label} holds no statement")
-            if not read.statements:
-                names = ", ".join(str(source.path) for source in sources)
-                raise KgInputError(
-                    f"{names} holds no statement ({read.ignored:,} blank or comment lines); name a file with triples"
-                )
-            monitor.progress(0.9, 1.0, "encoding")
-            counts = encode.encode(connection, options)
-            counts |= {"statements": read.statements, "rejects": read.rejects, "ignored": read.ignored}
+            with Staging(connection, staging, options) as terms:
+                staged = _read(terms, parts, options, monitor)
+            if any(part.format == "wikidata-rdf" for part in parts):
+                staged = assemble_wikidata.assemble(connection, staged)
+            monitor.progress(80, 100, "% · encoding")
+            dropped = adjust(connection) if adjust is not None else 0
+            counts = meaning.select(connection, options, staged, monitor)
+            assign(connection)
+            counts |= encode(connection)
+            counts |= meaning.finish(connection, options, staged, monitor)
+            counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
+            counts |= {"rejects": staged.rejects, "ignored": staged.ignored}
             _check_sum(counts)
             if not counts["triples"]:
                 raise KgInputError(
-                    f"{', '.join(s.label for s in sources)}: none of {read.statements:,} statements is a triple (only "
-                    "labels, aliases or descriptions); add the file with the triples to kg.files"
+                    f"{', '.join(part.label for part in parts)}: none of {counts['statements']:,} statements is a "
+                    "triple (only labels, aliases or descriptions); add the file with the triples to kg.files"
                 )
             counts = dict(sorted(counts.items()))
-            write_meta(
-                connection,
-                "kg",
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "name": options.name,
-                    "languages": [language.casefold() for language in options.languages],
-                    "counts": counts,
-                },
-            )
+            meta = restate.record(connection, options) | {
+                "schema_version": SCHEMA_VERSION,
+                "name": options.name,
+                "languages": [language.casefold() for language in options.languages],
+                "counts": {name: count for name, count in counts.items() if name not in READING},
+            }
+            if complete is not None:
+                complete(connection, meta)
+            write_meta(connection, "kg", meta)
+            reading = {name: counts[name] for name in READING} | _reasons(connection)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
+        (out / VOLATILE).mkdir(exist_ok=True)
+        write_json(out / VOLATILE / "reading.json", reading)
     except duckdb.OutOfMemoryException as fault:
         raise KgqaError(
             f"{options.memory_limit} of memory does not suffice for the build ({str(fault).splitlines()[0]}); "
@@ -94,86 +120,86 @@ def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path
         raise _storage(fault, out) from fault
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    monitor.progress(1.0, 1.0, "encoding")
+    monitor.progress(100, 100, "% · encoding")
     monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
-    return counts
+    return counts | _reasons_of(reading)
 
 
-def find_sources(names: Sequence[str]) -> list[Source]:
-    """The files that `kg.files` names, patterns expanded.  Raises KgInputError."""
-    if not names:
-        raise KgInputError("kg.files is empty; name a graph file, or bundled:atlas")
-    paths: list[Path] = []
-    for name in names:
-        if name.startswith("bundled:"):
-            if name not in BUNDLED:
-                raise KgInputError(f"there is no graph {name!r} in the package{nearest(name, BUNDLED)}")
-            paths.append(Path(str(package_files("kgqa_core"))) / BUNDLED[name])
-        elif glob.has_magic(name) and not Path(name).exists():
-            found = sorted(Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file())
-            if not found:
-                raise KgInputError(f"no file matches {name!r}; check the pattern, or name the files")
-            paths += found
-        else:
-            paths.append(Path(name).expanduser())
-    seen: set[Path] = set()
-    for path in paths:
-        _check(path)
-        if path.resolve() in seen:
-            raise KgInputError(f"{path} is named twice in kg.files; name it once")
-        seen.add(path.resolve())
-    return [Source(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+_QUOTED = r"""''[^'']*''|"[^"]*"|<[^>]*>|\\\S+"""
+
+READING = ("statements", "duplicates", "ignored")
+"""Counts that depend on what was read, not on the graph that it makes."""
 
 
-def _check(path: Path) -> None:
-    if path.is_dir():
-        inside = sorted(p.name for p in path.iterdir() if p.is_file())
-        hint = f"name the files in it, {path / inside[0]} for example" if inside else "it holds no file"
-        raise KgInputError(f"{path} is a directory, not a graph file; {hint}")
-    if not path.exists():
-        folder = path.parent
-        if not folder.is_dir():
-            raise KgInputError(f"there is no graph file {path}: the folder {folder} does not exist; check the path")
-        near = nearest(path.name, [p.name for p in folder.iterdir()], cutoff=0.4)
-        raise KgInputError(f"there is no graph file {path}{near or f'; check the name: {folder} holds none like it'}")
-    try:
-        with path.open("rb") as stream:
-            if not stream.read(1):
-                raise KgInputError(f"{path} is empty; name a file with triples")
-    except OSError as fault:
-        raise KgInputError(f"{path} cannot be read: {fault.strerror}; check its permissions") from None
-
-
-def _labels(paths: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that tell them apart: no folder of this machine, where the names differ."""
-    depth = 1
-    while True:
-        labels = ["/".join(path.parts[-depth:]) for path in paths]
-        if len(set(labels)) == len(labels) or depth >= max(len(path.parts) for path in paths):
-            return labels
-        depth += 1
-
-
-def _load(
-    connection: duckdb.DuckDBPyConnection, source: Source, options: KgOptions, monitor: Monitor, place: tuple[int, int]
-) -> _Read:
-    """Reads one source into the staging tables."""
+def part_of(source: Source, options: KgOptions) -> Part:
+    """A source with the reader that understands it."""
     reader = reader_of(source, options)
-    tally = Tally(source, reader.name, options.max_reject_share)
-    for batch in reader.read(source, options):
-        encode.append(connection, source.label, batch)
-        tally.add(batch)
-        number, total = place
-        monitor.progress(0.9 * (number + batch.fraction) / total, 1.0, f"{source.label} as {reader.name}")
-    tally.finish()
-    return _Read(tally.statements, tally.rejects, tally.ignored)
+    return Part(source.label, reader.name, reader.read(source, options), source.path.stat().st_size, source.path)
+
+
+def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor) -> Staged:
+    """Stages every part.  Raises KgInputError when nothing is in them, or too much of one is rejected."""
+    pace = Pace([part.size for part in parts], monitor)
+    ignored = 0
+    for number, part in enumerate(parts):
+        tally = Tally(part.path or Path(part.label), part.format, options.max_reject_share)
+        for batch in part.batches:
+            staging.append(part.label, batch)
+            tally.add(batch)
+            pace.show(number, batch.fraction, staging.statements, f"{part.label} as {part.format}")
+        tally.finish()
+        ignored += tally.ignored
+        if not tally.statements:
+            monitor.note(f"{part.label} holds no statement")
+    if not staging.statements:
+        names = ", ".join(str(part.path or part.label) for part in parts)
+        raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")
+    return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts))
+
+
+class Pace:
+    """Tells a monitor the bytes read, the statements a second and the time left; reading is 80 % of the way."""
+
+    def __init__(self, sizes: Sequence[int], monitor: Monitor) -> None:
+        self._sizes, self._monitor, self._start = sizes, monitor, time.monotonic()
+
+    def show(self, number: int, fraction: float, statements: int, what: str) -> None:
+        """Part `number` has been read to `fraction`; `statements` in all so far."""
+        total = max(1, sum(self._sizes))
+        done = sum(self._sizes[:number]) + fraction * self._sizes[number]
+        seconds = max(time.monotonic() - self._start, 1e-6)
+        left = seconds * (total / 0.8 / max(done, 1) - 1)
+        self._monitor.progress(
+            80 * done / total,
+            100,
+            f"% · {done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {what}, {statements / seconds:,.0f} statements/s, "
+            f"about {left:,.0f} s left",
+        )
+
+
+def _reasons(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Rejects by reason (what is quoted or a number left out) and statements left out by rule."""
+    rejects = connection.execute(
+        rf"""
+        SELECT regexp_replace(regexp_replace(reason, '0x[0-9a-f]+|[0-9][0-9,]*', 'N', 'g'),
+                              '{_QUOTED}', '…', 'g') AS kind, count(*)
+        FROM raw_rejects GROUP BY kind ORDER BY count(*) DESC, kind LIMIT 50"""
+    ).fetchall()
+    rules = connection.execute("SELECT rule, statements FROM kg.filtered ORDER BY rule").fetchall()
+    return {"rejects_by_reason": dict(rejects), "filtered_by_rule": dict(rules)}
+
+
+def _reasons_of(reading: dict[str, Any]) -> dict[str, Any]:
+    return {name: reading[name] for name in ("rejects_by_reason", "filtered_by_rule") if reading[name]}
 
 
 def _check_sum(counts: dict[str, int]) -> None:
-    parts = ("triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "rejects")
-    total = sum(counts[part] for part in parts)
+    parts = (
+        "triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "filtered", "rejects"
+    )  # fmt: skip
+    total = sum(counts[part] for part in parts) - counts["qualifier_triples"]
     if total != counts["statements"]:
-        said = ", ".join(f"{counts[part]:,} {part}" for part in parts)
+        said = ", ".join(f"{counts[part]:,} {part}" for part in (*parts, "qualifier_triples"))
         raise KgqaError(
             f"{counts['statements']:,} statements were read, but {total:,} stored ({said}): please report it"
         )
@@ -188,7 +214,7 @@ def _fresh(folder: Path) -> Path:
 def _limits(options: KgOptions, staging: Path) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "threads": options.threads,
-        "memory_limit": options.memory_limit,
+        "memory_limit": f"{memory_bytes(options.memory_limit)} B",
         "temp_directory": str(staging / "spill"),
         "enable_external_access": True,
     }

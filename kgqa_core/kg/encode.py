@@ -1,142 +1,177 @@
-"""Staged statements → the tables of the store, by joins and sorts in DuckDB, which spill when memory is short."""
+"""Statements as integers → the tables of the store: ids in arrays, triples sorted as words, the rest in DuckDB."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, TEXT, Batch
-from kgqa_core.kg.literals import NUMBER_SQL, PRECISION_SQL, TIME_SQL
+from kgqa_core.errors import KgqaError
+from kgqa_core.kg import pack_kernels
+from kgqa_core.kg.duck import in_pieces, memory_bytes
+from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL, TIME_SQL, UNIT_SQL, XSD
 
-ROLES = ("label", "alias", "description", "type", "subtype")
+Array = NDArray[Any]
+
+CHUNK = 1_000_000
+"""Triples that are written at once."""
 
 
-def create_raw(connection: duckdb.DuckDBPyConnection) -> None:
-    """The staging table of statements, as `base.STATEMENTS`."""
+def assign_ids(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes `ids(tid, id)` of entities and literals, and `relation_ids(tid, id)`: dense, in canonical order.
+
+    A term gets an id when it ends a fact or a type statement, has a name without being a relation, or is the value
+    of a qualifier.  Everything after this step goes by these two tables.
+    """
     connection.execute(
-        "CREATE TABLE raw(subject VARCHAR, predicate VARCHAR, object VARCHAR, kind TINYINT, datatype VARCHAR)"
+        """
+        CREATE TABLE relation_ids AS
+        SELECT tid, (row_number() OVER (ORDER BY key) - 1)::INTEGER AS id FROM relation_terms"""
     )
-    connection.execute("CREATE TABLE raw_rejects(source VARCHAR, line BIGINT, reason VARCHAR, text VARCHAR)")
+    terms = _number(connection, "SELECT count(*) FROM terms")
+    used = np.zeros(terms, dtype=np.bool_)
+    for (subjects,) in _columns(connection, "SELECT subject FROM texts"):
+        used[subjects] = True
+    for (relations,) in _columns(connection, "SELECT tid FROM relation_terms"):
+        used[relations[relations < terms]] = False
+    for query in (
+        "SELECT subject, object FROM facts",
+        "SELECT subject, object FROM statements WHERE role IN ('type', 'subtype')",
+        "SELECT value FROM kept_qualifiers",
+    ):
+        for columns in _columns(connection, query):
+            for column in columns:
+                used[column] = True
+    tids = np.flatnonzero(used).astype(np.int32)
+    _insert(
+        connection, "CREATE TABLE ids AS SELECT tid, id FROM batch", tid=tids, id=np.arange(len(tids), dtype=np.int32)
+    )
 
 
-def append(connection: duckdb.DuckDBPyConnection, source: str, batch: Batch) -> None:
-    """Stages the statements and rejects of a batch."""
-    for table, frame in (("raw", batch.statements), ("raw_rejects", batch.rejects)):
-        if not frame.height:
-            continue
-        connection.register("batch", frame.to_arrow())
-        if table == "raw":
-            connection.execute("INSERT INTO raw SELECT subject, predicate, object, kind, datatype FROM batch")
-        else:
-            connection.execute("INSERT INTO raw_rejects SELECT $1, line, reason, text FROM batch", [source])
-        connection.unregister("batch")
-
-
-def encode(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, int]:
-    """Fills the tables of the attached database `kg` from the staged statements, and counts."""
-    _roles(connection, options)
-    keep = "true" if options.types_as_triples else "false"
+def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Fills entities, relations, triples, names and rejects of the attached `kg` from what `meaning` left; counts."""
     run = connection.execute
-    # One row per distinct statement, with its role; a name has text, a type has entities at both ends.
-    run(
-        f"""
-        CREATE TABLE statements AS
-        SELECT subject, predicate, object, kind, datatype, role, best, count(*) AS n FROM (
-          SELECT subject, predicate, object, datatype,
-                 CASE WHEN kind = {TEXT} AND (role IS NULL OR role IN ('type', 'subtype')) THEN {ENTITY}
-                      ELSE kind END AS kind,
-                 CASE WHEN role IN ('label', 'alias', 'description') AND kind <> {ENTITY} THEN role
-                      WHEN role IN ('type', 'subtype') AND kind <> {LITERAL} THEN role END AS role,
-                 best
-          FROM raw LEFT JOIN roles USING (predicate))
-        GROUP BY ALL"""
+    limit = memory_bytes(str(run("SELECT current_setting('memory_limit')").fetchall()[0][0]))
+    taken = 8 * _number(connection, "SELECT count(*) FROM facts") + 20 * _number(
+        connection, "SELECT count(*) FROM terms"
     )
-    run("DROP TABLE raw")
-    run(f"CREATE VIEW facts AS SELECT * FROM statements WHERE role IS NULL OR ({keep} AND role IN ('type', 'subtype'))")
-    run("CREATE VIEW texts AS SELECT * FROM statements WHERE role IN ('label', 'alias', 'description')")
-    run("CREATE TABLE relation_keys AS SELECT DISTINCT predicate AS key FROM facts")
-    run(
-        f"""
-        CREATE TABLE terms AS
-        SELECT row_number() OVER (ORDER BY kind, key, datatype) - 1 AS id, key, kind, datatype FROM (
-          SELECT subject AS key, {ENTITY} AS kind, NULL::VARCHAR AS datatype FROM statements
-          WHERE role IS NULL OR role IN ('type', 'subtype')
-          UNION SELECT object, {ENTITY}, NULL FROM statements
-          WHERE kind = {ENTITY} AND (role IS NULL OR role IN ('type', 'subtype'))
-          UNION SELECT subject, {ENTITY}, NULL FROM texts WHERE subject NOT IN (SELECT key FROM relation_keys)
-          UNION SELECT object, {LITERAL}, datatype FROM facts WHERE kind = {LITERAL})"""
-    )
-    run(f"CREATE VIEW nodes AS SELECT id, key FROM terms WHERE kind = {ENTITY}")
-    _relations(connection)
-    run(
-        f"""
-        INSERT INTO kg.triples
-        SELECT row_number() OVER (ORDER BY head, relation, tail) - 1 AS id, head, relation, tail, 0 FROM (
-          SELECT h.id AS head, r.id AS relation, t.id AS tail
-          FROM facts f JOIN nodes h ON h.key = f.subject JOIN kg.relations r ON r.key = f.predicate
-          JOIN terms t ON t.kind = {ENTITY} AND t.key = f.object WHERE f.kind = {ENTITY}
-          UNION ALL
-          SELECT h.id, r.id, t.id
-          FROM facts f JOIN nodes h ON h.key = f.subject JOIN kg.relations r ON r.key = f.predicate
-          JOIN terms t ON t.kind = {LITERAL} AND t.key = f.object AND t.datatype = f.datatype WHERE f.kind = {LITERAL})
-        ORDER BY id"""
+    run(f"SET memory_limit = '{max(limit - taken, limit // 2)} B'")
+    ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
+    kinds, datatypes = _kinds(connection, len(ids))
+    degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
+    met = _triples(connection, ids, relations, kinds, len(datatypes), degrees)
+    for relation, value in _columns(connection, "SELECT relation, value FROM kept_qualifiers"):
+        met = np.union1d(met, relations[relation].astype(np.int64) * len(datatypes) + kinds[value])
+    _insert(
+        connection,
+        "CREATE TABLE met AS SELECT relation, datatype FROM batch",
+        relation=met // len(datatypes),
+        datatype=np.array(datatypes, dtype=object)[met % len(datatypes)],
     )
     run(
-        f"""
-        INSERT INTO kg.entities
-        SELECT t.id, key, CASE kind WHEN {ENTITY} THEN 'entity' ELSE 'literal' END, datatype, {NUMBER_SQL}, NULL,
-               {TIME_SQL} AS time, CASE WHEN time IS NOT NULL THEN {PRECISION_SQL} END,
-               CASE WHEN time IS NOT NULL THEN 'gregorian' END, coalesce(d.degree, 0), NULL
-        FROM terms t LEFT JOIN (
-          SELECT id, count(*) AS degree FROM (SELECT head AS id FROM kg.triples UNION ALL SELECT tail FROM kg.triples)
-          GROUP BY id) d ON d.id = t.id
-        ORDER BY t.id"""
-    )
-    _texts(connection)
-    for table, role in (("types", "type"), ("subtypes", "subtype")):
-        run(
-            f"""
-            INSERT INTO kg.{table} SELECT DISTINCT a.id, b.id FROM statements s
-            JOIN nodes a ON a.key = s.subject JOIN nodes b ON b.key = s.object WHERE s.role = '{role}' ORDER BY 1, 2"""
-        )
-    run("INSERT INTO kg.rejects SELECT * FROM raw_rejects ORDER BY source, line, reason, text")
-    return _counts(connection, keep)
-
-
-def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
-    """The table of predicates that are not plain relations; best: 0 is the first configured of its role."""
-    connection.execute("CREATE TABLE roles(predicate VARCHAR, role VARCHAR, best INTEGER)")
-    configured: Iterable[tuple[str, ...]] = (
-        options.label_predicates,
-        options.alias_predicates,
-        options.description_predicates,
-        options.type_predicates,
-        options.subtype_predicates,
-    )
-    seen: set[str] = set()
-    for role, predicates in zip(ROLES, configured, strict=True):
-        for best, predicate in enumerate(predicates):
-            key = predicate[1:-1] if predicate.startswith("<") and predicate.endswith(">") else predicate
-            if key not in seen:
-                connection.execute("INSERT INTO roles VALUES (?, ?, ?)", [key, role, best])
-                seen.add(key)
-
-
-def _relations(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute(
-        f"""
+        """
         INSERT INTO kg.relations
-        SELECT row_number() OVER (ORDER BY predicate) - 1 AS id, predicate,
-               CASE WHEN max(kind) = {ENTITY} THEN 'entity'
-                    WHEN min(kind) = {LITERAL} AND min(datatype) = max(datatype) THEN min(datatype)
-                    ELSE 'mixed' END
-        FROM facts GROUP BY predicate ORDER BY id"""
+        SELECT r.id, t.key, u.datatype FROM relation_ids r JOIN relation_terms t USING (tid) LEFT JOIN (
+          SELECT relation, CASE WHEN count(*) > 1 THEN 'mixed' ELSE coalesce(min(datatype::VARCHAR), 'entity')
+                 END AS datatype
+          FROM met GROUP BY relation) u ON u.relation = r.id
+        ORDER BY r.id"""
     )
+    _insert(
+        connection,
+        "CREATE TABLE degrees AS SELECT id, degree FROM batch WHERE degree > 0",
+        id=np.arange(len(degrees), dtype=np.int32),
+        degree=degrees,
+    )
+    # Few literals have a number or a time, and the expressions are long: they are worked out for those alone.
+    measured = ", ".join(f"'{XSD}{name}'" for name in (*NUMERIC, *TEMPORAL))
+    run(
+        f"""
+        CREATE TABLE measures AS
+        SELECT tid, {NUMBER_SQL} AS number, {UNIT_SQL} AS unit, {TIME_SQL} AS time, {PRECISION_SQL} AS precision,
+               {CALENDAR_SQL} AS calendar
+        FROM terms JOIN (FROM tags WHERE datatype IN ({measured})) USING (tag) WHERE tid IN (SELECT tid FROM ids)"""
+    )
+    del ids, relations, kinds, degrees, met
+    run(f"SET memory_limit = '{limit} B'")
+    run(
+        """
+        INSERT INTO kg.entities
+        SELECT i.id, key, CASE tag WHEN 0 THEN 'entity' ELSE 'literal' END, datatype, number, unit, time, precision,
+               calendar, coalesce(degree, 0), NULL, detail
+        FROM terms JOIN ids i USING (tid) JOIN tags USING (tag) LEFT JOIN degrees USING (id)
+        LEFT JOIN measures USING (tid)
+        ORDER BY i.id"""
+    )
+    run("DROP TABLE measures; DROP TABLE degrees")
+    names(connection)
+    run("INSERT INTO kg.rejects SELECT * FROM raw_rejects ORDER BY source, line, reason, text")
+    return {
+        "entities": _number(connection, "SELECT count(*) FROM kg.entities WHERE kind = 'entity'"),
+        "literals": _number(connection, "SELECT count(*) FROM kg.entities WHERE kind = 'literal'"),
+        "relations": _number(connection, "SELECT count(*) FROM kg.relations"),
+        "triples": _number(connection, "SELECT count(*) FROM kg.triples"),
+    }
 
 
-def _texts(connection: duckdb.DuckDBPyConnection) -> None:
+def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, list[str | None]]:
+    """The kind of every term: 0 of an entity, else the place of its datatype in the list that comes with it."""
+    rows = connection.execute("SELECT tag, datatype FROM tags WHERE tag > 0 ORDER BY tag").fetchall()
+    datatypes: list[str | None] = [None, *sorted({datatype for _, datatype in rows})]
+    place = {datatype: number for number, datatype in enumerate(datatypes)}
+    of_tag = np.zeros(max((tag for tag, _ in rows), default=0) + 1, dtype=np.int32)
+    for tag, datatype in rows:
+        of_tag[tag] = place[datatype]
+    kinds = np.zeros(terms, dtype=np.int32)
+    for tids, tags in _columns(connection, "SELECT tid, tag FROM terms"):
+        kinds[tids] = of_tag[tags]
+    return kinds, datatypes
+
+
+def _triples(
+    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
+) -> Array:
+    """Fills kg.triples by (head, relation, tail), and the degrees; the codes relation * width + kind of its objects."""
+    middle, low = (int(relations.max(initial=-1)) + 1).bit_length(), len(degrees).bit_length()
+    if middle + 2 * low + 2 > 64:
+        raise KgqaError(
+            f"{len(degrees):,} entities with {len(relations):,} relations are more than we can number; leave some out "
+            "with kg.relations"
+        )
+    keys = np.empty(_number(connection, "SELECT count(*) FROM facts"), dtype=np.uint64)
+    at, ordered, met = 0, True, np.zeros(0, dtype=np.int64)
+    for subject, predicate, object_, rank in _columns(connection, "SELECT subject, predicate, object, rank FROM facts"):
+        part, codes = keys[at : at + len(subject)], np.empty(len(subject), dtype=np.int64)
+        ordered &= pack_kernels.encode(
+            subject, predicate, object_, rank, ids, relations, kinds, width, middle, low, part, degrees, codes
+        )
+        ordered &= at == 0 or not len(part) or bool(keys[at - 1] <= part[0])
+        met = np.union1d(met, np.unique(codes))
+        at += len(part)
+    if not ordered:
+        keys.sort()
+    for first in range(0, len(keys), CHUNK):
+        part = keys[first : first + CHUNK]
+        rows, ranks = np.empty((3, len(part)), dtype=np.int32), np.empty(len(part), dtype=np.int8)
+        pack_kernels.decode(part, middle, low, rows, ranks)
+        numbers = np.arange(first, first + len(part), dtype=np.int64)
+        _insert(
+            connection,
+            "INSERT INTO kg.triples SELECT * FROM batch",
+            id=numbers,
+            h=rows[0],
+            r=rows[1],
+            t=rows[2],
+            k=ranks,
+        )
+    return met
+
+
+def names(connection: duckdb.DuckDBPyConnection) -> None:
     """Labels, aliases and descriptions of entities, and labels of relations.
 
     Of several labels in one language the one of the best predicate stays, then the first in order; the others are
@@ -146,50 +181,57 @@ def _texts(connection: duckdb.DuckDBPyConnection) -> None:
     run(
         """
         CREATE TABLE named AS
-        SELECT subject AS key, role, object AS text,
+        SELECT subject AS tid, role, key AS text,
                CASE WHEN datatype LIKE '@%' THEN datatype[2:] ELSE '' END AS lang,
-               row_number() OVER (PARTITION BY subject, role, lang ORDER BY best, object, datatype) AS place
-        FROM texts"""
+               row_number() OVER (PARTITION BY subject, role, lang ORDER BY best, object) AS place
+        FROM texts JOIN terms ON tid = object JOIN tags USING (tag)"""
     )
     run(
         """
         INSERT INTO kg.labels
-        SELECT n.id, lang, any_value(text) FILTER (role = 'label'), any_value(text) FILTER (role = 'description')
-        FROM named JOIN nodes n USING (key) WHERE place = 1 AND role IN ('label', 'description')
-        GROUP BY n.id, lang ORDER BY n.id, lang"""
+        SELECT i.id, lang, any_value(text) FILTER (role = 'label'), any_value(text) FILTER (role = 'description')
+        FROM named JOIN ids i USING (tid) WHERE place = 1 AND role IN ('label', 'description')
+        GROUP BY i.id, lang ORDER BY i.id, lang"""
     )
     run(
         """
         INSERT INTO kg.aliases
-        SELECT DISTINCT n.id, lang, text FROM named JOIN nodes n USING (key)
-        LEFT JOIN kg.labels l USING (id, lang)
+        SELECT DISTINCT i.id, named.lang, text FROM named JOIN ids i USING (tid)
+        LEFT JOIN kg.labels l ON l.id = i.id AND l.lang = named.lang
         WHERE (role = 'alias' OR (role = 'label' AND place > 1)) AND text IS DISTINCT FROM l.label
-        ORDER BY n.id, lang, text"""
+        ORDER BY ALL"""
     )
     run(
         """
         INSERT INTO kg.relation_labels
-        SELECT r.id, lang, text FROM named JOIN kg.relations r USING (key) WHERE role = 'label' AND place = 1
+        SELECT r.id, lang, text FROM named JOIN relation_ids r USING (tid) WHERE role = 'label' AND place = 1
         ORDER BY r.id, lang"""
     )
+    run("DROP TABLE named")
 
 
-def _counts(connection: duckdb.DuckDBPyConnection, keep: str) -> dict[str, int]:
-    row = connection.execute(
-        f"""
-        SELECT count(*) FILTER (role = 'label'), count(*) FILTER (role = 'alias'),
-               count(*) FILTER (role = 'description'), count(*) FILTER (NOT {keep} AND role IN ('type', 'subtype')),
-               coalesce(sum(n - 1), 0)::BIGINT FROM statements"""
-    ).fetchone()
-    names = ("labels", "aliases", "descriptions", "type_statements", "duplicates")
-    counts = dict(zip(names, map(int, row or (0,) * 5), strict=True))
-    for name, sql in {
-        "entities": f"SELECT count(*) FROM terms WHERE kind = {ENTITY}",
-        "literals": f"SELECT count(*) FROM terms WHERE kind = {LITERAL}",
-        "relations": "SELECT count(*) FROM kg.relations",
-        "triples": "SELECT count(*) FROM kg.triples",
-        "types": "SELECT count(DISTINCT type) FROM kg.types",
-    }.items():
-        found = connection.execute(sql).fetchone()
-        counts[name] = int(found[0]) if found else 0
-    return counts
+def _map(connection: duckdb.DuckDBPyConnection, table: str) -> Array:
+    """The id of each tid, by a table (tid, id); -1 where there is none."""
+    size = _number(connection, f"SELECT greatest((SELECT count(*) FROM terms), max(tid) + 1) FROM {table}")
+    found = np.full(size, -1, dtype=np.int32)
+    for tids, ids in _columns(connection, f"SELECT tid, id FROM {table}"):
+        found[tids] = ids
+    return found
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[list[Array]]:
+    """The columns of a query's rows, in pieces."""
+    for batch in connection.execute(query).to_arrow_reader(500_000):
+        yield [column.to_numpy() for column in batch.columns]
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, statement: str, **columns: Array) -> None:
+    """Runs a statement in which `batch` has these columns."""
+    connection.register("batch", in_pieces(pa.table(columns)))
+    connection.execute(statement)
+    connection.unregister("batch")
+
+
+def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    found: Any = connection.execute(query).fetchone()
+    return int(found[0] or 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -30,3 +31,20 @@ def key_name(key: str) -> str:
     with contextlib.suppress(UnicodeDecodeError):
         tail = unquote(tail, errors="strict")
     return tail.replace("_", " ")
+
+
+def language_order(languages: Iterable[str]) -> list[str]:
+    """Languages of names, best first, lower case; `en-*` stands for every variant of English.
+
+    The wanted ones, each followed by what it is a variant of; then `mul`, Wikidata's names for all languages; then
+    variants of the wanted ones.  Any other language comes after these.
+
+    >>> language_order(["en-GB", "de"])
+    ['en-gb', 'en', 'de', 'mul', 'en-gb-*', 'en-*', 'de-*']
+    """
+    exact: dict[str, None] = {}
+    for language in languages:
+        parts = language.casefold().split("-")
+        for length in range(len(parts), 0, -1):
+            exact["-".join(parts[:length])] = None
+    return [*exact, "mul", *(f"{language}-*" for language in exact if language)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.base import Batch
-from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.formats.spans import SpanBatch
 
 FLOOR = 3
 """So many rejects pass in every source where more statements are good than bad (unless the share is 0)."""
@@ -22,14 +24,20 @@ class Tally:
     bytes read.
     """
 
-    def __init__(self, source: Source, format: str, share: float) -> None:
-        self.source, self.format, self.share = source, format, share
+    def __init__(self, path: Path, format: str, share: float) -> None:
+        self.path, self.format, self.share = path, format, share
         self.statements = self.rejects = self.ignored = 0
         self.examples: list[tuple[int, str, str]] = []
 
-    def add(self, batch: Batch) -> None:
-        """Counts a batch.  Raises KgInputError when it is clear that too much will be rejected."""
-        self.statements += batch.statements.height + batch.rejects.height
+    def add(self, batch: Batch | SpanBatch) -> None:
+        """Counts a batch; qualifiers that name a statement elsewhere are what their file states.
+
+        Raises KgInputError when it is clear that too much will be rejected.
+        """
+        self.statements += batch.height + batch.rejects.height + sum(batch.filtered.values())
+        qualifiers = batch.qualifiers
+        if qualifiers is not None:
+            self.statements += qualifiers["row"].null_count() if "row" in qualifiers.columns else qualifiers.height
         self.rejects += batch.rejects.height
         self.ignored += batch.ignored
         if len(self.examples) < 3:
@@ -55,6 +63,6 @@ class Tally:
             else "check that it is what you meant to read"
         )
         return KgInputError(
-            f"{self.source.path}, read as {self.format}: {self.rejects:,} of {self.statements:,} statements {when} are "
+            f"{self.path}, read as {self.format}: {self.rejects:,} of {self.statements:,} statements {when} are "
             f"rejected ({self.rejects / self.statements:.1%}), {examples}; {way}, or set kg.format and kg.delimiter"
         )

@@ -1,8 +1,8 @@
 """The graph in one DuckDB file: its schema, and a read-only view of it.
 
-Ids are dense from 0 and do not depend on the order of the input: entities by key, then literals by
+Ids of a build are dense from 0 and do not depend on the order of the input: entities by key, then literals by
 (key, datatype), where the datatype of a string with a language is `@en`; relations by key; triples by
-(head, relation, tail).
+(head, relation, tail).  An update keeps ids of entities and relations, so there may be free ones between.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.names import NAME_SQL, key_name
+from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
+from kgqa_core.kg.names import NAME_SQL, key_name, language_order
 
 SCHEMA_VERSION = 2
 
 FILE = "kg.duckdb"
 
+REMOVED = "<removed>-"
+"""Prefix of what stands in the place of a relation that an update removed."""
+
 SCHEMA: dict[str, str] = {
     "entities": "id INTEGER, key VARCHAR, kind VARCHAR, datatype VARCHAR, number DOUBLE, unit VARCHAR, "
-    "time TIMESTAMP, precision INTEGER, calendar VARCHAR, popularity BIGINT, views BIGINT",
+    "time TIMESTAMP, precision INTEGER, calendar VARCHAR, popularity BIGINT, views BIGINT, detail VARCHAR",
     "labels": "id INTEGER, lang VARCHAR, label VARCHAR, description VARCHAR",
     "aliases": "id INTEGER, lang VARCHAR, alias VARCHAR",
     "relations": "id INTEGER, key VARCHAR, datatype VARCHAR",
@@ -37,6 +41,7 @@ SCHEMA: dict[str, str] = {
     "subtypes": "type INTEGER, super INTEGER",
     "supertypes": "type INTEGER, super INTEGER",
     "bridges": "entity INTEGER, relation VARCHAR, value VARCHAR",
+    "amends": "subject VARCHAR, predicate VARCHAR, object VARCHAR, datatype VARCHAR, detail VARCHAR, stated BOOLEAN",
     "filtered": "rule VARCHAR, statements BIGINT",
     "rejects": "source VARCHAR, line BIGINT, reason VARCHAR, text VARCHAR",
     "meta": "key VARCHAR, value VARCHAR",
@@ -45,12 +50,15 @@ SCHEMA: dict[str, str] = {
 
 kind: `entity` or `literal`.  datatype of a literal: the IRI of its datatype, or `@` and its language; of a relation:
 `entity` when all its objects are entities, the datatype when all are literals of one, else `mixed`.
-number: finite value of a numeric literal, unit: the key of its unit.  time, precision, calendar: a date in UTC, 9 for
-a year, 10 month, 11 day, 14 second (Wikidata's scale), `gregorian` or `julian`.  popularity: degree; views: page views,
-where a file of them was given.  qualifiers: `statement` numbers the statements of one triple from 0.  subtypes: as
-stated; supertypes: the transitive closure over the types that entities have.  bridges: ids of an entity in other
-graphs.  filtered: statements left out, by rule.  labels: one row per entity and language; `lang` is
-empty for a label without language.  rank: -1 deprecated, 0 normal, 1 preferred.  meta: values are JSON.
+number: finite value of a numeric literal, or a date's decimal year, which sorts dates however far; unit: the key of a
+number's unit.  time, precision, calendar: a date in UTC, 9 for a year, 10 month, 11 day, 14 second (Wikidata's scale),
+`gregorian` or `julian`.  popularity: degree; views: page views, where a file of them was given; detail: what else tells
+a literal apart, as `base.TERM`.  qualifiers: `statement` numbers the distinct sets of qualifiers of one triple from 0.
+subtypes: as stated; supertypes: the transitive closure over the types that entities have.  bridges: ids of an entity in
+other graphs, Freebase's as `m.0abc`.  filtered: statements left out, by rule; rules that begin with `qualifier` count
+qualifiers.  labels: one row per entity and language; `lang` is empty for a label without language.  amends: statements
+that no other table tells, or (`stated` false) that one tells and nobody made, see `kg.restate`.  rank: -1 deprecated, 0
+normal, 1 preferred.  meta: values are JSON.
 """
 
 
@@ -125,7 +133,10 @@ class KgStore:
     # -- names -------------------------------------------------------------------------------------------------
 
     def names(self, ids: Iterable[int], languages: Sequence[str] | None = None) -> dict[int, str]:
-        """The best label of each id: languages in order, then any other, then the key's tail; a literal's key."""
+        """The best label of each id, else the key's tail; a literal's key.
+
+        languages: in order of preference, by default the graph's; what comes after them is as `names.language_order`.
+        """
         wanted = self._frame(ids)
         if not wanted.height:
             return {}
@@ -159,23 +170,32 @@ class KgStore:
                 forms[i].append(form)
         return forms
 
+    def description(self, i: int) -> str | None:
+        """What is said of an entity in the best language that says it."""
+        row = self.connection.execute(
+            f"SELECT description FROM labels WHERE id = ? AND description IS NOT NULL "
+            f"ORDER BY {self._language_rank('lang', None)}, lang LIMIT 1",
+            [i],
+        ).fetchone()
+        return None if row is None else str(row[0])
+
     def entity_keys(self, ids: Iterable[int]) -> dict[int, str]:
         """The key of each entity or literal."""
         wanted = self._frame(ids)
         return dict(self._query("SELECT id, key FROM wanted JOIN entities USING (id) ORDER BY id", wanted))
 
     def relation_keys(self) -> list[str]:
-        """Keys of the relations; the position is the id."""
-        return [key for (key,) in self._query("SELECT key FROM relations ORDER BY id")]
+        """Keys of the relations; the position is the id.  An id that an update left free has the key `<removed>-ID`."""
+        return self._by_id(self._query("SELECT id, key FROM relations ORDER BY id"))
 
     def relation_names(self) -> list[str]:
         """Best labels of the relations, else the tails of their keys; the position is the id."""
         rows = self._query(
             f"""
-            SELECT key, (SELECT arg_min(label, ({self._language_rank("lang", None)}, lang)) FROM relation_labels l
-                         WHERE l.id = r.id) FROM relations r ORDER BY r.id"""
+            SELECT id, key, (SELECT arg_min(label, ({self._language_rank("lang", None)}, lang)) FROM relation_labels l
+                             WHERE l.id = r.id) FROM relations r ORDER BY r.id"""
         )
-        return [label if label is not None else key_name(key) for key, label in rows]
+        return self._by_id([(i, label if label is not None else key_name(key)) for i, key, label in rows])
 
     def label_index(self) -> dict[str, list[int]]:
         """Casefolded label or alias (or name, for an entity without label) → ids of entities, ascending."""
@@ -198,14 +218,15 @@ class KgStore:
     # -- finding -----------------------------------------------------------------------------------------------
 
     def resolve(self, texts: Sequence[str]) -> dict[str, list[int]]:
-        """Ids that each text may mean, ascending: an exact key, else label, else alias, else derived name or literal.
+        """Ids that each text may mean, ascending: a key, else bridge, else label, else alias, else name or literal.
 
-        The derived name is the tail of the key of an entity without label.  A text in angle brackets is an IRI.
-        Texts that mean nothing have an empty list.
+        A bridge is an id of another graph, as `/m/0abc`; the name is the tail of the key of an entity without label.  A
+        text in angle brackets is an IRI.  Texts that mean nothing have an empty list.
         """
         found: dict[str, list[int]] = {text: [] for text in texts}
         steps = (
             "SELECT DISTINCT w.text, e.id FROM wanted w JOIN entities e ON e.key = w.bare AND e.kind = 'entity'",
+            _BRIDGED,
             "SELECT DISTINCT w.text, l.id FROM wanted w JOIN labels l ON l.label = w.text",
             "SELECT DISTINCT w.text, a.id FROM wanted w JOIN aliases a ON a.alias = w.text",
             f"""SELECT DISTINCT w.text, e.id FROM wanted w JOIN (
@@ -218,10 +239,28 @@ class KgStore:
             missing = [text for text, ids in found.items() if not ids]
             if not missing:
                 break
+            if step is _BRIDGED and not self.counts().get("bridges") and all(canonical(t) == t for t in missing):
+                continue
             bare = [text[1:-1] if text.startswith("<") and text.endswith(">") else text for text in missing]
             frame = pl.DataFrame({"text": missing, "bare": bare}, schema={"text": pl.String, "bare": pl.String})
             for text, i in self._query(f"{step} ORDER BY 1, 2", frame):
                 found[text].append(i)
+        return found
+
+    def bridge(self, values: Sequence[str]) -> dict[str, list[int]]:
+        """Ids of the entities that other graphs call by each value, ascending; `/m/0abc` and `m.0abc` are the same."""
+        found: dict[str, list[int]] = {value: [] for value in values}
+        frame = pl.DataFrame({"text": list(found), "bare": list(found)}, schema={"text": pl.String, "bare": pl.String})
+        for text, i in self._query(f"{_BRIDGED} ORDER BY 1, 2", frame):
+            found[text].append(i)
+        return found
+
+    def bridges(self, ids: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
+        """(relation, value) of each entity's ids in other graphs, in order; entities without are left out."""
+        found: dict[int, list[tuple[str, str]]] = {}
+        sql = "SELECT entity, relation, value FROM wanted JOIN bridges ON entity = id ORDER BY ALL"
+        for i, relation, value in self._query(sql, self._frame(ids)):
+            found.setdefault(i, []).append((relation, value))
         return found
 
     def suggest(self, text: str) -> str | None:
@@ -243,7 +282,26 @@ class KgStore:
         sql = "SELECT t.id, head, relation, tail FROM wanted JOIN triples t USING (id) ORDER BY t.id"
         return {i: (head, relation, tail) for i, head, relation, tail in self._query(sql, self._frame(ids))}
 
+    def qualifiers(self, triples: Iterable[int]) -> dict[int, list[list[tuple[int, int]]]]:
+        """(relation, value) of each qualified statement of each triple, in order; triples without are left out."""
+        found: dict[int, list[list[tuple[int, int]]]] = {}
+        sql = "SELECT triple, statement, relation, value FROM wanted JOIN qualifiers ON triple = id ORDER BY ALL"
+        for triple, statement, relation, value in self._query(sql, self._frame(triples)):
+            statements = found.setdefault(triple, [])
+            if statement == len(statements):
+                statements.append([])
+            statements[statement].append((relation, value))
+        return found
+
     # -- plumbing ----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _by_id(rows: Sequence[tuple[int, str]]) -> list[str]:
+        """Texts at the places of their ids, with placeholders at those that are free."""
+        texts = [f"{REMOVED}{number}" for number in range(rows[-1][0] + 1)] if rows else []
+        for i, text in rows:
+            texts[i] = text
+        return texts
 
     def _query(self, sql: str, wanted: pl.DataFrame | None = None) -> list[tuple[Any, ...]]:
         if wanted is None:
@@ -260,9 +318,21 @@ class KgStore:
         return pl.DataFrame({"id": array}, schema={"id": pl.Int64})
 
     def _language_rank(self, column: str, languages: Sequence[str] | None) -> str:
-        order = tuple(self.languages if languages is None else languages)
-        cases = " ".join(f"WHEN {_quote(lang.casefold())} THEN {rank}" for rank, lang in enumerate(order))
-        return f"CASE {column} {cases} ELSE {len(order)} END" if order else "0"
+        order = language_order(self.languages if languages is None else languages)
+        cases = " ".join(
+            f"WHEN starts_with({column}, {_quote(lang[:-1])}) THEN {rank}"
+            if lang.endswith("*")
+            else f"WHEN {column} = {_quote(lang)} THEN {rank}"
+            for rank, lang in enumerate(order)
+        )
+        return f"CASE {cases} ELSE {len(order)} END" if order else "0"
+
+
+_BRIDGED = f"""
+    SELECT DISTINCT w.text, b.entity FROM wanted w JOIN bridges b ON b.value = {CANONICAL_SQL.format(text="w.bare")}
+    UNION SELECT w.text, e.id FROM wanted w JOIN entities e
+    ON e.key = {CANONICAL_SQL.format(text="w.bare")} AND e.kind = 'entity' AND e.key <> w.bare"""
+"""Entities by their id in another graph, or by another spelling of a Freebase key."""
 
 
 def write_meta(connection: duckdb.DuckDBPyConnection, database: str, meta: Mapping[str, Any]) -> None:

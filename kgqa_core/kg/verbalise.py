@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,18 @@ def triple_text(head: str, relation: str, tail: str) -> str:
     return triple_form([(head, relation, tail)])
 
 
+def qualified_text(head: str, relation: str, tail: str, statements: Sequence[Sequence[tuple[str, str]]]) -> str:
+    """A triple by its names, once for each of its qualified statements.
+
+    >>> qualified_text("Ada", "held", "mayor", [[("start", "1999"), ("end", "2003")], [("start", "2008")]])
+    '(Ada, held, mayor; start: 1999; end: 2003), (Ada, held, mayor; start: 2008)'
+    >>> qualified_text("Ada", "held", "mayor", [])
+    '(Ada, held, mayor)'
+    """
+    tails = ["; ".join([tail, *(f"{name}: {value}" for name, value in pairs)]) for pairs in statements]
+    return triple_form([(head, relation, end) for end in tails or [tail]])
+
+
 def oriented(head: str, relation: str, tail: str, direction: int) -> tuple[str, str, str]:
     """A triple as it was walked: against its direction the tail comes first and the relation is the inverse.
 
@@ -52,13 +64,15 @@ def write_knowledge(
     facts: Path,
     questions: Path,
     format: str = "triples",
+    qualifiers: bool = False,
     retriever: str | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes `knowledge.parquet`: one row for every question, its text empty where there are no facts.
 
-    Facts stand in rank order; a triple that was retrieved twice stands once, where it first was.  retriever: its
+    Facts stand in rank order; a triple that was retrieved twice stands once, where it first was.  qualifiers: put them
+    into the text, `(head, relation, tail; qualifier: value)`, once for each qualified statement.  retriever: its
     name in the table, needed only where no question has facts.  Raises InputError for an unknown format, GraphMismatch
     when the facts were retrieved from another graph, ArtifactError when an input is missing.
     """
@@ -73,12 +87,16 @@ def write_knowledge(
         ["question", "triple"], keep="first", maintain_order=True
     )
     with KgStore.open(kg) as store:
-        names = name_triples(store, ordered["triple"].unique().to_list())
+        found = ordered["triple"].unique().to_list()
+        names = name_triples(store, found)
+        said = name_qualifiers(store, found) if qualifiers else {}
     texts: dict[str, list[str]] = {}
     behind: dict[str, list[int]] = {}
     if format != "none":
         for question, triple, direction in ordered.select("question", "triple", "direction").iter_rows():
-            texts.setdefault(question, []).append(triple_text(*oriented(*names[triple], direction)))
+            texts.setdefault(question, []).append(
+                qualified_text(*oriented(*names[triple], direction), said.get(triple, ()))
+            )
             behind.setdefault(question, []).append(triple)
     unknown = sorted(set(texts).difference(ids))
     if unknown:
@@ -116,6 +134,16 @@ def name_triples(store: KgStore, triples: Iterable[int]) -> dict[int, tuple[str,
     names: Mapping[int, str] = store.names({i for head, _, tail in found.values() for i in (head, tail)})
     relations = store.relation_names()
     return {i: (names[head], relations[relation], names[tail]) for i, (head, relation, tail) in found.items()}
+
+
+def name_qualifiers(store: KgStore, triples: Iterable[int]) -> dict[int, list[list[tuple[str, str]]]]:
+    """(relation, value) by name of each qualified statement of each triple; triples without are left out."""
+    found = store.qualifiers(triples)
+    if not found:
+        return {}
+    names = store.names({value for sets in found.values() for pairs in sets for _, value in pairs})
+    relations = store.relation_names()
+    return {i: [[(relations[r], names[v]) for r, v in pairs] for pairs in sets] for i, sets in found.items()}
 
 
 def _read(path: Path, columns: list[str]) -> pl.DataFrame:

@@ -49,10 +49,17 @@ def entity_tables(description: Mapping[str, Any]) -> list[RenderableType]:
     for match in description["matches"]:
         names = [name for name in match["names"] if name != match["name"]]
         head = Text.assemble((match["name"], "bold"), f"   {match['key']}")
+        if match["description"]:
+            head.append(f"\n  {match['description']}", style="italic")
+        if match["text"] != match["name"]:
+            head.append(f"\n  {match['text']}")
         if match["types"]:
             head.append(f"\n  types: {', '.join(match['types'])}")
         if names:
             head.append(f"\n  also: {', '.join(names[:12])}{' …' if len(names) > 12 else ''}")
+        if match["bridges"]:
+            elsewhere = ", ".join(f"{bridge['value']} ({bridge['relation']})" for bridge in match["bridges"])
+            head.append(f"\n  elsewhere: {elsewhere}")
         parts.append(head)
         for title, rows, total in (
             ("Facts", match["facts"], match["n_facts"]),
@@ -63,13 +70,68 @@ def entity_tables(description: Mapping[str, Any]) -> list[RenderableType]:
     return parts
 
 
+def statistics_tables(found: Mapping[str, Any]) -> list[RenderableType]:
+    """What a graph is made of: the parts of `kg.stats.statistics`, empty ones left out."""
+    counts = Table(title=f"Graph {found['name']}", title_justify="left", title_style="bold", show_header=False)
+    for name, value in found["counts"].items():
+        if isinstance(value, int):
+            counts.add_row(name.replace("_", " "), f"{value:,}")
+    degrees = found["degrees"]
+    percentiles = ", ".join(f"{name} {degrees[name]:,}" for name in ("p50", "p90", "p99", "p99.9"))
+    hubs = ", ".join(f"{hub['entity']} ({hub['degree']:,})" for hub in degrees["hubs"])
+    labels = found["labels"]
+    lines = Text(
+        f"Degree: mean {degrees['mean']:,}, {percentiles}, largest {degrees['largest']:,}\nHubs: {hubs}\n"
+        f"Labelled: {labels['labelled']:,} entities, {labels['share']:.1%}"
+    )
+    largest = max((row["entities"] for row in degrees["bins"]), default=1)
+    bins = [
+        {
+            "degree": f"{row['from']:,}–{row['to']:,}" if row["to"] > row["from"] else f"{row['from']:,}",
+            "entities": row["entities"],
+            "": "█" * max(1, round(30 * row["entities"] / largest)),
+        }
+        for row in degrees["bins"]
+    ]
+    coverage = [{**row, "share": f"{row['share']:.1%}"} for row in labels["by_language"]]
+    filtered = [{"rule": rule, "statements": n} for rule, n in found["filtered"].items()]
+    tables = {
+        "Degrees": bins,
+        "Largest relations": found["relations"],
+        "Largest types": found["types"],
+        "Labels by language": coverage,
+        "Literals": found["literals"],
+        "Left out": filtered,
+        "Rejected": found["rejects"],
+    }
+    return [counts, lines, *(rows_table(title, rows) for title, rows in tables.items() if rows)]
+
+
+def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows of equal keys as a table; numbers to the right."""
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    for name in rows[0] if rows else ("nothing",):
+        numeric = all(isinstance(row[name], int | float) for row in rows)
+        table.add_column(name.replace("_", " "), overflow="fold", justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(Text(f"{v:,}" if isinstance(v, int | float) else str(v)) for v in row.values()))
+    return table
+
+
 def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("relation")
     table.add_column("entity")
     table.add_column("key", style="dim")
     for row in rows:
-        table.add_row(Text(row["relation"]), Text(str(row["entity"])), Text(str(row["entity_key"])))
+        rank = "" if row["rank"] == "normal" else f" ({row['rank']})"
+        table.add_row(Text(row["relation"] + rank), Text(row["text"]), Text(str(row["entity_key"])))
+        for number, statement in enumerate(row["qualifiers"]):
+            for place, one in enumerate(statement):
+                mark = "·" if number == 0 or place else "+"  # + begins another statement of the same triple
+                table.add_row(
+                    Text(f"  {mark} {one['relation']}", style="dim"), Text(one["text"]), Text(one["entity_key"])
+                )
     return table
 
 

@@ -57,8 +57,17 @@ def normalised(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tenso
     The share is Σ_answers x / max(1, Σ x): mass that followed relations which lead nowhere stays in the denominator,
     so that a question that loses everything has the worst value, -log FLOOR, and never the best.
     """
-    found = scores.with_weight(scores.weight * meet(scores, answers).is_answer).sum()
-    return -torch.log((found / scores.sum().clamp(min=1)).clamp(min=FLOOR))
+    return share(on_answers(scores, answers), scores.sum())
+
+
+def on_answers(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
+    """Weight that lies on the answers, [batch]."""
+    return scores.with_weight(scores.weight * meet(scores, answers).is_answer).sum()
+
+
+def share(found: Tensor, total: Tensor) -> Tensor:
+    """-log of found / max(1, total), [batch]."""
+    return -torch.log((found / total.clamp(min=1)).clamp(min=FLOOR))
 
 
 LOSSES = {"bce": bce, "normalised": normalised}

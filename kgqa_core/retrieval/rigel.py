@@ -6,12 +6,14 @@
     x_t   = follow(x_{t-1}, r_t),        x_0 = the topic entities
     score = Σ_t a_t x_t
 
-Sen, Mavadia, Saffari 2023 (the equations are those of Saffari et al. 2021 and Sen et al. 2021).
+Sen, Mavadia, Saffari 2023 (the equations are those of Saffari et al. 2021 and Sen et al. 2021).  These are the decoder
+`layer`; `label` (in `label.py`) scores relations by the text of their labels.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,26 +28,16 @@ from torch import Tensor, nn
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
 from kgqa_core.errors import ArtifactError, GraphMismatch
+from kgqa_core.kg.store import REMOVED
 from kgqa_core.retrieval.encoders import Encoder, Reader, load_encoder
+from kgqa_core.retrieval.label import LabelRigel, restored, stored, unlabelled_note
+from kgqa_core.retrieval.plan import Plan
+from kgqa_core.types import INVERSE
 
 VERSION = 1
 """Version of the stored model's layout."""
 
-
-@dataclass(frozen=True)
-class Plan:
-    """What the network wants to do with a batch: relations[t]: [batch, 2R] for each hop; attention: [batch, hops]."""
-
-    relations: list[Tensor]
-    attention: Tensor
-
-    def take(self, rows: Tensor) -> Plan:
-        """The plans of some rows, repeated as often as they are named."""
-        return Plan([relations[rows] for relations in self.relations], self.attention[rows])
-
-    def cpu(self) -> Plan:
-        """The plan where the graph lies."""
-        return Plan([relations.cpu() for relations in self.relations], self.attention.cpu())
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,7 @@ class Walk:
 
 
 class Rigel(nn.Module):
-    """The network, from token ids to a `Plan`.
+    """The network with one output for each relation, from token ids to a `Plan`.
 
     relations: number of directed relations, 2R.  hops: largest number of hops, M.
     """
@@ -96,21 +88,39 @@ def walk(
     topics: x_0 [batch].  exclude_topic: takes the topics out of the entity set after each hop.
     epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
     """
-    sets = [topics]
-    attention = plan.attention.cpu()
-    for relations in plan.relations:
-        step = follow(dkg, sets[-1], relations.cpu(), epsilon=epsilon, edge_budget=edge_budget)
-        sets.append(step.mask(topics) if exclude_topic else step)
-    scores = EntityWeights.merge([entities.scale(attention[:, hop]) for hop, entities in enumerate(sets[1:])])
+    exclude = topics if exclude_topic else None
+    sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget)]
     cut = sets[-1].truncated
+    scores = join(sets[1:], plan.attention.cpu())
     return Walk(sets, scores, torch.zeros(topics.batch, dtype=torch.int64) if cut is None else cut)
+
+
+def advance(
+    dkg: Dkg,
+    start: EntityWeights,
+    relations: Sequence[Tensor],
+    exclude: EntityWeights | None,
+    epsilon: float,
+    edge_budget: int | None,
+) -> list[EntityWeights]:
+    """The entity sets after each of some hops, less `exclude`."""
+    sets = [start]
+    for weights in relations:
+        step = follow(dkg, sets[-1], weights.cpu(), epsilon=epsilon, edge_budget=edge_budget)
+        sets.append(step.mask(exclude) if exclude is not None else step)
+    return sets[1:]
+
+
+def join(sets: Sequence[EntityWeights], attention: Tensor) -> EntityWeights:
+    """Σ a_t x_t of the sets after each hop.  attention: [batch, hops]."""
+    return EntityWeights.merge([entities.scale(attention[:, hop]) for hop, entities in enumerate(sets)])
 
 
 @dataclass(frozen=True)
 class Trained:
     """A retriever as it is stored: the network, its reader, and what it was trained for."""
 
-    network: Rigel
+    network: Rigel | LabelRigel
     reader: Reader
     config: dict[str, Any]
 
@@ -128,15 +138,16 @@ class Trained:
         return plan
 
 
-def describe(network: Rigel, encoder: dict[str, Any], dkg: Dkg, exclude_topic: bool) -> dict[str, Any]:
+def describe(network: Rigel | LabelRigel, encoder: dict[str, Any], dkg: Dkg, exclude_topic: bool) -> dict[str, Any]:
     """Everything beside the weights that a stored retriever is rebuilt from."""
-    return {
+    config = {
         "version": VERSION,
         "hops": network.hops,
         "exclude_topic": exclude_topic,
         "relation_keys": list(dkg.relation_keys),
         "encoder": encoder,
     }
+    return config | {"decoder": "label"} if isinstance(network, LabelRigel) else config
 
 
 def save(folder: Path, weights: dict[str, Tensor], reader: Reader, config: dict[str, Any]) -> None:
@@ -147,41 +158,60 @@ def save(folder: Path, weights: dict[str, Tensor], reader: Reader, config: dict[
     (folder / "config.json").write_text(
         json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1), encoding="utf-8"
     )
+    weights = stored(weights)
     scratch = folder / "model.safetensors.tmp"
     save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(scratch))
     os.replace(scratch, folder / "model.safetensors")
 
 
 def load(folder: Path, dkg: Dkg) -> Trained:
-    """The retriever stored in `folder`, for a graph with the relations that it was trained on.
+    """The retriever stored in `folder`, opened on a graph.
 
-    Raises ArtifactError when the folder is damaged, GraphMismatch when the graph has other relations.
+    The decoder `layer` needs the relations that it was trained on, where an update may have removed some; `label` takes
+    those that the graph has.
+    Raises ArtifactError when the folder is damaged, GraphMismatch when a `layer` meets other relations.
     """
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         keys = config["relation_keys"]
+        by_label = config.get("decoder") == "label"
         if config["version"] != VERSION:
             raise ArtifactError(
                 f"the retriever in {folder} has layout {config['version']}, not {VERSION}; train it again"
             )
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise ArtifactError(f"{folder} does not hold a trained retriever ({fault}); train one first") from None
-    if keys != list(dkg.relation_keys):
-        known = set(keys)
-        here = set(dkg.relation_keys)
-        examples = sorted(here - known)[:3] + sorted(known - here)[:3]
-        raise GraphMismatch(
-            f"the retriever in {folder} knows {len(keys) // 2} relations and this graph has {dkg.relations}; "
-            f"they differ in {', '.join(examples) or 'their order'}. Train the retriever on this graph"
-        )
+    if not _same(keys, dkg.relation_keys):
+        known, here = set(keys), set(dkg.relation_keys)
+        if not by_label:
+            examples = sorted(here - known)[:3] + sorted(known - here)[:3]
+            raise GraphMismatch(
+                f"the retriever in {folder} knows {len(keys) // 2} relations and this graph has {dkg.relations}; "
+                f"they differ in {', '.join(examples) or 'their order'}. Train the retriever on this graph, or with "
+                "--set retriever.decoder=label, which takes relations added later without training"
+            )
+        logger.info("%d relations of this graph were not there in training", len(here - known) // 2)
+        if note := unlabelled_note(dkg):
+            logger.warning(note)
     encoder, reader = load_encoder(folder, config["encoder"])
-    network = Rigel(encoder, len(keys), int(config["hops"]))
+    hops = int(config["hops"])
+    network = LabelRigel(encoder, hops) if by_label else Rigel(encoder, len(keys), hops)
     try:
-        network.load_state_dict(load_file(str(folder / "model.safetensors")))
+        weights = load_file(str(folder / "model.safetensors"))
+        network.load_state_dict(restored(weights, list(network.state_dict())))
     except (OSError, SafetensorError, RuntimeError) as fault:
         reason = str(fault).strip().splitlines()[0]
         raise ArtifactError(
             f"the weights in {folder} do not fit their config ({reason}); train the retriever again"
         ) from None
     network.eval()
-    return Trained(network, reader, config)
+    return Trained(network.open(dkg, reader) if isinstance(network, LabelRigel) else network, reader, config)
+
+
+def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
+    """Whether ids mean the relations that they meant in training, but for those that an update removed."""
+    if len(trained) != len(here):
+        return False
+    return all(
+        old == new or new.removeprefix(INVERSE).startswith(REMOVED) for old, new in zip(trained, here, strict=True)
+    )

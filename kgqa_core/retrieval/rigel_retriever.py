@@ -14,8 +14,9 @@ from kgqa_core.config import RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.plan import Plan
 from kgqa_core.retrieval.protocol import LEAST_SCORE, ranked
-from kgqa_core.retrieval.rigel import Plan, Trained, Walk, walk
+from kgqa_core.retrieval.rigel import Trained, Walk, walk
 from kgqa_core.retrieval.text import mask_topic
 from kgqa_core.types import Fact, Question, Retrieved
 

@@ -8,6 +8,7 @@ checkpoint ends with the same bits as one that was left alone.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import time
 from pathlib import Path
@@ -27,14 +28,18 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval import checkpoint
 from kgqa_core.retrieval.batches import Prepared, batches, prepare, usable
 from kgqa_core.retrieval.encoders import Reader, new_encoder
+from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled_note
+from kgqa_core.retrieval.lazy import normalised_walk
 from kgqa_core.retrieval.loss import LOSSES, meet
-from kgqa_core.retrieval.rigel import Rigel, Walk, describe, save, walk
+from kgqa_core.retrieval.plan import Plan
+from kgqa_core.retrieval.rigel import Rigel, describe, save, walk
 from kgqa_core.retrieval.text import mask_topic, topic_names
 
 EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
 EDGE_BUDGET = 200_000
-"""Edges followed per question and hop in training, so that a hub does not stop it."""
+"""Edges followed per question and hop in training, so that a hub does not stop it; with the loss `normalised`, a very
+large last hop is not followed at all, and not cut (`lazy`)."""
 WARM_UP = 0.06
 """Share of all steps in which the learning rate rises."""
 CLIP = 1.0
@@ -77,10 +82,18 @@ def train(
     device = pick_device(options.device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
+        by_label = options.decoder == "label"
+        labels = relation_texts(graph) if by_label else []
         encoder, reader, description = new_encoder(
-            options, lambda token: [mask_topic(question, token, names) for question in learn]
+            options, lambda token: [mask_topic(question, token, names) for question in learn] + labels
         )
-        network = Rigel(encoder, 2 * graph.relations, options.hops).to(device)
+        network: Rigel | LabelRigel
+        if by_label:
+            network = LabelRigel(encoder, options.hops).open(graph, reader).to(device)
+            if note := unlabelled_note(graph):
+                monitor.note(note)
+        else:
+            network = Rigel(encoder, 2 * graph.relations, options.hops).to(device)
         learning, unknown = prepare(learn, reader, names)
         developing, _ = prepare(develop, reader, names)
         if unknown > UNKNOWN_LIMIT:
@@ -130,7 +143,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def _fit(
-    network: Rigel,
+    network: Rigel | LabelRigel,
     reader: Reader,
     graph: Dkg,
     learning: Prepared,
@@ -201,7 +214,12 @@ def _fit(
 
 
 def evaluate(
-    network: Rigel, reader: Reader, graph: Dkg, questions: Prepared, options: RetrieverOptions, device: torch.device
+    network: Rigel | LabelRigel,
+    reader: Reader,
+    graph: Dkg,
+    questions: Prepared,
+    options: RetrieverOptions,
+    device: torch.device,
 ) -> dict[str, float]:
     """hits_at_1, missed (share of answers not reached) and loss over questions, each a mean in question order."""
     network.eval()
@@ -209,7 +227,10 @@ def evaluate(
     with torch.no_grad():
         for start in range(0, len(questions), EVALUATION_BATCH):
             batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
-            led, answers = _walk(network, reader, graph, questions, batch, options, device)
+            plan, topics, answers = _asked(network, reader, questions, batch, device)
+            led = walk(
+                graph, topics, plan, exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET
+            )
             for best, own in zip(led.scores.top(1), answers, strict=True):
                 hits += bool(best) and best[0][0] in own
             met = meet(led.scores, answers)
@@ -220,7 +241,7 @@ def evaluate(
 
 
 def _loss(
-    network: Rigel,
+    network: Rigel | LabelRigel,
     reader: Reader,
     graph: Dkg,
     questions: Prepared,
@@ -228,30 +249,26 @@ def _loss(
     options: RetrieverOptions,
     device: torch.device,
 ) -> Tensor:
-    led, answers = _walk(network, reader, graph, questions, batch, options, device)
-    return LOSSES[options.loss](led.scores, answers).mean()
+    plan, topics, answers = _asked(network, reader, questions, batch, device)
+    how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
+    if options.loss == "normalised":
+        return normalised_walk(graph, topics, plan, answers, **how).mean()
+    return LOSSES[options.loss](walk(graph, topics, plan, **how).scores, answers).mean()
 
 
-def _walk(
-    network: Rigel,
-    reader: Reader,
-    graph: Dkg,
-    questions: Prepared,
-    batch: Tensor,
-    options: RetrieverOptions,
-    device: torch.device,
-) -> tuple[Walk, list[tuple[int, ...]]]:
-    """Walks of a batch of question numbers, equal wordings encoded once, and its answers."""
+def _asked(
+    network: Rigel | LabelRigel, reader: Reader, questions: Prepared, batch: Tensor, device: torch.device
+) -> tuple[Plan, EntityWeights, list[tuple[int, ...]]]:
+    """Plans of a batch of question numbers, equal wordings encoded once, its topics and its answers."""
     distinct, place = torch.unique(questions.text[batch], return_inverse=True)
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
     plan = network(ids.to(device), mask.to(device)).take(place.to(device))
     numbers = batch.tolist()
     topics = EntityWeights.one_hot([questions.topics[number] for number in numbers])
-    led = walk(graph, topics, plan, exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET)
-    return led, [questions.answers[number] for number in numbers]
+    return plan, topics, [questions.answers[number] for number in numbers]
 
 
-def _optimizer(network: Rigel, options: RetrieverOptions) -> torch.optim.AdamW:
+def _optimizer(network: Rigel | LabelRigel, options: RetrieverOptions) -> torch.optim.AdamW:
     encoder = [parameter for parameter in network.encoder.parameters() if parameter.requires_grad]
     inside = {id(parameter) for parameter in encoder}
     decoder = [
@@ -274,4 +291,6 @@ def _key(graph: Dkg, questions: Path, options: RetrieverOptions, seed: int, name
     sha.update((questions / QUESTIONS_FILE).read_bytes())
     sha.update(options.model_dump_json(exclude={"checkpoint_seconds", "device"}).encode())
     sha.update(f"{seed} {torch.__version__} {sorted(names.items())}".encode())
+    if options.decoder == "label":
+        sha.update(json.dumps(graph.relation_names).encode())
     return sha.hexdigest()

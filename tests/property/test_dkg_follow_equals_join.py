@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -10,8 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgqa_core.dkg import frontier_numba
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow, trace
+from kgqa_core.dkg.last_hop import last_hop
 
 ENTITIES, RELATIONS = 8, 3
 
@@ -61,8 +64,9 @@ def by_join(dkg: Dkg, x: EntityWeights, r: torch.Tensor, triples: list[tuple[int
 def test_follow_equals_sql_join_on_random_graphs(problem: Any, epsilon: float) -> None:
     dkg, x, r, triples = problem
     expected = by_join(dkg, x, r, triples, epsilon)
-    for backend in ("torch", "numba"):
-        y = follow(dkg, x, r, epsilon=epsilon, backend=backend)  # type: ignore[arg-type]
+    for backend, dense in (("torch", True), ("numba", True), ("numba", False)):
+        with patch.object(frontier_numba, "DENSE_ENTITIES", ENTITIES if dense else 0):
+            y = follow(dkg, x, r, epsilon=epsilon, backend=backend)  # type: ignore[arg-type]
         assert list(zip(y.row.tolist(), y.entity.tolist(), y.weight.tolist(), strict=True)) == expected
 
 
@@ -115,3 +119,25 @@ def test_edges_and_triples_round_trip_on_random_graphs(problem: Any) -> None:
     ]
     assert [tuple(row) for row in np.stack(dkg.edges(np.arange(len(triples)))).T.tolist()] == triples
     assert dkg.find_edge(source, rel, tail).tolist() == edges.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.one_of(st.none(), st.integers(0, 12)), st.sampled_from([0.0, 0.2]), st.booleans(), st.data())
+def test_lazy_last_hop_equals_expansion_on_random_graphs(
+    problem: Any, budget: Any, epsilon: float, exclude: bool, data: st.DataObject
+) -> None:
+    dkg, x, r, _ = problem
+    some = st.lists(st.lists(st.integers(0, ENTITIES - 1), max_size=4), min_size=x.batch, max_size=x.batch)
+    answers = EntityWeights.one_hot(data.draw(some))
+    topics = EntityWeights.one_hot(data.draw(some)) if exclude else None
+    sides = []
+    for backend in ("auto", "torch"):
+        w, q = x.weight.clone().requires_grad_(), r.clone().requires_grad_()
+        found = last_hop(
+            dkg, x.with_weight(w), q, answers, exclude=topics, epsilon=epsilon, edge_budget=budget,
+            backend=backend,  # type: ignore[arg-type]
+        )  # fmt: skip
+        (found.mass.sum() * 2 + (found.total * torch.arange(1, x.batch + 1)).sum()).backward()
+        sides.append((found.mass.detach(), found.total.detach(), found.truncated, w.grad, q.grad))
+    for mine, theirs in zip(*sides, strict=True):
+        assert torch.equal(mine, theirs)

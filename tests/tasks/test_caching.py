@@ -9,6 +9,7 @@ import pytest
 
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import KgOptions, RetrieverOptions
+from kgqa_core.kg.formats.detect import READERS
 from tasks import caching
 from tasks.caching import code_digest, import_closure, stage_key
 
@@ -59,6 +60,12 @@ def test_closure_of_the_graph_build_has_no_retriever_in_it() -> None:
     names = set(import_closure("kgqa_core.kg.build"))
     assert "kgqa_core.kg.store" in names
     assert not any(name.startswith(("kgqa_core.retrieval", "kgqa_core.llm", "kgqa_core.dkg")) for name in names)
+
+
+def test_closure_of_the_graph_build_holds_every_reader() -> None:
+    names = set(import_closure("kgqa_core.kg.build"))
+    for name, reader in READERS.items():
+        assert type(reader.reader()).__module__ in names, name
 
 
 def key(options: object, digest: str = "d1", outside: str = "o") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -13,6 +14,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from kgqa_core import artifacts
 from kgqa_core.artifacts import Home, content_digest, publish_folder, read_manifest, verify
 from kgqa_core.errors import ArtifactError, StorageError
 
@@ -104,6 +106,46 @@ def test_digest_of_a_database_does_not_depend_on_row_order(tmp_path: Path) -> No
     assert digests[0] == digests[1] != digests[2]
 
 
+def _digest_of(folder: Path, *statements: str) -> str:
+    folder.mkdir()
+    with duckdb.connect(str(folder / "kg.duckdb")) as base:
+        for statement in statements:
+            base.execute(statement)
+    return content_digest(folder)
+
+
+def test_a_sorted_and_a_shuffled_large_table_have_one_digest(tmp_path: Path) -> None:
+    columns = "i::INTEGER AS id, CASE WHEN i % 7 = 0 THEN NULL ELSE 'text ' || i END AS t, i / 3 AS x, "
+    columns += "CASE WHEN i % 2 = 0 THEN make_timestamp(i * 1000) END AS w, [i] AS l, i % 3 = 0 AS b"
+    rows = f"SELECT {columns} FROM range(250000) r(i)"
+    digests = [
+        _digest_of(tmp_path / "sorted", f"CREATE TABLE t AS {rows} ORDER BY i"),
+        _digest_of(tmp_path / "shuffled", f"CREATE TABLE t AS {rows} ORDER BY hash(i)"),
+        _digest_of(
+            tmp_path / "pieces",
+            f"CREATE TABLE t AS {rows} WHERE i < 100 ORDER BY i",
+            f"INSERT INTO t {rows} WHERE i >= 100 ORDER BY i",
+        ),
+        _digest_of(tmp_path / "other", f"CREATE TABLE t AS {rows} ORDER BY i", "UPDATE t SET x = 0 WHERE id = 249999"),
+    ]
+    assert digests[0] == digests[1] == digests[2] != digests[3]
+
+
+def test_null_empty_and_moved_text_are_told_apart_in_a_digest(tmp_path: Path) -> None:
+    values = (
+        "(1, NULL), (2, 'ab')",
+        "(1, ''), (2, 'ab')",
+        "(1, 'a'), (2, 'b')",
+        "(1, 'ab'), (2, '')",
+        "(1, 'ab'), (2, NULL)",
+    )
+    digests = {
+        _digest_of(tmp_path / str(n), "CREATE TABLE t(n INTEGER, s VARCHAR)", f"INSERT INTO t VALUES {some}")
+        for n, some in enumerate(values)
+    }
+    assert len(digests) == len(values)
+
+
 def _slow(root: str, started: str, log: str) -> None:
     def fill(out: Path, work: Path) -> dict[str, int]:
         with Path(log).open("a") as stream:
@@ -164,3 +206,53 @@ def test_publish_folder_replaces_only_artifacts_of_its_kind(tmp_path: Path) -> N
         publish_folder("rows", other, write_numbers)
     assert json.dumps((other / "thesis.txt").read_text()) == '"years of work"'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph", "mine"]
+
+
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_publish_folder_has_whole_folders_at_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool
+) -> None:
+    target = tmp_path / "graph"
+    publish_folder("rows", target, write_numbers)
+    exchange = artifacts._exchange
+    seen: list[bool] = []
+
+    def watched(first: Path, second: Path) -> bool:
+        seen.append(verify(first).digest != verify(second).digest)
+        return in_one_step and exchange(first, second)
+
+    def write_letters(out: Path, work: Path) -> dict[str, int]:
+        pl.DataFrame({"letter": ["a"]}).write_parquet(out / "rows.parquet")
+        return {"rows": 1}
+
+    monkeypatch.setattr(artifacts, "_exchange", watched)
+    new = publish_folder("rows", target, write_letters)
+    assert seen == [True], "the old folder was in its place until the new one was complete"
+    assert verify(target) == new and [path.name for path in tmp_path.iterdir()] == ["graph"]
+
+
+def test_publish_folder_clears_what_was_killed_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "graph"
+    for name in ("killed", "running", "foreign"):
+        (tmp_path / f".graph.{name}" / "out").mkdir(parents=True)
+    (tmp_path / ".graph.killed" / "lock").touch()
+    with (tmp_path / ".graph.running" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        publish_folder("rows", target, write_numbers)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.foreign", ".graph.running", "graph"]
+
+
+def test_a_folder_that_was_moved_aside_when_its_process_was_killed_comes_back(tmp_path: Path) -> None:
+    target = tmp_path / "graph"
+    old = publish_folder("rows", target, write_numbers)
+    aside = tmp_path / ".graph.killed"
+    aside.mkdir()
+    (aside / "lock").touch()
+    target.rename(aside / "old")
+
+    def fail(out: Path, work: Path) -> dict[str, int]:
+        raise StorageError("full")
+
+    with pytest.raises(StorageError, match="full"):
+        publish_folder("rows", target, fail)
+    assert verify(target).digest == old.digest

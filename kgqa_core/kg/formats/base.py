@@ -81,6 +81,11 @@ class Batch:
     qualifiers: pl.DataFrame | None = None
     filtered: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def height(self) -> int:
+        """Rows of `statements`."""
+        return self.statements.height
+
 
 class Reader(Protocol):
     """A graph format."""

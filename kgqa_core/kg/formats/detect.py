@@ -1,20 +1,135 @@
-"""Which reader reads a file: the configured one, or the one that understands most of its first lines."""
+"""Which reader reads a file: the configured one, or the one that understands most of its first lines.
+
+Every reader looks at the first lines.  Of those that understand most of them, one that knows more than a syntax goes
+first, then the one that the name of the file speaks for, then the one that understands clearly more.  Compression is no
+part of it: a file is decompressed by its first bytes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.formats.base import Reader
-from kgqa_core.kg.formats.delimited import Delimited
-from kgqa_core.kg.formats.ntriples import NTriples
+from kgqa_core.kg.formats import columns
+from kgqa_core.kg.formats.base import Batch, Reader
 from kgqa_core.kg.formats.source import Source
 
-READERS: dict[str, Reader] = {reader.name: reader for reader in (NTriples(), Delimited())}
-"""Every reader by name; of readers that understand a file equally well the earlier one reads it."""
 
-_BY_NAME = {".nt": "ntriples", ".tsv": "delimited", ".csv": "delimited", ".psv": "delimited"}
+@dataclass(slots=True)
+class Format:
+    """A reader, imported when one is first used.  about: one line for `kgqa kg formats`."""
 
-_LOOKS_LIKE = (("@prefix", "Turtle"), ("PREFIX ", "Turtle"), ("<?xml", "RDF/XML"), ("{", "JSON"), ("[", "JSON"))
+    name: str
+    about: str
+
+    def reader(self) -> Reader:
+        """The reader itself."""
+        return _reader(self.name)
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """Share of the lines that the reader understands."""
+        return self.reader().sniff(lines, options)
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+        """The statements of a source in pieces."""
+        return self.reader().read(source, options)
+
+
+def _reader(name: str) -> Reader:
+    """The reader of a name; the imports are written out, so that a cache key sees the code of every reader."""
+    from kgqa_core.kg.formats import delimited, freebase, kgtk, names, nquads, ntriples, statements, turtle
+    from kgqa_core.kg.formats.wikidata import json as wikidata_json
+    from kgqa_core.kg.formats.wikidata import rdf as wikidata_rdf
+
+    readers: dict[str, Callable[[], Any]] = {
+        "columns": columns.Columns,
+        "wikidata-json": wikidata_json.WikidataJson,
+        "kgtk": kgtk.Kgtk,
+        "wikidata-rdf": wikidata_rdf.WikidataRdf,
+        "freebase": freebase.Freebase,
+        "ntriples": ntriples.NTriples,
+        "nquads": nquads.NQuads,
+        "turtle": turtle.Turtle,
+        "trig": turtle.TriG,
+        "statements": statements.Statements,
+        "delimited": delimited.Delimited,
+        "names": names.Names,
+    }
+    reader: Reader = readers[name]()
+    return reader
+
+
+_FORMATS = (
+    Format("columns", "CSV or TSV with a header, its columns given roles by kg.columns"),
+    Format("wikidata-json", "Wikidata's JSON: the dump, JSON lines, single entities"),
+    Format("kgtk", "KGTK's TSV with node1, label, node2: edges, names, aliases, qualifiers"),
+    Format("wikidata-rdf", "Wikidata's RDF, truthy or full with statement nodes"),
+    Format("freebase", "Freebase's RDF dump"),
+    Format("ntriples", "N-Triples 1.1: one statement a line"),
+    Format("nquads", "N-Quads 1.1: N-Triples with named graphs"),
+    Format("turtle", "Turtle 1.1: prefixes, lists, nested nodes"),
+    Format("trig", "TriG 1.1: Turtle with named graphs"),
+    Format("statements", "S,P,O and pairs of qualifier and value, as WD50K writes them"),
+    Format("delimited", "three fields a line, cut by tab, '|', ';' or kg.delimiter"),
+    Format("names", "key, tab, name and perhaps a language"),
+)
+
+
+class _Readers(Mapping[str, Format]):
+    def __init__(self, formats: tuple[Format, ...]) -> None:
+        self._formats = {one.name: one for one in formats}
+
+    def __getitem__(self, name: str) -> Format:
+        return self._formats[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._formats)
+
+    def __len__(self) -> int:
+        return len(self._formats)
+
+
+READERS: Mapping[str, Format] = _Readers(_FORMATS)
+"""Every format by name; of formats that understand a file equally well the earlier one reads it."""
+
+_SPECIFIC = ("columns", "wikidata-json", "kgtk", "wikidata-rdf", "freebase", "statements")
+"""Formats whose readers know more of a file than its syntax; where they understand most of it, they read it."""
+
+_BY_SUFFIX = {
+    ".nt": "ntriples",
+    ".nq": "nquads",
+    ".ttl": "turtle",
+    ".n3": "turtle",
+    ".trig": "trig",
+    ".json": "wikidata-json",
+    ".jsonl": "wikidata-json",
+    ".ndjson": "wikidata-json",
+    ".tsv": "delimited",
+    ".csv": "delimited",
+    ".psv": "delimited",
+}
+
+_BY_WORD = {
+    "truthy": "wikidata-rdf",
+    "freebase": "freebase",
+    "kgtk": "kgtk",
+    "labels": "names",
+    "names": "names",
+    "aliases": "names",
+    "descriptions": "names",
+}
+"""Formats by a word in a name, between dots, hyphens and underscores; a word says more than the suffix."""
+
+_BY_LINE = ("ntriples", "nquads", "delimited")
+"""Formats that a name alone suffices for: each bad line is a reject that says what it lacks."""
+
+_PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd"}
+
+_LOOKS_LIKE = (("<?xml", "XML"), ("<rdf:RDF", "RDF/XML"), ("<!DOCTYPE", "HTML"), ("{", "JSON"), ("[", "JSON"))
 
 
 def check_format(name: str) -> None:
@@ -24,24 +139,47 @@ def check_format(name: str) -> None:
         raise KgInputError(f"kg.format {name!r} is unknown{nearest(name, known)}; known are {', '.join(known)}")
 
 
+def hinted(path: Path) -> tuple[str, ...]:
+    """The formats that a file's name speaks for, the likelier first; endings of compression do not count."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _PACKED]
+    words = path.name.lower().replace("-", ".").replace("_", ".").split(".")
+    found = [_BY_WORD[word] for word in words if word in _BY_WORD]
+    if suffixes and suffixes[-1] in _BY_SUFFIX:
+        found.append(_BY_SUFFIX[suffixes[-1]])
+    return tuple(dict.fromkeys(found))
+
+
 def reader_of(source: Source, options: KgOptions) -> Reader:
-    """The reader of a source.  Raises KgInputError for an unknown format, or when no reader understands the file."""
+    """The reader of a source.
+
+    Raises KgInputError for an unknown format, when no reader understands the file, or when a column of kg.columns is
+    missing.
+    """
     check_format(options.format)
     if options.format != "auto":
         return READERS[options.format]
     lines = source.head()
     meant = [line for line in lines if not line.lstrip().startswith("#")] or lines
-    suffixes = [suffix.lower() for suffix in source.path.suffixes if suffix.lower() != ".gz"]
-    hinted = _BY_NAME.get(suffixes[-1]) if suffixes else None
-    shares = {name: reader.sniff(meant, options) for name, reader in READERS.items()}
-    best = max(READERS, key=lambda name: (shares[name], name == hinted, -list(READERS).index(name)))
-    if shares[best] < 0.5 and hinted is not None:
-        best = hinted
+    hints = hinted(source.path)
+    order = list(READERS)
+    shares = {name: one.sniff(meant, options) for name, one in READERS.items()}
+
+    def rank(name: str) -> tuple[bool, int, float, int]:
+        most = shares[name] >= 0.5
+        hint = len(hints) - hints.index(name) if most and name in hints else 0
+        return most and name in _SPECIFIC, hint, round(shares[name], 1), -order.index(name)
+
+    best = max(order, key=rank)
+    if not shares["columns"] and (fault := columns.missing(meant, options, shares[best])):
+        raise KgInputError(f"{source.path} {fault}")
+    likely = next((name for name in reversed(hints) if shares[name] or name in _BY_LINE), None)
+    if shares[best] < 0.5 and likely is not None:
+        best = likely
     elif meant and shares[best] < 0.5:
         looks = next((f" (it looks like {what})" for start, what in _LOOKS_LIKE if meant[0].startswith(start)), "")
         raise KgInputError(
-            f"{source.path} is in no format that we know{looks}: most of its lines are neither N-Triples nor three "
-            f"fields cut by tab, '|' or ';', for example {meant[0][:80]!r}; name kg.format ({', '.join(READERS)}) and "
-            "kg.delimiter, or convert it to N-Triples"
+            f"{source.path} is in no format that we know{looks}, for example {meant[0][:80]!r}; we read "
+            f"{', '.join(READERS)} (`kgqa kg formats`): name kg.format, or kg.delimiter or kg.columns for a table, or "
+            "convert it to N-Triples"
         )
     return READERS[best]

@@ -1,53 +1,52 @@
-r"""N-Triples 1.1: one statement a line, `<s> <p> <o> .`, read with two regular expressions.
+r"""N-Triples 1.1: one statement a line, `<s> <p> <o> .`, cut by a compiled loop over the bytes.
 
-The usual line is matched as a whole by a vectorised expression.  Only statements with `\u` or `\U` are decoded one
-by one, and only rejected lines are looked at again for the reason.  Beyond the grammar: IRIs must be absolute, as the
-specification says in prose; language tags are folded to lower case.  Blank nodes of equal label are one node in all
-files of a graph, as if the files were one.
+Only rejected lines are looked at again, for the reason, by the regular expressions here; they say the grammar once more
+in words.  Beyond the grammar: IRIs must be absolute, as the specification says in prose; language tags are folded to
+lower case.  Blank nodes of equal label are one node in all files of a graph, as if the files were one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, Batch, empty
-from kgqa_core.kg.formats.source import Block, Source
-
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+from kgqa_core.kg.formats import ntriples_kernels as kernels
+from kgqa_core.kg.formats.ahead import read_ahead
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS
+from kgqa_core.kg.formats.source import Chunk, Source, readable
+from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 
 _HEX4, _HEX8 = r"\\u[0-9A-Fa-f]{4}", r"\\U[0-9A-Fa-f]{8}"
-_IRI_BODY = rf'[A-Za-z][A-Za-z0-9+.\-]*:(?:[^\x00-\x20<>"{{}}|^`\\]|{_HEX4}|{_HEX8})*'
+_IRI_BODY = rf'(?:[^\x00-\x20<>"{{}}|^`\\]|{_HEX4}|{_HEX8})*'
 _BASE = (
-    r"A-Za-z\u{C0}-\u{D6}\u{D8}-\u{F6}\u{F8}-\u{2FF}\u{370}-\u{37D}\u{37F}-\u{1FFF}\u{200C}-\u{200D}"
-    r"\u{2070}-\u{218F}\u{2C00}-\u{2FEF}\u{3001}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFFD}\u{10000}-\u{EFFFF}"
+    r"A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C-\u200D"
+    r"\u2070-\u218F\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\U00010000-\U000EFFFF"
 )
 _PN_U = rf"{_BASE}_:"
-_PN = rf"{_PN_U}\-0-9\u{{B7}}\u{{300}}-\u{{36F}}\u{{203F}}-\u{{2040}}"
+_PN = rf"{_PN_U}\-0-9\u00B7\u0300-\u036F\u203F-\u2040"
 _BLANK = rf"_:[{_PN_U}0-9](?:[{_PN}.]*[{_PN}])?"
 _STRING = rf"(?:[^\x22\\\n\r]|\\[tbnrf\x22'\\]|{_HEX4}|{_HEX8})*"
 _LANG = r"[A-Za-z]+(?:-[A-Za-z0-9]+)*"
 _W = r"[ \t]*"
 
-STATEMENT = (
+STATEMENT = re.compile(
     rf"^{_W}(?:<(?P<si>{_IRI_BODY})>|(?P<sb>{_BLANK})){_W}<(?P<p>{_IRI_BODY})>{_W}"
     rf'(?:<(?P<oi>{_IRI_BODY})>|(?P<ob>{_BLANK})|"(?P<ol>{_STRING})"'
     rf"(?:{_W}@(?P<lang>{_LANG})|{_W}\^\^{_W}<(?P<dt>{_IRI_BODY})>)?)"
     rf"{_W}\.{_W}(?:#.*)?$"
 )
-"""A statement in the syntax of Rust's regular expressions, which polars uses."""
+"""A statement, but for what only its decoded IRIs tell."""
 
-IGNORED = r"^[ \t]*(?:#.*)?$"
-
-_PYTHON = re.compile(re.sub(r"\\u\{([0-9A-F]+)\}", lambda m: f"\\U{int(m[1], 16):08X}", STATEMENT))
 _ECHARS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
-_SHORT = {"\\" + name: character for name, character in _ECHARS.items()}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 _IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
-_RAW = ("si", "sb", "p", "oi", "ob", "ol", "lang", "dt")
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_NONE = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)
 
 
 class NTriples:
@@ -57,73 +56,69 @@ class NTriples:
 
     def sniff(self, lines: list[str], options: KgOptions) -> float:
         """Share of the lines that are statements."""
-        return sum(bool(_PYTHON.match(line)) for line in lines) / max(1, len(lines))
+        return sum(bool(STATEMENT.match(line)) for line in lines) / max(1, len(lines))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
-        """Statements of an N-Triples file."""
-        for block in source.blocks():
-            yield read_block(block)
-
-
-def read_block(block: Block) -> Batch:
-    """The statements of some lines; a line with lone carriage returns is several lines, as the grammar says."""
-    lines = block.lines
-    if lines["text"].str.contains("\r", literal=True).any():
-        lines = lines.with_columns(pl.col("text").str.split("\r")).explode("text")
-    parsed = lines.with_columns(pl.col("text").str.extract_groups(STATEMENT).alias("g")).unnest("g")
-    matched = pl.col("p").is_not_null()
-    other = parsed.filter(~matched).select("line", "text")
-    blank = other["text"].str.contains(IGNORED)
-    bad = other.filter(~blank)
-    good = parsed.filter(matched)
-    plain, bad_escapes = good.select("line", *_RAW), empty(REJECTS)
-    if good["text"].str.contains("\\", literal=True).any():
-        coded = good["text"].str.contains(r"\\[uU]")
-        plain = plain.filter(~coded).with_columns(pl.col("ol").str.replace_many(_SHORT))
-        if coded.any():
-            decoded, bad_escapes = _decode(good.filter(coded))
-            plain = pl.concat([plain, decoded])
-    rejects = pl.DataFrame(
-        {
-            "line": bad["line"],
-            "reason": [why(text) for text in bad["text"]],
-            "text": bad["text"].str.slice(0, MAX_REJECT_TEXT),
-        },
-        schema=REJECTS,
-    )
-    literal = pl.col("ol").is_not_null()
-    statements = plain.select(
-        subject=pl.coalesce("si", "sb"),
-        predicate="p",
-        object=pl.coalesce("oi", "ob", "ol"),
-        kind=pl.when(literal).then(LITERAL).otherwise(ENTITY).cast(pl.Int8),
-        datatype=pl.when(literal).then(
-            pl.coalesce(pl.lit("@") + pl.col("lang").str.to_lowercase(), "dt", pl.lit(XSD_STRING))
-        ),
-    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items() if name in PLAIN)
-    return Batch(statements, pl.concat([block.rejects, rejects, bad_escapes]), int(blank.sum()), block.fraction)
+    def read(self, source: Source, options: KgOptions) -> Iterator[SpanBatch]:
+        """Statements of an N-Triples file, cut ahead on a thread."""
+        return read_ahead(lambda: map(read_chunk, source.chunks()))
 
 
-def _decode(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows with their escapes decoded, and rejects for those that cannot be."""
-    good: list[tuple[object, ...]] = []
-    bad: list[tuple[int, str, str]] = []
-    for line, text, *values in rows.select("line", "text", *_RAW).iter_rows():
-        try:
-            good.append(
-                (
-                    line,
-                    *(v if v is None or "\\" not in v else unescape(v, n) for n, v in zip(_RAW, values, strict=True)),
-                )
-            )
-        except ValueError as fault:
-            bad.append((line, str(fault), text[:MAX_REJECT_TEXT]))
-    schema = {"line": pl.Int64(), **dict.fromkeys(_RAW, pl.String())}
-    return pl.DataFrame(good, schema=schema, orient="row"), pl.DataFrame(bad, schema=REJECTS, orient="row")
+def read_chunk(
+    chunk: Chunk,
+    terms: Sequence[str] = (),
+    predicates: Sequence[str] = (),
+    quads: bool = False,
+    reason: Callable[[str], str] | None = None,
+) -> SpanBatch:
+    """The statements of some lines; a line with lone carriage returns is several lines, as the grammar says.
+
+    terms: prefixes that are taken off IRIs that are subjects or objects; predicates: likewise of predicates.  quads: a
+    fourth term, an IRI or a blank node, may name the graph.  reason: says why a line is no statement.
+    """
+    data, rejects, invalid = chunk.data, chunk.rejects, 0
+    if data and not _is_utf8(data):
+        data, rejects, invalid = readable(chunk)
+    size = len(data)
+    buffer = np.empty(size + SPARE, dtype=np.uint8)
+    buffer[:size] = np.frombuffer(data, dtype=np.uint8)
+    buffer[size:] = 0
+    lines = kernels.line_ends(buffer, size) + 1
+    rows = np.empty((lines, kernels.COLUMNS), dtype=np.int32)
+    bad = np.empty((lines, 3), dtype=np.int64)
+    count, bads, blanks = kernels.cut(buffer, size, quads, *_packed(terms), *_packed(predicates), rows, bad)
+    if bads:
+        texts = [data[begin:stop].decode() for _, begin, stop in bad[:bads].tolist()]
+        why_ = reason or why
+        more = {
+            "line": bad[:bads, 0] + chunk.first_line,
+            "reason": [why_(text) for text in texts],
+            "text": [text[:MAX_REJECT_TEXT] for text in texts],
+        }
+        rejects = pl.concat([rejects, pl.DataFrame(more, schema=REJECTS)])
+    return SpanBatch(buffer, rows[:count], chunk.first_line, rejects, blanks - invalid, chunk.fraction)
 
 
-def unescape(text: str, where: str = "ol") -> str:
-    """A value with its escapes decoded; `where` other than `ol` is an IRI.  Raises ValueError with the reason."""
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    offsets = np.array([0, len(data)], dtype=np.int64)
+    try:
+        pa.LargeStringArray.from_buffers(1, pa.py_buffer(offsets), pa.py_buffer(data)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _packed(prefixes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Prefixes end to end as bytes, and where each ends."""
+    if not prefixes:
+        return _NONE
+    encoded = [prefix.encode() for prefix in prefixes]
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), np.cumsum([len(e) for e in encoded])
+
+
+def unescape(text: str, iri: bool = False) -> str:
+    """A value with its escapes decoded.  Raises ValueError with the reason."""
 
     def one(match: re.Match[str]) -> str:
         code = match[1] or match[2]
@@ -135,7 +130,7 @@ def unescape(text: str, where: str = "ol") -> str:
         return chr(point)
 
     decoded = _ESCAPE.sub(one, text)
-    if where != "ol" and (found := _IRI_FORBIDDEN.search(decoded)):
+    if iri and (found := _IRI_FORBIDDEN.search(decoded)):
         raise ValueError(f"an escape puts {found[0]!r} into an IRI, where it may not stand")
     return decoded
 
@@ -147,33 +142,49 @@ _STEPS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def _python(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\u\{([0-9A-F]+)\}", lambda m: f"\\U{int(m[1], 16):08X}", pattern))
-
-
-_COMPILED = [(name, _python(pattern), reason) for name, pattern, reason in _STEPS]
-_SUFFIX = _python(rf"{_W}(?:@{_LANG}|\^\^{_W}<{_IRI_BODY}>)")
+_COMPILED = [(name, re.compile(pattern), reason) for name, pattern, reason in _STEPS]
+_SUFFIX = re.compile(rf"{_W}(?:@{_LANG}|\^\^{_W}(<{_IRI_BODY}>))")
 _LITERAL_SUFFIX_BEGUN = re.compile(r"[ \t]*(@|\^\^?)")
 _ANY_ESCAPE = re.compile(r"\\(?:u.{0,4}|U.{0,8}|.?)", re.DOTALL)
+_IRI_ESCAPE = re.compile(rf"{_HEX4}|{_HEX8}")
 _GOOD_ESCAPE = re.compile(rf"\\[tbnrf\"'\\]|{_HEX4}|{_HEX8}")
 
 
 def why(line: str) -> str:
-    """Why a line is no statement, in a few words."""
+    """Why a line is no statement, in a few words: the first thing that is wrong with it."""
     rest = line.lstrip(" \t")
     for name, pattern, reason in _COMPILED:
         match = pattern.match(rest)
         if match is None:
             return f"the {name} is missing" if rest.strip(" \t.") == "" else _closer(rest, name) or reason
+        if fault := _fault(match[0], name):
+            return fault
         rest = rest[match.end() :].lstrip(" \t")
         if name == "object" and match[0].startswith('"'):
             suffix = _SUFFIX.match(rest)
             if suffix is None and (begun := _LITERAL_SUFFIX_BEGUN.match(rest)):
                 return "bad language tag" if begun[1] == "@" else "bad datatype"
-            rest = rest[suffix.end() :].lstrip(" \t") if suffix else rest
+            if suffix is not None:
+                if suffix[1] is not None and (fault := _fault(suffix[1], "datatype")):
+                    return fault
+                rest = rest[suffix.end() :].lstrip(" \t")
     if not rest.startswith("."):
         return "no final '.'" if not rest or rest.startswith("#") else f"{rest[:20]!r} where the final '.' is due"
     return "text after the final '.'"
+
+
+def _fault(term: str, name: str) -> str | None:
+    """What is wrong with a term that looks like one, once its escapes are decoded."""
+    if term.startswith("_:"):
+        return None
+    iri = term.startswith("<")
+    try:
+        value = unescape(term[1:-1], iri)
+    except ValueError as fault:
+        return str(fault)
+    if iri and not _ABSOLUTE.match(value):
+        return "bad datatype" if name == "datatype" else f"the IRI of the {name} is not absolute"
+    return None
 
 
 def _closer(rest: str, name: str) -> str | None:
@@ -182,18 +193,17 @@ def _closer(rest: str, name: str) -> str | None:
         body, closed, _ = rest[1:].partition(">")
         if not closed:
             return f"the IRI of the {name} has no '>'"
-        if bad := _bad_escape(body):
+        if bad := _bad_escape(body, _IRI_ESCAPE):
             return f"bad escape {bad} in the IRI of the {name}"
         if found := _IRI_FORBIDDEN.search(body.replace("\\", "")):
             return f"{found[0]!r} in the IRI of the {name}"
-        return f"the IRI of the {name} is not absolute"
     if rest.startswith('"') and name == "object":
-        if bad := _bad_escape(rest):
+        if bad := _bad_escape(rest, _GOOD_ESCAPE):
             return f"bad escape {bad} in the literal"
         return "unterminated literal"
     return None
 
 
-def _bad_escape(text: str) -> str | None:
+def _bad_escape(text: str, good: re.Pattern[str]) -> str | None:
     """The first escape that is none."""
-    return next((m[0] for m in _ANY_ESCAPE.finditer(text) if not _GOOD_ESCAPE.fullmatch(m[0])), None)
+    return next((m[0] for m in _ANY_ESCAPE.finditer(text) if not good.fullmatch(m[0])), None)

@@ -1,42 +1,48 @@
-"""A graph file as a stream of numbered lines, decompressed, decoded and checked."""
+"""A graph file as a stream of numbered lines, decompressed, decoded and checked.
+
+Reading and decompressing run on a thread ahead of the consumer.  `chunks` gives the bytes of whole lines, `blocks` the
+same as checked text, `stream` the bytes for a parser that finds its own way.
+"""
 
 from __future__ import annotations
 
-import gzip
-import itertools
-import zlib
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from kgqa_core.errors import KgInputError
-
-try:  # about three times as fast as zlib
-    from isal import igzip, isal_zlib
-
-    _open_gzip: Any = igzip.GzipFile
-    _GZIP_FAULTS: Any = (EOFError, gzip.BadGzipFile, zlib.error, isal_zlib.error)
-except ImportError:  # pragma: no cover
-    _open_gzip = gzip.GzipFile
-    _GZIP_FAULTS = (EOFError, gzip.BadGzipFile, zlib.error)
+from kgqa_core.kg.formats.ahead import read_ahead
+from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
 
 MAX_LINE = 16 << 20
 """Longest line in bytes; a longer one is rejected."""
 
 BLOCK = 8 << 20
-"""Bytes in one block of lines."""
+"""Bytes in one chunk of lines."""
 
-_UNREADABLE = {
-    b"BZh": "bzip2",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"\xfd7zXZ": "xz",
-}
+HEAD = 256 << 10
+"""Bytes that are looked at to find a file's format."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The bytes of some whole lines, as they stand in the file; the last line of a file is ended if it was not.
+
+    first_line: number of its first line, from 1; lines are counted by `\\n`.  fraction: share of the file's bytes read
+    so far.  rejects: as `base.REJECTS`, an over-long line left out at this place; such a chunk holds no byte.
+    """
+
+    data: bytes
+    first_line: int
+    fraction: float
+    rejects: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,118 +67,211 @@ class Source:
 
     def head(self, lines: int = 200) -> list[str]:
         """The first lines that hold something (blank ones left out); undecodable bytes are replaced."""
-        found: list[str] = []
-        with self.path.open("rb") as raw:
-            try:
-                data = self._decompressed(raw).read(256 << 10)
-            except _GZIP_FAULTS as fault:
-                raise self._damaged(fault, 0) from None
+        stream = open_stream(self.path)
+        try:
+            data = stream.read(HEAD)
+        except Damaged as fault:
+            raise self._damaged(fault, fault.data.count(b"\n")) from None
+        finally:
+            stream.close()
         self._refuse_other_encodings(data)
-        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
-        whole = text.split("\n")
-        if len(data) == 256 << 10 and len(whole) > 1:
+        whole = data.removeprefix(_BOM).decode("utf-8", errors="replace").split("\n")
+        if len(data) == HEAD and len(whole) > 1:
             whole.pop()
-        for line in whole:
-            if line.strip():
-                found.append(line.rstrip("\r"))
-                if len(found) == lines:
-                    break
-        return found
+        found = (line.rstrip("\r") for line in whole if line.strip())
+        return [line for line, _ in zip(found, range(lines), strict=False)]
+
+    def stream(self) -> SourceStream:
+        """The bytes, decompressed, for a parser with a reader of its own; a byte-order mark is taken off."""
+        return SourceStream(self)
+
+    def chunks(self, size: int = BLOCK) -> Iterator[Chunk]:
+        """Whole lines in chunks of about `size` bytes, read and decompressed ahead on a thread.
+
+        A byte-order mark is taken off, an over-long line rejected; nothing else is changed or checked.  Raises
+        KgInputError for a damaged or truncated compressed file, and for UTF-16.
+        """
+        return read_ahead(lambda: self._chunks(size))
 
     def blocks(self, size: int = BLOCK) -> Iterator[Block]:
         """The lines in blocks of about `size` bytes.
 
         CRLF and a byte-order mark are taken off; a line that is not UTF-8 or too long is rejected.  Raises
-        KgInputError for a damaged or truncated compressed file.
+        KgInputError as `chunks` does.
         """
-        total = max(1, self.path.stat().st_size)
-        first = 1
-        rest = b""
-        dropping = 0  # bytes dropped of an over-long line
-        beginning = b""  # of the over-long line
-        with self.path.open("rb") as raw:
-            stream = self._decompressed(raw)
+        for chunk in self.chunks(size):
+            yield block_of(chunk)
+
+    def _chunks(self, size: int) -> Iterator[Chunk]:
+        first = 1  # number of the first line that is not given out yet
+        rest = b""  # the beginning of that line, or what is left of it
+        dropped = 0  # bytes dropped of an over-long line, whose beginning is `rest`
+        stream = open_stream(self.path)
+        try:
             start = True
             while True:
                 try:
                     data = stream.read(size)
-                except _GZIP_FAULTS as fault:
-                    raise self._damaged(fault, first - 1 + rest.count(b"\n")) from None
-                last = not data
+                except Damaged as fault:
+                    raise self._damaged(fault, first - 1 + (rest + fault.data).count(b"\n")) from None
+                last = len(data) < size
                 if start:
                     self._refuse_other_encodings(data)
-                    data = data.removeprefix(b"\xef\xbb\xbf")
+                    data = data.removeprefix(_BOM)
                     start = False
-                fraction = min(1.0, raw.tell() / total)
-                if dropping:
+                fraction = 1.0 if last else stream.fraction
+                if dropped:
                     at = data.find(b"\n")
                     if at < 0 and not last:
-                        dropping += len(data)
+                        dropped += len(data)
                         continue
-                    yield Block(_no_lines(), _reject(first, _too_long(dropping + max(at, 0)), beginning), fraction)
-                    first, dropping = first + 1, 0
-                    data = data[at + 1 :] if at >= 0 else b""
-                data = rest + data
-                rest = b""
-                if not last:
-                    at = data.rfind(b"\n")
-                    data, rest = data[: at + 1], data[at + 1 :]
-                    if len(rest) > MAX_LINE:
-                        dropping, beginning, rest = len(rest), rest[:4096], b""
-                if data:
-                    block, count = self._block(data, first, fraction)
-                    first += count
-                    # The over-long line begins after the lines of this block.
-                    yield block
+                    at = len(data) if at < 0 else at
+                    yield Chunk(b"", first, fraction, _reject(first, _too_long(dropped + at), rest))
+                    first, dropped, rest = first + 1, 0, b""
+                    data = data[at + 1 :]
+                at = data.rfind(b"\n") + 1
+                if last and at < len(data):
+                    data += b"\n"
+                    at = len(data)
+                if at:
+                    for chunk in _split(b"".join((rest, memoryview(data)[:at])), first, fraction):
+                        yield chunk
+                        first = chunk.first_line + chunk.data.count(b"\n") + chunk.rejects.height
+                    rest = data[at:]
+                else:
+                    rest += data
+                if last and rest:
+                    yield from _split(rest + b"\n", first, fraction)
                 if last:
                     return
-
-    def _block(self, data: bytes, first: int, fraction: float) -> tuple[Block, int]:
-        if not data.endswith(b"\n"):
-            data += b"\n"
-        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
-        offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends])
-        numbers = np.arange(first, first + len(ends), dtype=np.int64)
-        rejects = _no_rejects()
-        try:
-            data.decode("utf-8")
-            array = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
-            frame = pl.DataFrame({"line": numbers, "text": pl.from_arrow(array)})
-        except UnicodeDecodeError:
-            good, bad = [], []
-            for number, (a, b) in enumerate(itertools.pairwise(offsets), start=first):
-                try:
-                    good.append((number, data[a:b].decode("utf-8")))
-                except UnicodeDecodeError as fault:
-                    reason = f"byte {data[a + fault.start]:#04x} at column {fault.start + 1} is not UTF-8"
-                    bad.append(_reject(number, reason, data[a:b].rstrip(b"\r\n")))
-            frame = pl.DataFrame(good, schema={"line": pl.Int64, "text": pl.String}, orient="row")
-            rejects = pl.concat([rejects, *bad])
-        frame = frame.with_columns(pl.col("text").str.strip_suffix("\n").str.strip_suffix("\r"))
-        return Block(frame, rejects, fraction), len(ends)
-
-    def _decompressed(self, raw: BinaryIO) -> BinaryIO:
-        magic = raw.read(5)
-        raw.seek(0)
-        for prefix, name in _UNREADABLE.items():
-            if magic.startswith(prefix):
-                raise KgInputError(
-                    f"{self.path} is compressed with {name}, which we do not read; decompress it, or use gzip"
-                )
-        if magic.startswith(b"\x1f\x8b"):
-            stream: BinaryIO = _open_gzip(fileobj=raw, mode="rb")
-            return stream
-        return raw
+                if len(rest) > MAX_LINE:
+                    dropped, rest = len(rest), rest[:4096]
+        finally:
+            stream.close()
 
     def _refuse_other_encodings(self, data: bytes) -> None:
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise KgInputError(f"{self.path} is UTF-16; convert it to UTF-8, with `iconv -f UTF-16 -t UTF-8`")
+        sample = data[:1024]
+        zeros = sample[0::2].count(0), sample[1::2].count(0)
+        wide = len(sample) >= 4 and max(zeros) * 4 > len(sample)
+        if wide or data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            name = "UTF-32" if sum(zeros) * 2 > len(sample) else "UTF-16"
+            raise KgInputError(f"{self.path} is {name}; convert it to UTF-8, with `iconv -f {name} -t UTF-8`")
 
-    def _damaged(self, fault: Exception, lines: int) -> KgInputError:
-        what = "is cut off" if isinstance(fault, EOFError) else f"is damaged ({fault})"
-        return KgInputError(
-            f"{self.path} {what}: the compressed data end early after line {lines:,}; fetch or compress the file again"
-        )
+    def _damaged(self, fault: Damaged, lines: int) -> KgInputError:
+        return KgInputError(f"{self.path} {fault} after line {lines:,}; fetch or compress the file again")
+
+
+class SourceStream:
+    """The decompressed bytes of a source as a binary file, which a `with` closes.  Raises KgInputError when damaged."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._stream: Stream = open_stream(source.path)
+        self._lines = 0
+        self._start = True
+
+    @property
+    def fraction(self) -> float:
+        """Share of the file's bytes read so far."""
+        return self._stream.fraction
+
+    def read(self, size: int = BLOCK) -> bytes:
+        """The next bytes, at most `size`; none at the end."""
+        try:
+            data = self._stream.read(BLOCK if size < 0 else size)
+        except Damaged as fault:
+            raise self._source._damaged(fault, self._lines + fault.data.count(b"\n")) from None
+        if self._start:
+            self._start = False
+            self._source._refuse_other_encodings(data)
+            data = data.removeprefix(_BOM) or self._stream.read(BLOCK if size < 0 else size)
+        self._lines += data.count(b"\n")
+        return data
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._stream.close()
+
+    def __enter__(self) -> SourceStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def block_of(chunk: Chunk) -> Block:
+    """The lines of a chunk as text; those that are not UTF-8 are rejected."""
+    data = chunk.data
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
+    if not len(ends):
+        return Block(_no_lines(), chunk.rejects, chunk.fraction)
+    text = _text(data, ends)
+    rejects = chunk.rejects
+    lines = np.arange(chunk.first_line, chunk.first_line + len(ends), dtype=np.int64)
+    try:
+        text.validate(full=True)
+        frame = pl.DataFrame({"line": lines, "text": pl.from_arrow(text)})
+    except pa.ArrowInvalid:
+        bad, rejects, data = _blanked(data, ends, chunk)
+        frame = pl.DataFrame({"line": lines, "text": pl.from_arrow(_text(data, ends))}).filter(~bad)
+    return Block(
+        frame.with_columns(pl.col("text").str.strip_suffix("\n").str.strip_suffix("\r")), rejects, chunk.fraction
+    )
+
+
+def readable(chunk: Chunk) -> tuple[bytes, pl.DataFrame, int]:
+    """The bytes of a chunk with the lines blank that are not UTF-8, all its rejects, and how many lines that were."""
+    ends = np.flatnonzero(np.frombuffer(chunk.data, dtype=np.uint8) == 10) + 1
+    bad, rejects, data = _blanked(chunk.data, ends, chunk)
+    return data, rejects, int(bad.sum())
+
+
+def _text(data: bytes, ends: np.ndarray) -> pa.LargeStringArray:
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), ends])
+    return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def _blanked(data: bytes, ends: np.ndarray, chunk: Chunk) -> tuple[pl.Series, pl.DataFrame, bytes]:
+    """Which lines are not UTF-8, their rejects, and the bytes with those lines blank."""
+    bad = np.zeros(len(ends), dtype=bool)
+    rejects = [chunk.rejects]
+    text = bytearray(data)
+    view = memoryview(data)
+    at = 0
+    while at < len(data):
+        try:
+            codecs.utf_8_decode(view[at:], "strict", True)
+            break
+        except UnicodeDecodeError as fault:
+            place = at + fault.start
+            line = int(np.searchsorted(ends, place, side="right"))
+            begin, at = (int(ends[line - 1]) if line else 0), int(ends[line])
+            reason = f"byte {data[place]:#04x} at column {place - begin + 1} is not UTF-8"
+            rejects.append(_reject(chunk.first_line + line, reason, data[begin:at].rstrip(b"\r\n")))
+            text[begin : at - 1] = b" " * (at - 1 - begin)
+            bad[line] = True
+    return pl.Series(bad), pl.concat(rejects), bytes(text)
+
+
+def _split(data: bytes, first: int, fraction: float) -> Iterator[Chunk]:
+    """A chunk of whole lines, or several with the over-long lines between them left out."""
+    if len(data) <= MAX_LINE:
+        yield Chunk(data, first, fraction, _no_rejects())
+        return
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
+    lengths = np.diff(ends, prepend=0) - 1
+    done = 0  # lines
+    begin = 0
+    for line in np.flatnonzero(lengths > MAX_LINE).tolist():
+        end = int(ends[line])
+        length = int(lengths[line])
+        if line > done:
+            yield Chunk(data[begin : end - length - 1], first + done, fraction, _no_rejects())
+        text = data[end - length - 1 : end - length + 4095]
+        yield Chunk(b"", first + line, fraction, _reject(first + line, _too_long(length), text))
+        done, begin = line + 1, end
+    if begin < len(data):
+        yield Chunk(data[begin:], first + done, fraction, _no_rejects())
 
 
 def _no_lines() -> pl.DataFrame:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from kgqa_core.config import DkgOptions
+from kgqa_core.dkg import export as export_module
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.export import export
+from kgqa_core.dkg.export import export, write
 from kgqa_core.errors import ArtifactError, KgInputError, StorageError
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+from kgqa_core.monitor import Quiet
 
 TRIPLES = [(0, 0, 1), (0, 1, 2), (1, 0, 0), (1, 1, 2)]
 
@@ -50,7 +52,9 @@ def test_export_writes_what_from_triples_builds(tmp_path: Path, literal_inverses
     assert dkg.relation_names == ["capital of", "population", "<inv>-capital of", "<inv>-population"]
     assert counts["edges"] == dkg.edges_stored == (8 if literal_inverses else 6)
     assert counts["triples"] == 4 and counts["largest_degree"] == int(np.diff(dkg.ptr).max())
-    assert sorted(path.name for path in out.iterdir()) == ["meta.json", "ptr.npy", "rel.npy", "tail.npy"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "forward.npy", "meta.json", "ptr.npy", "rel.npy", "relations.json", "tail.npy"
+    ]  # fmt: skip
 
 
 def test_export_is_the_same_to_the_byte(tmp_path: Path) -> None:
@@ -62,16 +66,67 @@ def test_export_is_the_same_to_the_byte(tmp_path: Path) -> None:
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 64, 100_000])
+def test_the_size_of_chunks_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    draw = np.random.default_rng(5)
+    found = np.unique(draw.integers(0, [40, 2, 60], (500, 3)), axis=0)
+    triples = [tuple(triple) for triple in found.tolist()]
+    kg = make_graph(tmp_path / "kg", triples, ["entity"] * 45 + ["literal"] * 15)
+    monkeypatch.setattr(export_module, "CHUNK", chunk)
+    export(tmp_path, kg=kg)
+    keys = ["http://example.org/capital_of", "population"]
+    same = Dkg.from_triples(*found.T, 60, 2, relation_keys=keys, first_literal=45)
+    dkg = Dkg.open(tmp_path)
+    assert dkg.digest == same.digest
+    for name in ("rows", "rel", "tail", "forward"):
+        assert np.array_equal(getattr(dkg, name), getattr(same, name))
+
+
+def test_rows_in_memory_are_written_as_by_the_export(tmp_path: Path) -> None:
+    kg = make_graph(tmp_path / "kg", TRIPLES)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    counts = export(tmp_path / "one", kg=kg)
+    dkg = Dkg.open(tmp_path / "one")
+    names = {"keys": dkg.relation_keys[:2], "names": dkg.relation_names[:2]}
+    again = write(tmp_path / "two", dkg.ptr, dkg.rel, dkg.tail, triples=4, literals=dkg.literals, **names)
+    assert again == counts
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_progress_runs_to_its_end(tmp_path: Path) -> None:
+    seen: list[tuple[float, float | None]] = []
+
+    class Listener(Quiet):
+        def progress(self, done: float, total: float | None, what: str) -> None:
+            seen.append((done, total))
+
+    export(tmp_path, kg=make_graph(tmp_path / "kg", TRIPLES), monitor=Listener())
+    assert seen == sorted(seen) and seen[-1] == (12, 12) and {total for _, total in seen} == {12}
+
+
+def test_triples_that_are_numbered_out_of_order_are_refused(tmp_path: Path) -> None:
+    kg = make_graph(tmp_path / "kg", [TRIPLES[1], TRIPLES[0]])
+    with pytest.raises(KgInputError, match=r"\(0, 0, 1\) is doubled or out of"):
+        export(tmp_path, kg=kg)
+
+
 def test_a_graph_without_triples_is_refused(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg", [])
     with pytest.raises(KgInputError, match="no triples"):
         export(tmp_path, kg=kg)
 
 
-def test_literals_before_entities_are_refused(tmp_path: Path) -> None:
-    kg = make_graph(tmp_path / "kg", TRIPLES, ["literal", "entity", "entity"])
-    with pytest.raises(KgInputError, match="not dense with literals last"):
-        export(tmp_path, kg=kg)
+def test_literals_may_lie_anywhere_as_after_an_update(tmp_path: Path) -> None:
+    kinds = ["entity", "literal", "literal", "entity", "literal"]
+    triples = [(0, 0, 1), (0, 1, 3), (3, 0, 2), (3, 1, 4)]
+    kg = make_graph(tmp_path / "kg", triples, kinds)
+    export(tmp_path, kg=kg)
+    dkg = Dkg.open(tmp_path)
+    assert dkg.literals == [[1, 3], [4, 5]] and dkg.first_literal == 1
+    assert dkg.is_literal(range(5)).tolist() == [kind == "literal" for kind in kinds]
+    assert np.diff(dkg.ptr).tolist() == [2, 0, 0, 3, 0]
 
 
 def test_a_missing_graph_and_a_missing_folder_are_told(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
+import lzma
 import re
 
 import pytest
@@ -69,7 +69,7 @@ def test_an_over_long_line_is_rejected_and_the_next_ones_keep_their_numbers(make
 @pytest.mark.parametrize("size", [7, 64, 1000])
 def test_small_blocks_read_the_same(make, monkeypatch, size):
     whole, counts = make(GRAPH)
-    monkeypatch.setattr(source_module.Source.blocks, "__defaults__", (size,))
+    monkeypatch.setattr(source_module.Source.chunks, "__defaults__", (size,))
     again, counts_again = make(GRAPH.replace("\n", "\r\n"), "g.nt.gz")
     assert counts == counts_again
     sql = "FROM triples ORDER BY id"
@@ -99,7 +99,7 @@ def test_small_blocks_read_the_same(make, monkeypatch, size):
     ],
 )
 def test_each_bad_statement_has_its_reason(make, line, reason):
-    store, counts = make(GRAPH + line + "\n" + GRAPH)
+    store, counts = make(GRAPH + line + "\n" + GRAPH, format="ntriples")
     assert counts["rejects"] == 1 and counts["duplicates"] == 18 - 1
     assert rejects(store) == [(len(GRAPH.splitlines()) + 1, reason, line)]
 
@@ -135,12 +135,10 @@ def test_empty_files_directories_and_unknown_formats(tmp_path):
     fails(tmp_path, ["none.nt.gz"], "holds no statement")
     fails(tmp_path, ["."], "is a directory")
     fails(tmp_path, ["comments.nt"], "did you mean 'ntriples'", format="ntriple")
-    (tmp_path / "g.nt.bz2").write_bytes(bz2.compress(GRAPH.encode()))
-    fails(tmp_path, ["g.nt.bz2"], "compressed with bzip2")
+    (tmp_path / "g.nt.xz").write_bytes(lzma.compress(GRAPH.encode()))
+    fails(tmp_path, ["g.nt.xz"], "packed with xz")
     (tmp_path / "g.utf16.tsv").write_bytes("a\tr\tb\n".encode("utf-16"))
     fails(tmp_path, ["g.utf16.tsv"], "UTF-16")
-    (tmp_path / "g.ttl").write_text("@prefix x: <http://x/> .\nx:a x:b x:c .\n")
-    fails(tmp_path, ["g.ttl"], "looks like Turtle")
     (tmp_path / "g.csv").write_text("a,r,b\nb,r,c\n")
     assert "kg.delimiter" in fails(tmp_path, ["g.csv"], "no delimiter cuts")
     (tmp_path / "g.tsv").write_text("a\tr\tb\n" * 50)

@@ -7,11 +7,13 @@ import doctest
 import polars as pl
 import pytest
 
+from kgqa_core.config import KgOptions
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError
 from kgqa_core.kg import names, verbalise
 from kgqa_core.kg.names import NAME_SQL, key_name
 from kgqa_core.kg.show import describe
 from kgqa_core.kg.verbalise import oriented, triple_form, triple_text, write_knowledge
+from tests.support import staged
 
 
 def test_text_is_the_papers():
@@ -100,3 +102,20 @@ def test_show_tells_names_types_and_facts_both_ways(make):
     assert len(describe(store, "France", limit=1)["matches"][0]["facts"]) == 1
     with pytest.raises(InputError, match="did you mean 'Paris'"):
         describe(store, "Pariss")
+
+
+def test_knowledge_carries_qualifiers_only_when_asked(tmp_path):
+    statements = [("Ada", "held", "mayor"), ("Ada", "held", "mayor"), ("Ada", "born", "Ulm")]
+    qualifiers = [(0, "start", ("2003", "")), (0, "end", ("2008", "")), (1, "start", ("1999", ""))]
+    statements.append(("start", staged.LABEL, ("since", "@en")))
+    staged.graph(tmp_path / "kg.duckdb", KgOptions(), statements, qualifiers)
+    inputs = _inputs(tmp_path, [("q1", "rigel", 0, 0.9, -1, 1, 1, -1), ("q1", "rigel", 1, 0.8, -1, 1, 0, 1)], ("q1",))
+    texts = {}
+    for asked in (False, True):
+        counts = write_knowledge(tmp_path / "out", kg=tmp_path / "kg.duckdb", qualifiers=asked, **inputs)
+        texts[asked] = pl.read_parquet(tmp_path / "out" / "knowledge.parquet")["text"].item()
+        assert counts["facts"] == 2
+    assert texts[False] == "(mayor, <inv>-held, Ada), (Ada, born, Ulm)"
+    assert texts[True] == (
+        "(mayor, <inv>-held, Ada; end: 2008; since: 2003), (mayor, <inv>-held, Ada; since: 1999), (Ada, born, Ulm)"
+    )

@@ -1,0 +1,25 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", help="Folder of all artifacts and runs [KGQA_HOME, else ./.kgqa].", show_default=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and tracebacks.")]
+RunOption = Annotated[
+    str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False),
+]
+KgOption = Annotated[
+    Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
+]

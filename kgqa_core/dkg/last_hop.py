@@ -1,0 +1,140 @@
+"""The last hop of a loss that is normalised over entities, without expanding it.
+
+-log(Σ_answers x / max(1, Σ x)) asks for two things of the last x: what lies on the answers, and how much there is.
+How much there is follows from the lengths of the runs: Σ_h x_h Σ_q r_q · |run(h, q)|.  What lies on an answer follows
+from its own row, walked backwards.  So a hub's million edges are never looked at: the cost is the number of the
+sources' runs and the answers' degrees.  An answer without edges that lead back (a literal) is sought in the runs by
+halving.
+
+Exact, with gradients in x and r, for any epsilon and edge budget; earlier hops are expanded by `follow` as ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from kgqa_core.dkg import sets
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.follow import Backend, check, follow
+from kgqa_core.dkg.weights import EntityWeights
+from kgqa_core.errors import GraphMismatch
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """What a hop would reach.  mass: [m], on each answer, in the order of the answers' rows.  total: [B], on all.
+
+    truncated: int64 [B], edges left out for want of budget on the way here.
+    """
+
+    mass: Tensor
+    total: Tensor
+    truncated: Tensor
+
+
+def last_hop(
+    dkg: Dkg,
+    x: EntityWeights,
+    r: Tensor,
+    answers: EntityWeights,
+    *,
+    exclude: EntityWeights | None = None,
+    epsilon: float = 0.0,
+    edge_budget: int | None = None,
+    backend: Backend = "auto",
+) -> Arrival:
+    """What `follow(dkg, x, r, …)` less `exclude` has on the answers and in all, differentiable in x.weight and r.
+
+    answers, exclude: entity sets of B questions; their weights do not matter.  Other arguments as of `follow`.
+    backend: `auto` and `numba` do not expand the hop and need the CPU; `torch` expands it and runs anywhere.
+    Raises GraphMismatch as `follow` does.
+    """
+    x, r = check(dkg, x, r)
+    for name, others in (("answers", answers), ("exclude", exclude)):
+        if others is not None and others.batch != x.batch:
+            raise GraphMismatch(f"{name} has {others.batch} rows for {x.batch} questions; pass one row per question")
+    if backend == "torch" or x.device.type != "cpu" or r.device.type != "cpu":
+        reached = follow(dkg, x, r, epsilon=epsilon, edge_budget=edge_budget, backend=backend)
+        cut = reached.truncated
+        if exclude is not None:
+            reached = reached.mask(exclude)
+        none = torch.zeros(x.batch, dtype=torch.int64, device=x.device)
+        return Arrival(reached.lookup(answers.ptr, answers.entity), reached.sum(), none if cut is None else cut)
+    if exclude is None:
+        return Arrival(*_arrive(dkg, x, r, answers.ptr, answers.entity, epsilon, edge_budget))
+    ptr, entity, (own, others_) = sets.union([(part.ptr, part.entity) for part in (answers, exclude)])
+    mass, total, cut = _arrive(dkg, x, r, ptr, entity, epsilon, edge_budget)
+    kept = torch.ones(entity.shape[0], dtype=mass.dtype)
+    kept[others_] = 0
+    left = sets.row_sum(mass * (1 - kept), ptr)
+    return Arrival((mass * kept)[own], total - left, cut)
+
+
+def _arrive(
+    dkg: Dkg, x: EntityWeights, r: Tensor, ptr: Tensor, entity: Tensor, epsilon: float, budget: int | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    from kgqa_core.dkg.frontier_numba import Frontier  # compiles, so only where it is used
+
+    frontier = Frontier(dkg, x, x.weight, r, epsilon, budget)
+    arriving = _Arriving(frontier, ptr.numpy(), entity.numpy())
+    mass, total = _LastHop.apply(x.weight, r, arriving)
+    cut = torch.from_numpy(frontier.cut)
+    return mass, total, cut if x.truncated is None else x.truncated + cut
+
+
+class _Arriving:
+    """A frontier and the answers that wait for it."""
+
+    def __init__(self, frontier: Any, ptr: NDArray[np.int64], answer: NDArray[np.int64]) -> None:
+        dkg: Dkg = frontier.dkg
+        if len(answer) and (int(answer.min()) < 0 or int(answer.max()) >= dkg.entities):
+            bad = answer[(answer < 0) | (answer >= dkg.entities)][0]
+            raise GraphMismatch(
+                f"answer {bad} is not in this DKG, which has {dkg.entities} entities; was it made for another graph?"
+            )
+        both_ways = dkg.edges_stored == 2 * dkg.triples
+        one_way = np.zeros(len(answer), dtype=np.bool_) if both_ways else dkg.is_literal(answer)
+        self.frontier, self.ptr, self.answer, self.one_way = frontier, ptr, answer, one_way
+
+    def run(self, back: bool, mass: Any, total: Any, grad_x: Any, grad_r: Any) -> None:
+        """Fills mass and total, or adds their gradients to grad_x and grad_r."""
+        from kgqa_core.dkg.frontier_numba import over
+        from kgqa_core.dkg.last_hop_kernels import arrive
+
+        frontier = self.frontier
+        whole = frontier.cost == frontier.follows
+        dkg: Dkg = frontier.dkg
+
+        def work(first: int, last: int) -> None:
+            arrive(
+                first, last, *frontier.rows, frontier.source, whole, dkg.rows, dkg.relations, self.ptr, self.answer,
+                self.one_way, back, mass, total, grad_x, grad_r,
+            )  # fmt: skip
+
+        over(frontier.ranges, work)
+
+
+class _LastHop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, r: Tensor, arriving: _Arriving) -> Any:
+        frontier = arriving.frontier
+        mass = np.zeros(len(arriving.answer), dtype=frontier.weight.dtype)
+        total = np.zeros(frontier.batch, dtype=frontier.weight.dtype)
+        arriving.run(False, mass, total, mass, frontier.r)
+        ctx.arriving = arriving
+        return torch.from_numpy(mass), torch.from_numpy(total)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        frontier = ctx.arriving.frontier
+        grad_x, grad_r = np.zeros_like(frontier.weight), np.zeros_like(frontier.r)
+        ctx.arriving.run(True, *(grad.contiguous().numpy() for grad in grads), grad_x, grad_r)
+        return torch.from_numpy(grad_x), torch.from_numpy(grad_r), None

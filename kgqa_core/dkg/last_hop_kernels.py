@@ -1,0 +1,132 @@
+"""The compiled loop of the lazy last hop, forward and backward; see `last_hop`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kgqa_core.dkg.intrinsics import prefetch
+from kgqa_core.dkg.lookup_kernels import first_place
+from kgqa_core.dkg.plan_kernels import run_end
+
+Array = NDArray[Any]
+_jit: Any = njit(nogil=True, cache=True, error_model="numpy")
+_AHEAD = 12
+
+
+@_jit
+def _place(values: Array, start: int, stop: int, wanted: int) -> int:
+    """Where `wanted` is among values[start:stop], ascending; -1 if it is not."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < stop and values[low] == wanted else -1
+
+
+@_jit
+def arrive(
+    first: int,
+    last: int,
+    rel: Array,
+    tail: Array,
+    xptr: Array,
+    start: Array,
+    stop: Array,
+    weight: Array,
+    r: Array,
+    epsilon: float,
+    source: Array,
+    whole: Array,
+    rows: Array,
+    relations: int,
+    aptr: Array,
+    answer: Array,
+    one_way: Array,
+    back: bool,
+    mass: Array,
+    total: Array,
+    grad_x: Array,
+    grad_r: Array,
+) -> None:
+    """What reaches each answer (mass [m]) and all entities (total [B]) of questions [first, last).
+
+    back: mass and total are gradients, and grad_x [n] and grad_r [B, 2R] are added to.  whole: bool [B], no budget cut
+    the question.  one_way: bool [m], answers whose row lacks the edges that lead back, sought in every followed run.
+    """
+    for b in range(first, last):
+        begin, end = xptr[b], xptr[b + 1]
+        sought = False
+        for j in range(aptr[b], aptr[b + 1]):
+            if one_way[j]:
+                sought = True
+        all_ = 0.0
+        up = total[b]
+        for i in range(begin, end):
+            if i + _AHEAD < start.shape[0]:
+                prefetch(rel, np.intp(start[i + _AHEAD]))
+            w = weight[i]
+            e = start[i]
+            mine = 0.0
+            while e < stop[i]:
+                q = rel[e]
+                rw = r[b, q]
+                after = run_end(rel, e, stop[i], q)
+                if abs(rw) >= epsilon:
+                    n = after - e
+                    mine += rw * n
+                    if back:
+                        grad_r[b, q] += w * n * up
+                    if sought:
+                        for j in range(aptr[b], aptr[b + 1]):
+                            if one_way[j] and _place(tail, e, after, answer[j]) >= 0:
+                                if back:
+                                    grad_x[i] += rw * mass[j]
+                                    grad_r[b, q] += w * mass[j]
+                                else:
+                                    mass[j] += w * rw
+                e = after
+            if back:
+                grad_x[i] += mine * up
+            else:
+                all_ += w * mine
+        if not back:
+            total[b] = all_
+        for j in range(aptr[b], aptr[b + 1]):
+            row = answer[j]
+            if one_way[j] or row + 1 >= rows.shape[0]:
+                continue
+            e, row_end = np.int64(rows[row]), np.int64(rows[row + 1])
+            found = 0.0
+            while e < row_end:
+                p = np.int64(rel[e])
+                after = run_end(rel, e, row_end, p)
+                q = p - relations if p >= relations else p + relations
+                rw = r[b, q]
+                if abs(rw) >= epsilon:
+                    few = end - begin < after - e  # the shorter list is sought in the longer one
+                    for k in range(begin if few else e, end if few else after):
+                        if few:
+                            i = k if _place(tail, e, after, source[k]) >= 0 else -1
+                        else:
+                            i = _place(source, begin, end, tail[k])
+                        if i < 0 or start[i] == stop[i]:  # a literal has no edges, though some lead to it
+                            continue
+                        if not whole[b]:
+                            place = first_place(rel, tail, start[i], stop[i], q, row)
+                            if place >= stop[i] or rel[place] != q or tail[place] != row:
+                                continue
+                        if back:
+                            grad_x[i] += rw * mass[j]
+                            grad_r[b, q] += weight[i] * mass[j]
+                        else:
+                            found += weight[i] * rw
+                e = after
+            if not back:
+                mass[j] = found

@@ -1,0 +1,234 @@
+"""The DKG of an updated graph from the old DKG: what did not change is copied, the rest is merged in.
+
+The result is that of `export`, byte for byte, whatever the two graphs have in common; it is quicker the more that is.
+The new triples are compared with the old arrays themselves, so no record of what changed has to be trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.artifacts import storage_faults
+from kgqa_core.config import DkgOptions
+from kgqa_core.dkg import layout
+from kgqa_core.dkg import merge_kernels as kernels
+from kgqa_core.dkg.build import Ranges, relation_dtype
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.export import array_file, export, literal_ranges, write
+from kgqa_core.errors import ArtifactError, KgInputError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+
+IntArray = NDArray[np.int64]
+
+CHUNK = 1 << 20
+"""Triples that are compared at once."""
+
+ROOM = 1 << 18
+"""Changed triples that are collected between two copies."""
+
+IN_MEMORY = 1 << 27
+"""Edges that are merged in memory; more are merged into the files."""
+
+MOST = 0.2
+"""Share of changed triples above which a full export is quicker."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Delta:
+    """Triples (head, relation, tail) of one graph only, int64 [n, 3], sorted."""
+
+    removed: IntArray
+    added: IntArray
+
+
+def update(
+    out: Path,
+    *,
+    kg: Path,
+    old_dkg: Path,
+    options: DkgOptions | None = None,
+    seed: int = 0,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes the DKG of the graph in `kg` into `out`, with the help of the DKG of an earlier state of the graph.
+
+    Returns the counts of `export` and how it was made: `made` is `kept` (no triple changed), `merged`, or `exported`
+    where too much changed; `triples_added`, `triples_removed`.  Raises what `export` raises.
+    """
+    options = options or DkgOptions()
+    monitor.progress(0, 3, "DKG: comparing triples")
+    try:
+        old = Dkg.open(old_dkg)
+    except ArtifactError as fault:
+        monitor.note(f"the old DKG is of no use ({fault}); the new one is exported in full")
+        return _export(out, kg, options, seed, monitor, work)
+    with KgStore.open(kg) as store:
+        keys, names = store.relation_keys(), store.relation_names()
+        entities, literals = _size(store), literal_ranges(store)
+        delta = _compare(store, old, entities, literals, options)
+    if delta is None:
+        return _export(out, kg, options, seed, monitor, work)
+    monitor.progress(1, 3, "DKG: merging")
+    triples = old.triples + len(delta.added) - len(delta.removed)
+    if not triples:
+        raise KgInputError(
+            f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
+        )
+    changed = len(delta.added) + len(delta.removed)
+    if not changed and old.entities == entities and old.relation_keys[: old.relations] == keys:
+        return _keep(out, old, old_dkg, {"literals": literals, "relation_keys": keys, "relation_names": names}, monitor)
+    merged = _merge(out, old, delta, entities, len(keys), literals, options)
+    if merged is None:
+        return _export(out, kg, options, seed, monitor, work)
+    monitor.progress(2, 3, "DKG: writing")
+    ptr, rel, tail = merged
+    saved = {"rel": rel, "tail": tail} if isinstance(rel, np.memmap) else {}
+    counts = write(
+        out, ptr, rel.view(np.ndarray), tail.view(np.ndarray), triples=triples, keys=keys, names=names,
+        literals=literals, saved=saved,
+    )  # fmt: skip
+    monitor.progress(3, 3, "DKG: done")
+    monitor.note(f"DKG: {changed:,} of {triples:,} triples merged into the old arrays")
+    return {**counts, "made": "merged", "triples_added": len(delta.added), "triples_removed": len(delta.removed)}
+
+
+def _keep(out: Path, old: Dkg, old_dkg: Path, meta: dict[str, Any], monitor: Monitor) -> dict[str, Any]:
+    """The old arrays again: the same files under another name where the disk allows it, else copies."""
+    files = sorted(old_dkg.glob("*.npy"))
+    with storage_faults(out):
+        for file in files:
+            try:
+                os.link(file, out / file.name)
+            except OSError:
+                shutil.copyfile(file, out / file.name)
+    layout.save(out, {}, {**old.meta, **meta})
+    monitor.progress(3, 3, "DKG: done")
+    monitor.note(f"DKG: none of {old.triples:,} triples changed; the arrays are those of {old_dkg}")
+    arrays = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
+    return {
+        "entities": old.entities,
+        "relations": old.relations,
+        "triples": old.triples,
+        "edges": old.edges_stored,
+        "bytes_per_edge": round(sum(array.nbytes for array in arrays) / max(old.edges_stored, 1), 2),
+        "largest_degree": int(np.diff(old.rows).max(initial=0)),
+        "made": "kept",
+        "triples_added": 0,
+        "triples_removed": 0,
+    }
+
+
+def _export(out: Path, kg: Path, options: DkgOptions, seed: int, monitor: Monitor, work: Path | None) -> dict[str, Any]:
+    return {**export(out, kg=kg, options=options, seed=seed, monitor=monitor, work=work), "made": "exported"}
+
+
+def _size(store: KgStore) -> int:
+    row = store.connection.execute("SELECT coalesce(max(id), -1) + 1 FROM entities").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _compare(
+    store: KgStore, old: Dkg, entities: int, literals: Ranges, options: DkgOptions, order: str = ""
+) -> _Delta | None:
+    """What differs between the old arrays and the new triples; None where the arrays are no help."""
+    size = max(old.entities, entities)
+    before, after = _mask(old.literals, size), _mask(literals, size)
+    state = np.zeros(12, dtype=np.int64)
+    state[kernels.BEFORE :] = -1
+    most = int(MOST * old.triples) + 1000
+    room = np.empty((ROOM, 3), dtype=np.int64), np.empty((ROOM, 3), dtype=np.int64)
+    removed: list[IntArray] = []
+    added: list[IntArray] = []
+    found = 0
+    for head, relation, tail, last in _chunks(store, order):
+        state[kernels.INPUT] = 0
+        done = False
+        while not done:
+            done = kernels.compare(
+                old.rows, old.rel, old.tail, old.relations, before, after, head, relation, tail, last, state, *room
+            )
+            for parts, buffer, place in ((removed, room[0], kernels.REMOVED), (added, room[1], kernels.ADDED)):
+                if state[place]:
+                    parts.append(buffer[: state[place]].copy())
+            found += int(state[kernels.REMOVED] + state[kernels.ADDED])
+            if state[kernels.UNSORTED]:  # the table is not stored in order
+                return None if order else _compare(store, old, entities, literals, options, " ORDER BY id")
+            if found > most:
+                return None
+    gone, come = (np.concatenate([np.empty((0, 3), np.int64), *parts]) for parts in (removed, added))
+    kept, literal, turned = (int(state[place]) for place in (kernels.KEPT, kernels.LITERAL, kernels.TURNED))
+    whole = kept + len(gone) == old.triples
+    inverses = old.triples if options.literal_inverses else old.triples - literal
+    turned = 0 if options.literal_inverses else turned
+    if not whole or turned or old.edges_stored != old.triples + inverses:
+        return None
+    return _Delta(gone, come)
+
+
+def _chunks(store: KgStore, order: str) -> Iterator[tuple[IntArray, IntArray, IntArray, bool]]:
+    """The triples, and whether these are the last; at least one chunk."""
+    reader = store.connection.execute(f"SELECT head, relation, tail FROM triples{order}").to_arrow_reader(CHUNK)
+    before: list[IntArray] | None = None
+    for batch in reader:
+        if before is not None:
+            yield before[0], before[1], before[2], False
+        before = [column.to_numpy() for column in batch.columns]
+    head, relation, tail = before or [np.empty(0, dtype=np.int32)] * 3
+    yield head, relation, tail, True
+
+
+def _merge(
+    out: Path, old: Dkg, delta: _Delta, entities: int, relations: int, literals: Ranges, options: DkgOptions
+) -> tuple[IntArray, NDArray[Any], NDArray[Any]] | None:
+    """ptr, rel and tail of the new graph; None where the old arrays hold something else.
+
+    Small arrays are made in memory, which is quicker, others in their files in `out`.
+    """
+    size = max(old.entities, entities)
+    base = max(old.relations, relations)
+    less = _directed(delta.removed, base, None if options.literal_inverses else _mask(old.literals, size))
+    more = _directed(delta.added, base, None if options.literal_inverses else _mask(literals, size))
+    degree = np.zeros(size, dtype=np.int64)
+    degree[: len(old.rows) - 1] = np.diff(old.rows)
+    np.add.at(degree, more[:, 0], 1)
+    np.subtract.at(degree, less[:, 0], 1)
+    if degree[entities:].any() or (degree < 0).any():
+        return None
+    ptr = np.zeros(entities + 1, dtype=np.int64)
+    np.cumsum(degree[:entities], out=ptr[1:])
+    edges = int(ptr[-1])
+    types = {"rel": relation_dtype(relations), "tail": np.dtype(np.int32)}
+    rel, tail = (
+        np.empty(edges, dtype) if edges <= IN_MEMORY else array_file(out, name, edges, dtype)
+        for name, dtype in types.items()
+    )
+    places = rel.view(np.ndarray), tail.view(np.ndarray)
+    merged = kernels.merge(old.rows, old.rel, old.tail, old.relations, relations, less, more, ptr, *places)
+    return (ptr, rel, tail) if merged else None
+
+
+def _directed(triples: IntArray, base: int, literal: NDArray[np.bool_] | None) -> IntArray:
+    """The edges of triples both ways as (row, relation, tail), sorted, inverse relations from `base` on.
+
+    There are none out of literals, where these are given.
+    """
+    back = triples if literal is None else triples[~literal[triples[:, 2]]]
+    edges = np.concatenate([triples, np.stack([back[:, 2], back[:, 1] + base, back[:, 0]], axis=1)])
+    return np.ascontiguousarray(edges[np.lexsort((edges[:, 2], edges[:, 1], edges[:, 0]))])
+
+
+def _mask(ranges: Ranges, size: int) -> NDArray[np.bool_]:
+    mask = np.zeros(size, dtype=np.bool_)
+    for start, stop in ranges:
+        mask[start:stop] = True
+    return mask

@@ -1,0 +1,255 @@
+"""A graph brought up to date: with the new dump, or with the statements that came and went.
+
+The new graph is that of a build from the new dump, up to ids: terms and relations of the old graph keep theirs, new
+ones follow after every id that was ever given, and those of removed ones stay free.  Both ways go through the build
+itself: with a dump its statements are read as always; with a pair of files the old graph restates what it was built
+from (`kg.restate`), and the pair is added and taken away before the meaning is worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from kgqa_core.artifacts import VOLATILE
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg import diff, restate
+from kgqa_core.kg.build import Part, build_parts, find_sources, part_of
+from kgqa_core.kg.encode import assign_ids
+from kgqa_core.kg.filters import NOT_PREFERRED
+from kgqa_core.kg.formats.base import Batch
+from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
+from kgqa_core.kg.store import FILE, KgStore
+from kgqa_core.monitor import QUIET, Monitor
+
+DIFF = f"{VOLATILE}/diff"
+"""Where an updated graph's folder lists what changed: entities, relations and triples, and a summary."""
+
+_CAME, _WENT = "\0came", "\0went"
+"""Names that statements of a pair bear while they are staged."""
+
+
+def update(
+    out: Path,
+    *,
+    old: Path,
+    options: KgOptions,
+    added: Sequence[str] = (),
+    removed: Sequence[str] = (),
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Builds the graph of the new dump `options.files`, or of `old` without `removed` and with `added`, in `out`.
+
+    Returns the counts of a build and `changes`, the summary of `diff.compare`; with a pair also `not_found`, removed
+    statements that `old` does not hold (never held, or left out by a filter), and `already_there`, added ones that it
+    does; what `old` left out stays counted in `filtered`.  A statement in both files of a pair ends up in the graph.
+    Page views are those of `old` where no file of them is given.  Raises KgInputError where neither or both ways are
+    given, where `old` cannot take a pair, and for whatever a build raises it.
+    """
+    if bool(options.files) == bool(added or removed):
+        raise KgInputError("an update takes either the new dump, or files of added and removed statements; name one")
+    check_format(options.format)
+    if options.files:
+        parts = [part_of(source, options) for source in find_sources(options.files)]
+        return update_parts(out, parts, old, options, monitor=monitor, work=work)
+    with KgStore.open(old) as store:
+        check_pair(store, options)
+        path = store.path
+    pair = _Pair(path, options, added, removed, work)
+    counts = update_parts(out, pair.parts, old, options, monitor=monitor, work=work, adjust=pair.adjust)
+    return counts | {"not_found": pair.not_found, "already_there": pair.already_there}
+
+
+def update_parts(
+    out: Path,
+    parts: Sequence[Part],
+    old: Path,
+    options: KgOptions,
+    *,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+    adjust: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
+) -> dict[str, Any]:
+    """Builds a graph from parts in `out` with the ids of `old`, and lists what differs from it in `out`/DIFF."""
+    keep = _Keep(old, options)
+    counts = build_parts(
+        out, parts, options, monitor=monitor, work=work, adjust=adjust, assign=keep.assign, complete=keep.complete
+    )
+    changes = diff.compare(
+        old, out, out=out / DIFF, memory_limit=options.memory_limit, threads=options.threads, monitor=monitor, work=work
+    )
+    for what, change in changes.items():
+        monitor.note(f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in change.items()))
+    return counts | {"changes": changes}
+
+
+def options_of(old: Path) -> dict[str, Any]:
+    """The keys of the section `kg` that a graph was built with: its name, and what decides what statements mean."""
+    with KgStore.open(old) as store:
+        return {"name": store.meta.get("name", "kg"), **store.meta["options"]}
+
+
+def check_pair(store: KgStore, options: KgOptions) -> None:
+    """Raises KgInputError where statements that came and went do not suffice to tell the new graph."""
+    way = "update it with the new dump instead"
+    changed = [
+        name
+        for name, value in restate.meaning_options(options).items()
+        if store.meta["options"].get(name, value) != value
+    ]
+    if changed:
+        raise KgInputError(
+            f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
+            f"bring back what it left out; keep the option, or {way}"
+        )
+    if options.informative_only:
+        raise KgInputError(
+            f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
+            f"left out; {way}"
+        )
+    hidden = store.connection.execute("SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED]).fetchone()
+    if hidden and hidden[0]:
+        raise KgInputError(
+            f"{store.path} left out {int(hidden[0]):,} statements because preferred ones were there, and no longer "
+            f"knows them; {way}"
+        )
+    qualified = store.connection.execute("SELECT count(*) FROM qualifiers").fetchone()
+    if qualified and qualified[0]:
+        raise KgInputError(
+            f"{store.path} has {int(qualified[0]):,} qualifiers, and files of statements do not tell whose they are; "
+            + way
+        )
+
+
+class _Keep:
+    """Ids and page views of the old graph, for the new one."""
+
+    def __init__(self, old: Path, options: KgOptions) -> None:
+        self._path = old / FILE if old.is_dir() else old
+        self._views = not options.page_views
+        with KgStore.open(old) as store:
+            self._next: Mapping[str, int] = store.meta["next_ids"]
+
+    def assign(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """`ids` and `relation_ids` as of a build, then with the ids of the old graph."""
+        assign_ids(connection)
+        connection.execute(f"ATTACH '{str(self._path).replace(chr(39), chr(39) * 2)}' AS old (READ_ONLY)")
+        literal = "CASE tag WHEN 0 THEN 'entity' ELSE 'literal' END"
+        _pin(
+            connection,
+            "ids",
+            f"SELECT tid, key, {literal} AS kind, datatype, detail FROM terms JOIN tags USING (tag)",
+            "old.entities",
+            ("kind", "key", "datatype", "detail"),
+            self._next["entities"],
+        )
+        _pin(
+            connection, "relation_ids", "SELECT tid, key FROM relation_terms", "old.relations", ("key",),
+            self._next["relations"],
+        )  # fmt: skip
+
+    def complete(self, connection: duckdb.DuckDBPyConnection, meta: dict[str, Any]) -> None:
+        """Ids are never given again; page views stay."""
+        for table, first in self._next.items():
+            meta["next_ids"][table] = max(meta["next_ids"][table], first)
+        if self._views:
+            connection.execute(
+                "UPDATE kg.entities SET views = o.views FROM old.entities o "
+                "WHERE o.id = kg.entities.id AND o.views IS NOT NULL"
+            )
+        connection.execute("DETACH old")
+
+
+def _pin(
+    connection: duckdb.DuckDBPyConnection, table: str, terms: str, old: str, identity: Sequence[str], first: int
+) -> None:
+    """Changes `table(tid, id)`: terms that are in `old` have its ids, the others follow from `first` in their order."""
+    equal = " AND ".join(f"t.{column} IS NOT DISTINCT FROM o.{column}" for column in identity)
+    run = connection.execute
+    run(f"ALTER TABLE {table} RENAME TO dense")
+    run(
+        f"CREATE TABLE pinned AS SELECT t.tid, o.id FROM ({terms}) t SEMI JOIN dense USING (tid) "
+        f"JOIN {old} o ON {equal}"
+    )
+    run(
+        f"""
+        CREATE TABLE {table} AS
+        SELECT tid, id FROM pinned UNION ALL
+        SELECT tid, ({first} + row_number() OVER (ORDER BY id) - 1)::INTEGER FROM dense ANTI JOIN pinned USING (tid)"""
+    )
+    run("DROP TABLE dense; DROP TABLE pinned")
+
+
+class _Pair:
+    """The statements of a graph, and those that came and went."""
+
+    def __init__(
+        self, old: Path, options: KgOptions, added: Sequence[str], removed: Sequence[str], work: Path | None
+    ) -> None:
+        self.not_found = self.already_there = 0
+        batches = restate.statements(old, memory_limit=options.memory_limit, work=work)
+        self.parts = [Part("the old graph", "graph", batches, old.stat().st_size, old)]
+        for files, mark in ((added, _CAME), (removed, _WENT)):
+            for source in find_sources(files) if files else ():
+                part = part_of(source, options)
+                # A format of another name: statement nodes of full Wikidata RDF are not put together here.
+                self.parts.append(replace(part, format=f"{part.format}, {mark[1:]}", batches=_marked(part, mark)))
+
+    def adjust(self, connection: duckdb.DuckDBPyConnection) -> int:
+        """Takes the removed statements out of `raw`; how many staged statements are no longer there."""
+        run = connection.execute
+        node = run("SELECT key FROM terms WHERE tag = 0 AND starts_with(key, $1) LIMIT 1", [STATEMENT_NODE]).fetchone()
+        if node:
+            raise KgInputError(
+                f"added and removed files of full Wikidata RDF, with statement nodes such as {node[0]}, are not "
+                "understood; give files of truthy statements, or the new dump"
+            )
+        ends = "subject, predicate, object"
+        run(f"CREATE TABLE marked AS SELECT n, {ends}, name FROM raw JOIN statement_names USING (n)")
+        run("CREATE TABLE unmarked AS SELECT * FROM raw ANTI JOIN statement_names USING (n)")
+        for mark, join in ((_WENT, "ANTI"), (_CAME, "SEMI")):
+            row = run(
+                f"SELECT count(*) FROM (SELECT DISTINCT {ends} FROM marked WHERE name = $1) "
+                f"{join} JOIN unmarked USING ({ends})",
+                [mark],
+            ).fetchone()
+            found = int(row[0]) if row else 0
+            if mark == _WENT:
+                self.not_found = found
+            else:
+                self.already_there = found
+        before = run("SELECT count(*) FROM raw").fetchone()
+        run(
+            f"""
+            CREATE TABLE updated AS
+            SELECT * FROM unmarked ANTI JOIN (SELECT {ends} FROM marked WHERE name = $1) USING ({ends})
+            UNION ALL BY NAME SELECT r.* FROM raw r SEMI JOIN (SELECT n FROM marked WHERE name = $2) USING (n)""",
+            [_WENT, _CAME],
+        )
+        after = run("SELECT count(*) FROM updated").fetchone()
+        kind = run("SELECT count(*) FROM duckdb_views() WHERE view_name = 'raw'").fetchone()
+        run(f"DROP {'VIEW' if kind and kind[0] else 'TABLE'} raw; ALTER TABLE updated RENAME TO raw")
+        run("DELETE FROM statement_names; DROP TABLE marked; DROP TABLE unmarked")
+        return int(before[0]) - int(after[0]) if before and after else 0
+
+
+def _marked(part: Part, mark: str) -> Iterator[Batch]:
+    """The batches of a part of a pair, their statements marked.  Raises KgInputError for qualifiers."""
+    for batch in part.batches:
+        if batch.qualifiers is not None and batch.qualifiers.height:
+            raise KgInputError(
+                f"{part.path} has qualifiers, and an added or removed statement has no place for them; "
+                "give files of plain statements, or the new dump"
+            )
+        frame = batch.statements
+        if frame.height:
+            frame = frame.with_columns(pl.lit(mark).alias("statement"))
+        yield Batch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered)

@@ -1,0 +1,200 @@
+"""A graph written out again: N-Triples that a rebuild reads back, TSV for other tools, Parquet for data frames."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from kgqa_core.artifacts import storage_faults
+from kgqa_core.errors import InputError, StorageError
+from kgqa_core.kg.store import SCHEMA, KgStore
+from kgqa_core.monitor import QUIET, Monitor
+
+FORMATS = {"nt": "N-Triples", "tsv": "head, relation, tail by key", "parquet": "every table, in a folder"}
+BASE = "urn:kgqa:"
+"""What is put before keys that are no IRIs, percent-encoded, where a format wants IRIs."""
+
+ROWS = 200_000
+"""Rows written at once."""
+
+_IRI = r"^[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*$"
+_BLANK = r"^_:[A-Za-z0-9_][A-Za-z0-9_.\-]*$"
+_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+_ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
+_DESCRIPTION = "http://schema.org/description"
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
+
+
+def dump(
+    store: KgStore, out: Path, *, format: str | None = None, base: str = BASE, monitor: Monitor = QUIET
+) -> dict[str, int]:
+    """Writes the graph to a new file (or a folder, for Parquet) and returns rows by what they are.
+
+    format: one of FORMATS; taken from the name when absent.  N-Triples hold triples, labels, aliases, descriptions;
+    keys that are no IRIs get `base` before them.  N-Triples have no place for units, ranks and qualifiers; TSV puts
+    qualifiers into a second file, `NAME.qualifiers.tsv`.  Raises InputError for an unknown format, StorageError when
+    the place is taken or full; nothing half-written stays.
+    """
+    kind = _format(out, format)
+    if out.exists():
+        raise StorageError(f"{out} exists; choose another name, or delete it first")
+    scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    with storage_faults(out.parent):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if kind == "parquet":
+                counts = _parquet(store, scratch, monitor)
+            elif kind == "tsv":
+                counts = _tsv(store, scratch, out, monitor)
+            else:
+                counts = _ntriples(store, scratch, base, monitor)
+            os.replace(scratch, out)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True) if scratch.is_dir() else scratch.unlink(missing_ok=True)
+            raise
+    return counts
+
+
+def _format(out: Path, format: str | None) -> str:
+    kind = format or {".nt": "nt", ".tsv": "tsv", ".parquet": "parquet"}.get(out.suffix, "")
+    if kind not in FORMATS:
+        known = ", ".join(f"{name} ({what})" for name, what in FORMATS.items())
+        raise InputError(f"export format {kind or out.suffix!r} is unknown; --format takes {known}")
+    return kind
+
+
+def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
+    folder.mkdir()
+    counts = {}
+    for number, table in enumerate(SCHEMA):
+        monitor.progress(number, len(SCHEMA), f"writing {table}")
+        counts[table] = 0
+        reader = _batches(store, f"SELECT * FROM {table}")
+        with pq.ParquetWriter(folder / f"{table}.parquet", reader.schema, compression="zstd") as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                counts[table] += batch.num_rows
+    return counts
+
+
+def _tsv(store: KgStore, scratch: Path, out: Path, monitor: Monitor) -> dict[str, int]:
+    counts = {"triples": 0, "qualifiers": 0}
+    triples = (
+        "SELECT h.key AS head, r.key AS relation, t.key AS tail FROM triples x JOIN entities h ON h.id = x.head "
+        "JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail ORDER BY x.id"
+    )
+    qualifiers = (
+        "SELECT h.key AS head, r.key AS relation, t.key AS tail, p.key AS qualifier, v.key AS value "
+        "FROM qualifiers q JOIN triples x ON x.id = q.triple "
+        "JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail "
+        "JOIN relations p ON p.id = q.relation JOIN entities v ON v.id = q.value "
+        "ORDER BY q.triple, q.statement, q.relation, q.value"
+    )
+    beside = out.with_name(f"{out.stem}.qualifiers.tsv")
+    for name, sql, path in (("triples", triples, scratch), ("qualifiers", qualifiers, beside)):
+        monitor.progress(counts["triples"], max(1, store.counts()["triples"]), f"writing {name}")
+        if name == "qualifiers" and not _any(store, "qualifiers"):
+            continue
+        with path.open("wb") as stream:
+            for frame in _frames(store, sql):
+                # a tab or line end within a key would be another field or row
+                clean = frame.select(pl.all().str.replace_all(r"[\t\r\n]", " "))
+                stream.write(_lines(clean, pl.concat_str(pl.all(), separator="\t")))
+                counts[name] += frame.height
+    return counts
+
+
+def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dict[str, int]:
+    counts = dict.fromkeys(("triples", "labels", "aliases", "descriptions"), 0)
+    parts = {
+        "triples": "SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype FROM triples x "
+        "JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail "
+        "ORDER BY x.id",
+        "labels": _names("label", "labels", _LABEL)
+        + f" UNION ALL SELECT r.key, '{_LABEL}', l.label, 'literal', '@' || l.lang FROM relation_labels l "
+        "JOIN relations r USING (id) WHERE r.key NOT IN (SELECT key FROM entities WHERE kind = 'entity') ORDER BY ALL",
+        "aliases": _names("alias", "aliases", _ALIAS) + " ORDER BY ALL",
+        "descriptions": _names("description", "labels", _DESCRIPTION) + " ORDER BY ALL",
+    }
+    total = max(1, sum(store.counts().get(name, 0) for name in parts))
+    with scratch.open("wb") as stream:
+        for name, sql in parts.items():
+            for frame in _frames(store, sql):
+                stream.write(
+                    _lines(
+                        frame,
+                        pl.concat_str(
+                            _resource("head", base),
+                            pl.lit(" "),
+                            _resource("relation", base),
+                            pl.lit(" "),
+                            pl.when(pl.col("kind") == "literal").then(_literal()).otherwise(_resource("tail", base)),
+                            pl.lit(" ."),
+                        ),
+                    )
+                )
+                counts[name] += frame.height
+                monitor.progress(min(sum(counts.values()), total), total, "writing N-Triples")
+    return counts
+
+
+def _names(column: str, table: str, predicate: str) -> str:
+    return (
+        f"SELECT e.key AS head, '{predicate}' AS relation, n.{column} AS tail, 'literal' AS kind, "
+        f"'@' || n.lang AS datatype FROM {table} n JOIN entities e USING (id) WHERE n.{column} IS NOT NULL"
+    )
+
+
+def _resource(column: str, base: str) -> pl.Expr:
+    key = pl.col(column)
+    return (
+        pl.when(key.str.contains(_BLANK))
+        .then(key)
+        .when(key.str.contains(_IRI))
+        .then(pl.concat_str(pl.lit("<"), key, pl.lit(">")))
+        .otherwise(pl.concat_str(pl.lit("<" + base), _encoded(key), pl.lit(">")))
+    )
+
+
+def _encoded(key: pl.Expr) -> pl.Expr:
+    """Percent-encodes what an IRI may not hold."""
+    unsafe = ["%", *map(chr, range(0x21)), *'<>"{}|^`\\']
+    return key.str.replace_many(unsafe, [f"%{ord(character):02X}" for character in unsafe])
+
+
+def _literal() -> pl.Expr:
+    text = pl.col("tail").str.replace_many(["\\", '"', "\n", "\r"], ["\\\\", '\\"', "\\n", "\\r"])
+    datatype = pl.col("datatype").fill_null("")
+    suffix = (
+        pl.when(datatype.is_in(["", "@", _STRING]))
+        .then(pl.lit(""))
+        .when(datatype.str.starts_with("@"))
+        .then(datatype)
+        .otherwise(pl.concat_str(pl.lit("^^<"), datatype, pl.lit(">")))
+    )
+    return pl.concat_str(pl.lit('"'), text, pl.lit('"'), suffix)
+
+
+def _batches(store: KgStore, sql: str) -> Any:
+    return store.connection.execute(sql).to_arrow_reader(ROWS)
+
+
+def _frames(store: KgStore, sql: str) -> Iterator[pl.DataFrame]:
+    for batch in _batches(store, sql):
+        frame = pl.from_arrow(batch)
+        if isinstance(frame, pl.DataFrame) and frame.height:
+            yield frame
+
+
+def _lines(frame: pl.DataFrame, line: pl.Expr) -> bytes:
+    return ("\n".join(frame.select(line.alias("line"))["line"]) + "\n").encode("utf-8")
+
+
+def _any(store: KgStore, table: str) -> bool:
+    return store.connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None

@@ -1,0 +1,296 @@
+"""A file as a stream of bytes, decompressed by what its first bytes say, not by its name.
+
+gzip by isal (concatenated members, BGZF), bzip2 by rapidgzip on several cores (concatenated streams; the standard
+library reads small files and judges damaged ones), Zstandard by zstandard (several frames, windows up to 2 GiB).  What
+follows the last member is treated as gzip(1), bzip2(1) and zstd(1) do: padding of zeros after gzip is skipped, other
+bytes after gzip and bzip2 are left out with a warning, and after Zstandard they are an error.
+"""
+
+from __future__ import annotations
+
+import bz2
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import rapidgzip
+import zstandard
+from isal import igzip_lib
+
+from kgqa_core.errors import KgInputError
+
+logger = logging.getLogger(__name__)
+
+_FEED = 1 << 18
+_ZSTD_FEED = 1 << 14
+"""Compressed bytes at a time.  zstandard returns all that they expand to, up to 128 KiB for every 4 of them."""
+
+_ZSTD_WINDOW = 1 << 31
+
+_PARALLEL_BZIP2 = 1 << 20
+"""Compressed bytes of a bzip2 file from which on several cores gain."""
+
+_UNREADABLE = {
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ": "xz",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"LZIP\x01": "lzip",
+    b"\x1f\x9d": "compress (.Z)",
+}
+
+
+class Damaged(Exception):
+    """Compressed data end early or are wrong; the text says which, in words that follow a file's name.
+
+    data: what the failed read had got before the fault.
+    """
+
+    data: bytes = b""
+
+
+class Stream(Protocol):
+    """Decompressed bytes."""
+
+    @property
+    def fraction(self) -> float:
+        """Share of the file's bytes read so far, in [0, 1]."""
+        ...
+
+    def read(self, size: int) -> bytes:
+        """The next bytes: exactly `size` of them unless the end is nearer.  Raises Damaged."""
+        ...
+
+    def close(self) -> None:
+        """Closes the file."""
+        ...
+
+
+def open_stream(path: Path) -> Stream:
+    """The bytes of a file, decompressed.  Raises KgInputError for a compression that we do not read."""
+    with path.open("rb") as raw:
+        magic = raw.read(16)
+        size = os.fstat(raw.fileno()).st_size
+    for prefix, name in _UNREADABLE.items():
+        if magic.startswith(prefix):
+            raise KgInputError(
+                f"{path} is packed with {name}, which we do not read; unpack it, or pack it with gzip, bzip2 or zstd"
+            )
+    for kind in (_GZIP, _ZSTD):
+        if kind.begins(magic):
+            return _Inflated(path, kind)
+    if _BZIP2.begins(magic):
+        return _Bzip2(path) if size >= _PARALLEL_BZIP2 and _cores() > 1 else _Inflated(path, _BZIP2)
+    return _Plain(path)
+
+
+class _Plain:
+    def __init__(self, path: Path) -> None:
+        self._raw: BinaryIO = path.open("rb", buffering=0)  # type: ignore[assignment]
+        self._size = max(1, os.fstat(self._raw.fileno()).st_size)
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self._raw.tell() / self._size)
+
+    def read(self, size: int) -> bytes:
+        return _exactly(size, self._raw.read)
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+class _Decoder(Protocol):
+    """One member of a compressed file, as `bz2.BZ2Decompressor` does it."""
+
+    eof: bool
+    needs_input: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class _ZstdFrame:
+    needs_input = True
+
+    def __init__(self) -> None:
+        self._frame: Any = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data)
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return bytes(self._frame.decompress(data))
+
+
+class _Kind:
+    """A compression: how its members begin and are read, and what may follow them."""
+
+    def __init__(
+        self, name: str, magic: tuple[bytes, ...], decoder: Callable[[], Any], faults: Any, padding: bytes, strict: bool
+    ) -> None:
+        self.name, self.magic, self.decoder, self.faults = name, magic, decoder, faults
+        self.padding, self.strict = padding, strict
+        self.feed = _ZSTD_FEED if decoder is _ZstdFrame else _FEED
+
+    def begins(self, data: bytes) -> bool:
+        return data.startswith(self.magic)
+
+
+_GZIP = _Kind(
+    "gzip",
+    (b"\x1f\x8b",),
+    lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
+    igzip_lib.IsalError,
+    b"\0",
+    False,
+)
+_BZIP2_MAGIC = tuple(
+    b"BZh%d" % level + block for level in range(1, 10) for block in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
+)
+_BZIP2 = _Kind("bzip2", _BZIP2_MAGIC, bz2.BZ2Decompressor, (OSError, ValueError), b"", False)
+_ZSTD = _Kind(
+    "zstd",
+    (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16))),
+    _ZstdFrame,
+    zstandard.ZstdError,
+    b"",
+    True,
+)
+
+
+class _Inflated:
+    """A compressed file of one or more members."""
+
+    def __init__(self, path: Path, kind: _Kind) -> None:
+        self._path, self._kind = path, kind
+        self._raw: BinaryIO = path.open("rb")
+        self._size = max(1, os.fstat(self._raw.fileno()).st_size)
+        self._decoder: _Decoder | None = None
+        self._data = b""
+        self._members = 0
+        self._ended = False
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self._raw.tell() / self._size)
+
+    def read(self, size: int) -> bytes:
+        return _exactly(size, self._some)
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def _some(self, most: int) -> bytes:
+        while not self._ended:
+            if self._decoder is None and not self._next():
+                return b""
+            assert self._decoder is not None
+            if self._decoder.needs_input and not self._data:
+                self._data = self._raw.read(self._kind.feed)
+                if not self._data:
+                    raise Damaged("is cut off: the compressed data end early")
+            data, self._data = self._data, b""
+            try:
+                out = self._decoder.decompress(data, most)
+            except self._kind.faults as fault:
+                raise Damaged(f"is damaged ({fault})") from None
+            if self._decoder.eof:
+                self._data, self._decoder = self._decoder.unused_data, None
+                self._members += 1
+            if out:
+                return out
+        return b""
+
+    def _next(self) -> bool:
+        """Begins the next member, or says that there is none."""
+        longest = max(map(len, self._kind.magic))
+        while True:
+            self._data = self._data.lstrip(self._kind.padding) if self._members and self._kind.padding else self._data
+            if len(self._data) >= longest:
+                break
+            more = self._raw.read(self._kind.feed)
+            if not more:
+                break
+            self._data += more
+        if not self._data:
+            self._ended = True
+            return False
+        if not self._kind.begins(self._data):
+            self._ended = True
+            if self._kind.strict:
+                raise Damaged(f"is damaged (the bytes after {self._kind.name} frame {self._members} are no frame)")
+            logger.warning(
+                "%s: the %s data are whole, the bytes after them are left out", self._path.name, self._kind.name
+            )
+            return False
+        self._decoder = self._kind.decoder()
+        return True
+
+
+class _Bzip2:
+    """A bzip2 file on several cores; where rapidgzip stumbles, the standard library reads on and says what is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = max(1, path.stat().st_size)
+        self._fast: Any = rapidgzip.IndexedBzip2File(str(path), parallelization=_cores())
+        self._slow: _Inflated | None = None
+        self._given = 0
+
+    @property
+    def fraction(self) -> float:
+        if self._slow is not None:
+            return self._slow.fraction
+        return min(1.0, self._fast.tell_compressed() / 8 / self._size)
+
+    def read(self, size: int) -> bytes:
+        return _exactly(size, self._some)
+
+    def close(self) -> None:
+        self._fast.close()
+        if self._slow is not None:
+            self._slow.close()
+
+    def _some(self, most: int) -> bytes:
+        if self._slow is None:
+            try:
+                data = bytes(self._fast.read(most))
+                self._given += len(data)
+                return data
+            except (RuntimeError, ValueError, OSError):
+                self._slow = _Inflated(self._path, _BZIP2)
+                skip = self._given
+                while skip:
+                    skip -= len(self._slow.read(min(skip, 1 << 20)))
+        return self._slow.read(most)
+
+
+def _exactly(size: int, some: Callable[[int], bytes | None]) -> bytes:
+    """`size` bytes of a reader that gives what it has; fewer only at the end."""
+    first = some(size) or b""
+    if len(first) >= size or not first:
+        return first
+    parts, length = [first], len(first)
+    try:
+        while length < size and (part := some(size - length)):
+            parts.append(part)
+            length += len(part)
+    except Damaged as fault:
+        fault.data = b"".join(parts)
+        raise
+    return b"".join(parts)
+
+
+def _cores() -> int:
+    try:
+        return min(8, len(os.sched_getaffinity(0)))
+    except AttributeError:  # pragma: no cover - not on Linux
+        return min(8, os.cpu_count() or 1)

@@ -1,0 +1,104 @@
+"""Freebase's RDF dump: N-Triples with tabs (or Turtle, before 2013), with keys as Freebase writes them.
+
+`<http://rdf.freebase.com/ns/m.02mjmr>` is `m.02mjmr`, a relation `people.person.place_of_birth`; other IRIs stay whole.
+`type.object.name` is rdfs:label, `common.topic.alias` skos:altLabel, `common.topic.description` schema:description,
+`type.object.type` rdf:type, and `type.type.instance`, its inverse, is turned round: what the dump says twice is counted
+as duplicates.  Keys in other data sets (`type.object.key`, `key/wikipedia.en`) are relations like others, their
+`$0028` decoded; `kg.drop_relations` leaves them out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import polars as pl
+
+from kgqa_core.config import KgOptions
+from kgqa_core.kg.formats.ahead import read_ahead
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, Batch
+from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
+from kgqa_core.kg.formats.source import Chunk, Source
+from kgqa_core.kg.formats.spans import SpanBatch
+from kgqa_core.kg.formats.turtle import Turtle
+
+NS = "http://rdf.freebase.com/ns/"
+KEY = "http://rdf.freebase.com/key/"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+INSTANCE = "type.type.instance"
+KEY_RELATION = "type.object.key"
+
+PREDICATES = {
+    "type.object.name": "http://www.w3.org/2000/01/rdf-schema#label",
+    "common.topic.alias": "http://www.w3.org/2004/02/skos/core#altLabel",
+    "common.topic.description": "http://schema.org/description",
+    "type.object.type": RDF_TYPE,
+}
+"""Relations that have a name of their own everywhere."""
+
+_ESCAPES = re.compile(r"(?:\$[0-9A-F]{4})+")
+
+
+class Freebase:
+    """Reader of Freebase's RDF dump."""
+
+    name = "freebase"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """As the reader of the syntax says, if most lines speak of Freebase; else 0."""
+        if not lines:
+            return 0.0
+        if sum(f"<{NS}" in line for line in lines) > len(lines) / 2:
+            return NTriples().sniff(lines, options)
+        return Turtle().sniff(lines, options) if any(NS in line for line in lines if "prefix" in line.lower()) else 0.0
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+        """Statements of a file.  Raises KgInputError for damaged input."""
+        head = [line for line in source.head() if not line.lstrip().startswith("#")]
+        if NTriples().sniff(head, options) > 0.5:
+            return read_ahead(lambda: map(_understood, map(_read, source.chunks())))
+        return map(_understood, Turtle(terms=(NS,), predicates=(NS,)).read(source, options))
+
+
+def _read(chunk: Chunk) -> SpanBatch:
+    return read_chunk(chunk, terms=(NS,), predicates=(NS,))
+
+
+def _understood(batch: Batch | SpanBatch) -> Batch:
+    return Batch(_with_keys(batch.statements), batch.rejects, batch.ignored, batch.fraction)
+
+
+def _with_keys(statements: pl.DataFrame) -> pl.DataFrame:
+    """The statements, their prefixes off, with the predicates of everywhere and keys decoded."""
+    thing, entity = pl.col("object"), pl.col("kind") == ENTITY
+    turned = (pl.col("predicate") == INSTANCE) & entity
+    key = pl.col("predicate").str.starts_with(KEY)
+    rows = statements.with_columns(
+        subject=pl.when(turned).then("object").otherwise("subject"),
+        predicate=pl.when(turned)
+        .then(pl.lit(RDF_TYPE))
+        .when(key)
+        .then(pl.concat_str(pl.lit("key/"), pl.col("predicate").str.strip_prefix(KEY)))
+        .otherwise(pl.col("predicate").replace(PREDICATES)),
+        object=pl.when(turned).then("subject").otherwise("object"),
+    )
+    coded = (pl.col("kind") == LITERAL) & thing.str.contains("$", literal=True)
+    coded = coded & (pl.col("predicate").str.starts_with("key/") | (pl.col("predicate") == KEY_RELATION))
+    values = rows.filter(coded)["object"].unique()
+    if not len(values):
+        return rows
+    decoded = pl.Series([unescape(value) for value in values], dtype=pl.String)
+    return rows.with_columns(object=pl.when(coded).then(thing.replace(values, decoded)).otherwise(thing))
+
+
+def unescape(key: str) -> str:
+    """A key of Freebase with its `$0028` decoded (units of UTF-16); what is no character stays as it is."""
+
+    def one(match: re.Match[str]) -> str:
+        units = bytes.fromhex(match[0].replace("$", ""))
+        try:
+            return units.decode("utf-16-be")
+        except UnicodeDecodeError:
+            return match[0]
+
+    return _ESCAPES.sub(one, key)

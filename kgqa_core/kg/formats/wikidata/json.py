@@ -1,0 +1,222 @@
+"""Wikidata's JSON: the dump (`[`, one entity a line with a comma, `]`), JSON lines, and documents over many lines.
+
+A document over many lines is one entity, a list of them, or `{"entities": {…}}`, as Special:EntityData and the API give
+it.  Statements are claims, labels, aliases and descriptions; of a lexeme also its lemmas, category and language, and
+its forms and senses with their texts and claims as entities of their own.  References, sitelinks, hashes and badges
+are no statements: they are neither read nor counted.  Entities and properties stand as short keys (`Q42`, `P31`),
+values as Wikidata's RDF export writes them (bounds of quantities are dropped), every claim with its rank and
+qualifiers.  A line that is no JSON, an entity without id, and a claim, text or qualifier that cannot be read is a
+reject; the other claims of its entity stay.  The brackets of the array are ignored lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.filters import kept_languages
+from kgqa_core.kg.formats.base import Batch
+from kgqa_core.kg.formats.source import Chunk, Source, block_of
+from kgqa_core.kg.formats.wikidata.json_entity import (
+    LANGUAGE_RULE,
+    Rows,
+    Unreadable,
+    decode,
+    read_document,
+    read_line,
+)
+
+if TYPE_CHECKING:
+    from kgqa_core.kg.formats.wikidata.json_names import Tables
+
+MAX_DOCUMENT = 512 << 20
+"""Most bytes of a document that spans lines."""
+
+CHUNK = 8 << 20
+"""Bytes of lines that are read at once."""
+
+SMALL = 1 << 20
+"""A file of fewer bytes is read by the plain road, sooner than the fast one is compiled or loaded."""
+
+_MEMBERS = re.compile(r'"(?:labels|claims|lemmas|mainsnak|statements|descriptions|sitelinks)"\s*:')
+
+
+class WikidataJson:
+    """Reader of Wikidata's JSON."""
+
+    name = "wikidata-json"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """1 when the first lines are JSON with members that only Wikibase's entities have, else 0."""
+        start = "".join(lines[:2]).lstrip()[:1]
+        return float(start in ("[", "{") and any(_MEMBERS.search(line) for line in lines))
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+        """The statements of a file.  Raises KgInputError for a document over many lines that is too large."""
+        kept = kept_languages(options)
+        languages = None if kept is None else frozenset(kept)
+        if spans_lines(source.head()):
+            yield read_whole(source, languages)
+            return
+        waiting: deque[Future[Batch]] = deque()
+        free: deque[Tables] = deque()
+        with ThreadPoolExecutor(options.threads, thread_name_prefix="wikidata-json") as pool:
+            try:
+                for chunk in source.chunks(CHUNK):
+                    waiting.append(pool.submit(read_chunk, chunk, languages, free))
+                    if len(waiting) > options.threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
+def spans_lines(lines: list[str]) -> bool:
+    """Whether the JSON of these first lines is a document over many lines, not one entity a line."""
+    texts = [text for text in (line.strip(" \t\r,") for line in lines) if text not in ("", "[", "]")]
+    parts = sum(text[0] in '"}' or text[-1] in "{[:" for text in texts)
+    return parts > len(texts) - parts
+
+
+def read_whole(source: Source, languages: frozenset[str] | None) -> Batch:
+    """The statements of a document over many lines."""
+    parts, size = [], 0
+    with source.stream() as stream:
+        while data := stream.read(1 << 20):
+            parts.append(data)
+            size += len(data)
+            if size > MAX_DOCUMENT:
+                raise KgInputError(
+                    f"{source.path} is one JSON document of more than {MAX_DOCUMENT >> 20} MiB; put one entity on a "
+                    "line, with `jq -c '.entities[]'` or `jq -c '.[]'`"
+                )
+    data = b"".join(parts)
+
+    def place(name: str) -> int:
+        return data.count(b"\n", 0, max(0, data.find(f'"{name}"'.encode()))) + 1
+
+    rows = Rows(languages)
+    try:
+        read_document(decode(data), place, rows)
+    except Unreadable as fault:
+        found = re.search(r"\(byte (\d+)\)", str(fault))
+        line = data.count(b"\n", 0, int(found[1])) + 1 if found else 1
+        rows.reject(line, str(fault), data.split(b"\n")[line - 1][:2000].decode("utf-8", errors="replace"))
+    statements, qualifiers, rejects = rows.frames()
+    return Batch(statements, rejects, rows.ignored, 1.0, qualifiers, dict(rows.filtered))
+
+
+def read_chunk(chunk: Chunk, languages: frozenset[str] | None, free: deque[Tables] | None = None) -> Batch:
+    """The statements of some lines, by whichever road is sooner there."""
+    if chunk.first_line == 1 and chunk.fraction >= 1 and len(chunk.data) < SMALL:
+        return read_plainly(chunk, languages)
+    return read_quickly(chunk, languages, free)
+
+
+def read_quickly(
+    chunk: Chunk, languages: frozenset[str] | None, free: deque[Tables] | None = None, threshold: int = 1 << 16
+) -> Batch:
+    """The statements of some lines by the fast road, and by the plain one where that leaves a line.
+
+    free: tables to be used again.  From `threshold` bytes on nothing is copied, and the last line is a plain one.
+    """
+    from kgqa_core.kg.formats.wikidata import json_names as names
+    from kgqa_core.kg.formats.wikidata.json_columns import frames
+    from kgqa_core.kg.formats.wikidata.json_walk import walk
+
+    data, rejects = chunk.data, chunk.rejects
+    ignored = 0
+    if not _is_text(data):
+        rejects = block_of(chunk).rejects
+        bad = rejects["line"].to_numpy() - chunk.first_line
+        data = _blanked(data, bad)
+        ignored = -len(bad)
+    size, tail = len(data), b""
+    if size < threshold:
+        data += b"\n" * names.PAD
+    else:
+        size = data.rfind(b"\n", 0, size - names.PAD) + 1
+        tail = data[size:]
+    tables = _taken(free)
+    if tables is None or not names.fits(tables, len(data)):
+        tables = names.new_tables(
+            (max(len(data), CHUNK) * 5 // 4) if free is not None else len(data), _sorted(languages)
+        )
+    tables = names.filled(tables, data)
+    left = np.empty((size // 2 + 1, 3), dtype=np.int32)
+    left = left[: walk(tables, size, left)]
+    statements, qualifiers = frames(tables)
+    count = tables.count.tolist()
+    if free is not None:
+        free.append(tables)
+    filtered = Counter[str]()
+    if count[names.FILTERED]:
+        filtered[LANGUAGE_RULE] = count[names.FILTERED]
+    rows = Rows(languages)
+    for start, end, line in left.tolist():
+        read_line(data[start:end], chunk.first_line + line, rows)
+    for line, text in enumerate(tail.split(b"\n")[:-1], start=chunk.first_line + count[names.LINES]):
+        read_line(text, line, rows)
+    other, marks, unread = rows.frames()
+    marks = marks.with_columns(pl.col("row") + statements.height)
+    return Batch(
+        pl.concat([statements, other]),
+        pl.concat([rejects, unread]),
+        ignored + count[names.IGNORED] + rows.ignored,
+        chunk.fraction,
+        pl.concat([qualifiers, marks]),
+        dict(filtered + rows.filtered),
+    )
+
+
+def _taken(free: deque[Tables] | None) -> Tables | None:
+    try:
+        return free.popleft() if free is not None else None
+    except IndexError:
+        return None
+
+
+def _sorted(languages: frozenset[str] | None) -> list[str] | None:
+    return None if languages is None else sorted(languages)
+
+
+def read_plainly(chunk: Chunk, languages: frozenset[str] | None) -> Batch:
+    """The statements of some lines by the plain road."""
+    rows = Rows(languages)
+    block = block_of(chunk)
+    for line, text in block.lines.iter_rows():
+        read_line(text.encode(), line, rows)
+    statements, qualifiers, rejects = rows.frames()
+    rejects = pl.concat([block.rejects, rejects])
+    return Batch(statements, rejects, rows.ignored, chunk.fraction, qualifiers, dict(rows.filtered))
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether bytes are UTF-8; nothing is copied and no lock held."""
+    bounds = np.array([0, len(data)], dtype=np.int64)
+    try:
+        pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _blanked(data: bytes, lines: np.ndarray) -> bytes:
+    """The bytes with some lines blank, by their places."""
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
+    text = bytearray(data)
+    for line in lines.tolist():
+        begin, end = (int(ends[line - 1]) + 1 if line else 0), int(ends[line])
+        text[begin:end] = b" " * (end - begin)
+    return bytes(text)

@@ -1,0 +1,303 @@
+"""JSON over bytes for compiled code: strings, numbers and whole values, checked as strictly as a JSON parser does.
+
+Positions count from a `pointer` to bytes that end with at least 16 line feeds, so that nothing is read past the end; a
+line feed is no white space here: a value ends on its line.  Every function gives a position, or -1 where the text is
+no JSON or of a shape that is left to the plain road (numbers of great length, deep nesting).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic
+
+jit: Any = njit(nogil=True, cache=True, error_model="numpy")
+
+PAD = 16
+"""Line feeds at the end of a buffer."""
+
+QUOTE, BACKSLASH, COMMA, COLON, MINUS, LF = 34, 92, 44, 58, 45, 10
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
+
+_ONES = np.uint64(0x0101010101010101)
+_HIGH = np.uint64(0x8080808080808080)
+_QUOTES = np.uint64(0x2222222222222222)
+_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
+_SPACES = np.uint64(0x2020202020202020)
+_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_EIGHT = np.uint64(8)
+_BITS = np.uint64(64)
+
+_SIMPLE = np.zeros(256, np.uint8)
+for _name, _meaning in zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True):
+    _SIMPLE[_name] = _meaning
+
+_HEX = np.full(256, -1, np.int32)
+for _hex in (b"0123456789abcdef", b"0123456789ABCDEF"):
+    for _value, _name in enumerate(_hex):
+        _HEX[_name] = _value
+
+
+@intrinsic
+def pointer(typing: Any, array: Any) -> Any:
+    """The elements of an array without the array: nothing to count references of, which halves the time."""
+    if not isinstance(array, types.Array):
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+    return types.CPointer(array.dtype)(array), build
+
+
+@intrinsic
+def word(typing: Any, buffer: Any, index: Any) -> Any:
+    """Eight bytes from a place in a buffer, as an integer."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.gep(arguments[0], [arguments[1]])
+        return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(buffer, types.int64), build
+
+
+@intrinsic
+def trailing_zeros(typing: Any, value: Any) -> Any:
+    """Zero bits below the lowest one; the value is not 0."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), build
+
+
+def constant(text: str, at: int = 0) -> np.uint64:
+    """Eight bytes of a text as `masked` gives them."""
+    return np.uint64(int.from_bytes(text.encode()[at : at + 8], "little"))
+
+
+@jit
+def masked(buffer: Any, start: int, length: int) -> Any:
+    """The first eight bytes of a text, or all of them followed by zeros; length is at least 1."""
+    found = word(buffer, start)
+    if length >= 8:
+        return found
+    return found & (_FULL >> (_BITS - _EIGHT * np.uint64(length)))
+
+
+@jit
+def blank(buffer: Any, at: int) -> int:
+    """The next position that is no white space."""
+    c = buffer[at]
+    while c == 32 or c == 9 or c == 13:
+        at += 1
+        c = buffer[at]
+    return at
+
+
+@jit
+def _hex4(buffer: Any, at: int) -> int:
+    a, b, c, d = _HEX[buffer[at]], _HEX[buffer[at + 1]], _HEX[buffer[at + 2]], _HEX[buffer[at + 3]]
+    if (a | b | c | d) < 0:
+        return -1
+    return (a << 12) | (b << 8) | (c << 4) | d
+
+
+@jit
+def string(buffer: Any, at: int) -> int:
+    """The closing quote of a string whose text begins here; -2 minus it if there are escapes; -1 if it is bad."""
+    escaped = False
+    while True:
+        w = word(buffer, at)
+        a = w ^ _QUOTES
+        b = w ^ _BACKSLASHES
+        hit = (((a - _ONES) & ~a) | ((b - _ONES) & ~b) | ((w - _SPACES) & ~w)) & _HIGH
+        if hit == 0:
+            at += 8
+            continue
+        at += trailing_zeros(hit) >> 3
+        c = buffer[at]
+        if c == QUOTE:
+            return -2 - at if escaped else at
+        if c != BACKSLASH:
+            return -1
+        escaped = True
+        if buffer[at + 1] != 117:
+            if _SIMPLE[buffer[at + 1]] == 0:
+                return -1
+            at += 2
+            continue
+        code = _hex4(buffer, at + 2)
+        if code < 0:
+            return -1
+        at += 6
+        if 0xD800 <= code < 0xE000:
+            if code >= 0xDC00 or buffer[at] != BACKSLASH or buffer[at + 1] != 117:
+                return -1
+            low = _hex4(buffer, at + 2)
+            if low < 0xDC00 or low >= 0xE000:
+                return -1
+            at += 6
+
+
+@jit
+def unescape(buffer: Any, start: int, end: int, out: Any, to: int) -> int:
+    """Writes the text of a string that `string` found good, decoded, into `out` from `to`; gives its end there."""
+    at = start
+    while at < end:
+        c = buffer[at]
+        if c != BACKSLASH:
+            out[to] = c
+            to += 1
+            at += 1
+            continue
+        if buffer[at + 1] != 117:
+            out[to] = _SIMPLE[buffer[at + 1]]
+            to += 1
+            at += 2
+            continue
+        code = _hex4(buffer, at + 2)
+        at += 6
+        if 0xD800 <= code < 0xDC00:
+            code = 0x10000 + ((code - 0xD800) << 10) + (_hex4(buffer, at + 2) - 0xDC00)
+            at += 6
+        if code < 0x80:
+            out[to] = code
+            to += 1
+        elif code < 0x800:
+            out[to] = 0xC0 | (code >> 6)
+            out[to + 1] = 0x80 | (code & 63)
+            to += 2
+        elif code < 0x10000:
+            out[to] = 0xE0 | (code >> 12)
+            out[to + 1] = 0x80 | ((code >> 6) & 63)
+            out[to + 2] = 0x80 | (code & 63)
+            to += 3
+        else:
+            out[to] = 0xF0 | (code >> 18)
+            out[to + 1] = 0x80 | ((code >> 12) & 63)
+            out[to + 2] = 0x80 | ((code >> 6) & 63)
+            out[to + 3] = 0x80 | (code & 63)
+            to += 4
+    return to
+
+
+@jit
+def _digits(buffer: Any, at: int) -> int:
+    while 48 <= buffer[at] <= 57:
+        at += 1
+    return at
+
+
+@jit
+def number(buffer: Any, at: int) -> int:
+    """The end of a number that begins here; -1 also for one longer than 40 bytes or with an exponent over 99."""
+    start = at
+    if buffer[at] == MINUS:
+        at += 1
+    first = at
+    at = _digits(buffer, at)
+    if at == first or (buffer[first] == 48 and at > first + 1):
+        return -1
+    if buffer[at] == 46:
+        first = at + 1
+        at = _digits(buffer, first)
+        if at == first:
+            return -1
+    if buffer[at] == 101 or buffer[at] == 69:
+        at += 1
+        if buffer[at] == 43 or buffer[at] == MINUS:
+            at += 1
+        first = at
+        at = _digits(buffer, at)
+        if at == first or at > first + 2:
+            return -1
+    return at if at - start <= 40 else -1
+
+
+@jit
+def _plain(buffer: Any, at: int) -> int:
+    """The end of a string, number or name that begins here."""
+    c = buffer[at]
+    if c == QUOTE:
+        end = string(buffer, at + 1)
+        if end == -1:
+            return -1
+        return (end if end >= 0 else -2 - end) + 1
+    if c == MINUS or 48 <= c <= 57:
+        return number(buffer, at)
+    if c == 116 and buffer[at + 1] == 114 and buffer[at + 2] == 117 and buffer[at + 3] == 101:
+        return at + 4
+    if c == 110 and buffer[at + 1] == 117 and buffer[at + 2] == 108 and buffer[at + 3] == 108:
+        return at + 4
+    if c == 102 and buffer[at + 1] == 97 and buffer[at + 2] == 108 and buffer[at + 3] == 115 and buffer[at + 4] == 101:
+        return at + 5
+    return -1
+
+
+@jit
+def after_name(buffer: Any, end: int) -> int:
+    """The value of a member whose name `string` ended there; -1 also after -1."""
+    if end == -1:
+        return -1
+    at = blank(buffer, (end if end >= 0 else -2 - end) + 1)
+    if buffer[at] != COLON:
+        return -1
+    return blank(buffer, at + 1)
+
+
+@jit
+def member(buffer: Any, at: int) -> int:
+    """The value of a member whose name begins here, with its quote."""
+    if buffer[at] != QUOTE:
+        return -1
+    return after_name(buffer, string(buffer, at + 1))
+
+
+@jit
+def skip(buffer: Any, at: int) -> int:
+    """The end of a value that begins here."""
+    depth = 0
+    lists = np.uint64(0)  # the lowest bit tells whether the innermost open value is a list
+    one = np.uint64(1)
+    while True:
+        c = buffer[at]
+        if c == OPEN or c == OPEN_LIST:  # noqa: SIM109
+            listed = c == OPEN_LIST
+            at = blank(buffer, at + 1)
+            if buffer[at] != (CLOSE_LIST if listed else CLOSE):
+                if depth == 60:
+                    return -1
+                depth += 1
+                lists = (lists << one) | (one if listed else np.uint64(0))
+                if not listed:
+                    at = member(buffer, at)
+                    if at < 0:
+                        return -1
+                continue
+            at += 1
+        else:
+            at = _plain(buffer, at)
+            if at < 0:
+                return -1
+        while True:  # after a value
+            if depth == 0:
+                return at
+            at = blank(buffer, at)
+            c = buffer[at]
+            listed = (lists & one) == one
+            if c == COMMA:
+                at = blank(buffer, at + 1)
+                if not listed:
+                    at = member(buffer, at)
+                    if at < 0:
+                        return -1
+                break
+            if c != (CLOSE_LIST if listed else CLOSE):
+                return -1
+            at += 1
+            depth -= 1
+            lists = lists >> one

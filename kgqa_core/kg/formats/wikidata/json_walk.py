@@ -1,0 +1,501 @@
+"""The fast road through Wikidata's JSON: lines of usual shape are walked byte by byte into columns of integers.
+
+Nothing is guessed: a line that holds anything unusual (a lexeme, an escape in a key, a name that occurs twice, a value
+that cannot be read, a number of unusual length) is undone as a whole and left to the plain road, which gives the same
+rows for every line that this one accepts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kgqa_core.kg.formats.wikidata.json_names import (
+    ALIAS,
+    DESCRIPTION,
+    ENTITIES,
+    FILTERED,
+    IGNORED,
+    LABEL,
+    LINES,
+    QUALIFIERS,
+    ROWS,
+    SIDE,
+    following,
+    name_code,
+    new_key,
+    new_stamp,
+    pointers,
+    same_text,
+)
+from kgqa_core.kg.formats.wikidata.json_scan import (
+    CLOSE,
+    CLOSE_LIST,
+    COMMA,
+    LF,
+    OPEN,
+    OPEN_LIST,
+    QUOTE,
+    after_name,
+    blank,
+    constant,
+    jit,
+    masked,
+    member,
+    skip,
+    string,
+    unescape,
+    word,
+)
+from kgqa_core.kg.formats.wikidata.json_terms import (
+    read_snak,
+)
+
+_K_LANGUAGE, _K_VALUE, _K_ID = constant("language"), constant("value"), constant("id")
+_K_TYPE, _K_DATATYPE = constant("type"), constant("datatype")
+
+
+@jit
+def _text(t: Any, at: int, key: int, key_length: int, code: int, predicate: int) -> int:
+    """A text, `{"language": …, "value": …}`, as a statement; key: of its map, with its code."""
+    buffer = t.buffer
+    if buffer[at] != OPEN:
+        return -1
+    at = blank(buffer, at + 1)
+    start: Any = np.int64(-1)
+    end, language, seen = start, start, 0
+    while True:
+        value = member(buffer, at)
+        if value < 0:
+            return -1
+        if buffer[at + 9] == QUOTE and word(buffer, at + 1) == _K_LANGUAGE:
+            if seen & 1 or buffer[value] != QUOTE:
+                return -1
+            seen |= 1
+            stop = string(buffer, value + 1)
+            if stop < 0:
+                return -1
+            if stop - value - 1 == key_length and same_text(buffer, value + 1, key, key_length):
+                language = code
+            else:
+                language = name_code(t, buffer, value + 1, stop - value - 1)
+            at = stop + 1
+        elif buffer[at + 6] == QUOTE and masked(buffer, at + 1, 5) == _K_VALUE:
+            if seen & 2 or buffer[value] != QUOTE:
+                return -1
+            seen |= 2
+            start = value + 1
+            end = string(buffer, start)
+            if end == -1:
+                return -1
+            at = (end if end >= 0 else -2 - end) + 1
+        else:
+            for i in range(at + 1, value):  # an escaped name might be one of these
+                if buffer[i] == 92:
+                    return -1
+            at = skip(buffer, value)
+            if at < 0:
+                return -1
+        at = following(buffer, at, CLOSE)
+        if at == -1:
+            return -1
+        if at < -1:
+            break
+    if seen != 3 or language < 0 or t.wanted[language] < 0:
+        return -1
+    if t.wanted[language] == 0:
+        t.count[FILTERED] += 1
+        return -2 - at
+    row = t.count[ROWS]
+    if end >= 0:
+        t.start[row] = start
+        t.length[row] = end - start
+    else:
+        first = t.count[SIDE]
+        t.count[SIDE] = unescape(buffer, start, -2 - end, t.side, first)
+        t.start[row] = -1 - first
+        t.length[row] = t.count[SIDE] - first
+    t.predicate[row] = predicate
+    t.kind[row] = 1
+    t.datatype[row] = language
+    t.detail[row] = -1
+    t.rank[row] = 0
+    t.count[ROWS] = row + 1
+    return -2 - at
+
+
+@jit
+def _texts(t: Any, at: int, predicate: int) -> int:
+    """Labels, descriptions or aliases."""
+    buffer = t.buffer
+    if buffer[at] == OPEN_LIST:
+        at = blank(buffer, at + 1)
+        return at + 1 if buffer[at] == CLOSE_LIST else -1
+    if buffer[at] != OPEN:
+        return -1
+    at = blank(buffer, at + 1)
+    if buffer[at] == CLOSE:
+        return at + 1
+    stamp = new_stamp(t)
+    while True:
+        key = at + 1
+        end = string(buffer, key) if buffer[at] == QUOTE else -1
+        if end < 0:
+            return -1
+        value = after_name(buffer, end)
+        if value < 0:
+            return -1
+        code = new_key(t, key, end - key, stamp)
+        if code < 0:
+            return -1
+        if predicate == ALIAS:
+            if buffer[value] != OPEN_LIST:
+                return -1
+            at = blank(buffer, value + 1)
+            if buffer[at] == CLOSE_LIST:
+                at += 1
+            else:
+                while True:
+                    at = _text(t, at, key, end - key, code, predicate)
+                    if at < 0:
+                        return -1
+                    at = following(buffer, at, CLOSE_LIST)
+                    if at == -1:
+                        return -1
+                    if at < -1:
+                        at = -2 - at
+                        break
+        else:
+            at = _text(t, value, key, end - key, code, predicate)
+            if at < 0:
+                return -1
+        at = following(buffer, at, CLOSE)
+        if at == -1:
+            return -1
+        if at < -1:
+            return -2 - at
+
+
+@jit
+def _qualifiers(t: Any, at: int, row: int) -> int:
+    buffer = t.buffer
+    if buffer[at] == OPEN_LIST:
+        at = blank(buffer, at + 1)
+        return at + 1 if buffer[at] == CLOSE_LIST else -1
+    if buffer[at] != OPEN:
+        return -1
+    at = blank(buffer, at + 1)
+    if buffer[at] == CLOSE:
+        return at + 1
+    stamp = new_stamp(t)
+    while True:
+        key = at + 1
+        end = string(buffer, key) if buffer[at] == QUOTE else -1
+        if end < 0:
+            return -1
+        value = after_name(buffer, end)
+        if value < 0 or buffer[value] != OPEN_LIST:
+            return -1
+        code = new_key(t, key, end - key, stamp)
+        if code < 0:
+            return -1
+        at = blank(buffer, value + 1)
+        if buffer[at] == CLOSE_LIST:
+            at += 1
+        else:
+            while True:
+                at = read_snak(t, at, key, end - key, code)
+                if at < 0:
+                    return -1
+                n = t.count[QUALIFIERS]
+                t.q_row[n] = row
+                t.q_predicate[n] = t.snak[0]
+                t.q_start[n] = t.snak[1]
+                t.q_length[n] = t.snak[2]
+                t.q_kind[n] = t.snak[3]
+                t.q_datatype[n] = t.snak[4]
+                t.q_detail[n] = t.snak[5]
+                t.count[QUALIFIERS] = n + 1
+                at = following(buffer, at, CLOSE_LIST)
+                if at == -1:
+                    return -1
+                if at < -1:
+                    at = -2 - at
+                    break
+        at = following(buffer, at, CLOSE)
+        if at == -1:
+            return -1
+        if at < -1:
+            return -2 - at
+
+
+_K_MAINSNAK, _K_RANK, _K_QUALIFIE, _K_RS = (
+    constant("mainsnak"),
+    constant("rank"),
+    constant("qualifie"),
+    constant("rs"),
+)
+_V_NORMAL, _V_PREFERRE, _V_DEPRECAT, _V_ED = (
+    constant("normal"),
+    constant("preferre"),
+    constant("deprecat"),
+    constant("ed"),
+)
+
+
+@jit
+def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
+    buffer = t.buffer
+    if buffer[at] != OPEN:
+        return -1
+    at = blank(buffer, at + 1)
+    seen, rank, row = 0, 0, t.count[ROWS]
+    while True:
+        end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
+        if end < 0:
+            return -1
+        value = after_name(buffer, end)
+        if value < 0:
+            return -1
+        length = end - at - 1
+        w = masked(buffer, at + 1, length) if length else np.uint64(0)
+        if length == 8 and w == _K_MAINSNAK:
+            if seen & 1:
+                return -1
+            seen |= 1
+            at = read_snak(t, value, key, key_length, code)
+            if at < 0:
+                return -1
+            t.predicate[row] = t.snak[0]
+            t.start[row] = t.snak[1]
+            t.length[row] = t.snak[2]
+            t.kind[row] = t.snak[3]
+            t.datatype[row] = t.snak[4]
+            t.detail[row] = t.snak[5]
+        elif length == 4 and w == _K_RANK:
+            if seen & 2 or buffer[value] != QUOTE:
+                return -1
+            seen |= 2
+            end = string(buffer, value + 1)
+            if end < value + 2:
+                return -1
+            size = end - value - 1
+            v = masked(buffer, value + 1, size)
+            if size == 6 and v == _V_NORMAL:
+                rank = 0
+            elif size == 9 and v == _V_PREFERRE and buffer[value + 9] == 100:
+                rank = 1
+            elif size == 10 and v == _V_DEPRECAT and masked(buffer, value + 9, 2) == _V_ED:
+                rank = -1
+            else:
+                return -1
+            at = end + 1
+        elif length == 10 and w == _K_QUALIFIE and masked(buffer, at + 9, 2) == _K_RS:
+            if seen & 4:
+                return -1
+            seen |= 4
+            at = _qualifiers(t, value, row)
+            if at < 0:
+                return -1
+        else:
+            at = skip(buffer, value)
+            if at < 0:
+                return -1
+        at = following(buffer, at, CLOSE)
+        if at == -1:
+            return -1
+        if at < -1:
+            break
+    if not seen & 1:
+        return -1
+    t.rank[row] = rank
+    t.count[ROWS] = row + 1
+    return -2 - at
+
+
+@jit
+def _claims(t: Any, at: int) -> int:
+    buffer = t.buffer
+    if buffer[at] == OPEN_LIST:
+        at = blank(buffer, at + 1)
+        return at + 1 if buffer[at] == CLOSE_LIST else -1
+    if buffer[at] != OPEN:
+        return -1
+    at = blank(buffer, at + 1)
+    if buffer[at] == CLOSE:
+        return at + 1
+    stamp = new_stamp(t)
+    while True:
+        key = at + 1
+        end = string(buffer, key) if buffer[at] == QUOTE else -1
+        if end < 0:
+            return -1
+        value = after_name(buffer, end)
+        if value < 0 or buffer[value] != OPEN_LIST:
+            return -1
+        code = new_key(t, key, end - key, stamp)
+        if code < 0:
+            return -1
+        at = blank(buffer, value + 1)
+        if buffer[at] == CLOSE_LIST:
+            at += 1
+        else:
+            while True:
+                at = _claim(t, at, key, end - key, code)
+                if at < 0:
+                    return -1
+                at = following(buffer, at, CLOSE_LIST)
+                if at == -1:
+                    return -1
+                if at < -1:
+                    at = -2 - at
+                    break
+        at = following(buffer, at, CLOSE)
+        if at == -1:
+            return -1
+        if at < -1:
+            return -2 - at
+
+
+_K_LABELS, _K_ALIASES, _K_CLAIMS, _K_SITELINK = (
+    constant("labels"),
+    constant("aliases"),
+    constant("claims"),
+    constant("sitelink"),
+)
+_K_DESCRIPT, _K_IONS, _K_STATEMEN, _K_TS = (
+    constant("descript"),
+    constant("ions"),
+    constant("statemen"),
+    constant("ts"),
+)
+_K_PAGEID, _K_NS, _K_TITLE, _K_MODIFIED = (
+    constant("pageid"),
+    constant("ns"),
+    constant("title"),
+    constant("modified"),
+)
+_K_LASTREVI = constant("lastrevi")
+
+
+_LABELS, _ALIASES, _DESCRIPTIONS, _CLAIMS, _STATEMENTS, _KEY, _OTHER = 1, 2, 4, 8, 16, 32, 64
+
+
+@jit
+def _part(buffer: Any, key: int, length: int) -> int:
+    """Which member of an entity a name is, _OTHER for one that says nothing; 0 for an unusual one."""
+    w = masked(buffer, key, length)
+    if length == 2:
+        return _KEY if w == _K_ID else _OTHER if w == _K_NS else 0
+    if length == 4:
+        return _OTHER if w == _K_TYPE else 0
+    if length == 5:
+        return _OTHER if w == _K_TITLE else 0
+    if length == 6:
+        return _LABELS if w == _K_LABELS else _CLAIMS if w == _K_CLAIMS else _OTHER if w == _K_PAGEID else 0
+    if length == 7:
+        return _ALIASES if w == _K_ALIASES else 0
+    if length == 8:
+        return _OTHER if w == _K_MODIFIED or w == _K_DATATYPE else 0  # noqa: SIM109
+    if length == 9:
+        last = buffer[key + 8]
+        return _OTHER if (w == _K_SITELINK and last == 115) or (w == _K_LASTREVI and last == 100) else 0
+    if length == 10:
+        return _STATEMENTS if w == _K_STATEMEN and masked(buffer, key + 8, 2) == _K_TS else 0
+    if length == 12:
+        return _DESCRIPTIONS if w == _K_DESCRIPT and masked(buffer, key + 8, 4) == _K_IONS else 0
+    return 0
+
+
+@jit
+def _entity(t: Any, at: int) -> int:
+    """An entity with members that it usually has, and no others."""
+    buffer = t.buffer
+    at = blank(buffer, at + 1)
+    seen, subject, subject_length = 0, np.int64(-1), np.int64(0)
+    while True:
+        end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
+        if end < at + 2:
+            return -1
+        value = after_name(buffer, end)
+        if value < 0:
+            return -1
+        part = _part(buffer, at + 1, end - at - 1)
+        if part == 0 or seen & part & (_OTHER - 1):
+            return -1
+        seen |= part
+        if part <= _DESCRIPTIONS:
+            predicate = np.int64(LABEL if part == _LABELS else ALIAS if part == _ALIASES else DESCRIPTION)
+            at = _texts(t, value, predicate)
+        elif part <= _STATEMENTS:
+            at = _claims(t, value)
+        elif part == _KEY:
+            subject = value + 1
+            end = string(buffer, subject) if buffer[value] == QUOTE else -1
+            if end <= subject:
+                return -1
+            subject_length = end - subject
+            at = end + 1
+        else:
+            at = skip(buffer, value)
+        if at < 0:
+            return -1
+        at = following(buffer, at, CLOSE)
+        if at == -1:
+            return -1
+        if at < -1:
+            break
+    if subject < 0:
+        return -1
+    n = t.count[ENTITIES]
+    t.entity_start[n] = subject
+    t.entity_length[n] = subject_length
+    t.count[ENTITIES] = n + 1
+    return -2 - at
+
+
+@jit
+def walk(tables: Any, size: int, left: Any) -> int:
+    """Reads lines of so many bytes in all; gives the number of those left to the plain road.
+
+    left: of each such line its start, its end and its place among all lines.
+    """
+    t = pointers(tables)
+    buffer = t.buffer
+    start, line, found = 0, 0, 0
+    while start < size:
+        at = blank(buffer, start)
+        if buffer[at] != OPEN:
+            if buffer[at] == OPEN_LIST or buffer[at] == CLOSE_LIST:
+                at = blank(buffer, at + 1)
+            good = buffer[at] == LF
+            if good:
+                t.count[IGNORED] += 1
+        else:
+            rows, qualifiers, side = t.count[ROWS], t.count[QUALIFIERS], t.count[SIDE]
+            filtered, entities = t.count[FILTERED], t.count[ENTITIES]
+            at = _entity(t, at)
+            if at >= 0:
+                at = blank(buffer, at)
+                if buffer[at] == COMMA:
+                    at = blank(buffer, at + 1)
+            good = at >= 0 and buffer[at] == LF
+            if good:
+                for row in range(rows, t.count[ROWS]):
+                    t.entity[row] = entities
+            else:
+                t.count[ROWS], t.count[QUALIFIERS], t.count[SIDE] = rows, qualifiers, side
+                t.count[FILTERED], t.count[ENTITIES] = filtered, entities
+        if not good:
+            at = start
+            while buffer[at] != LF:
+                at += 1
+            left[found, 0] = start
+            left[found, 1] = at
+            left[found, 2] = line
+            found += 1
+        start = at + 1
+        line += 1
+    t.count[LINES] = line
+    return found

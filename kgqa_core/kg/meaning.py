@@ -1,0 +1,248 @@
+"""What the staged statements mean: roles, ranks, filters, qualifiers; then types, bridges and page views of the graph.
+
+All terms are integers here (`tid`).  `select` runs between staging and encoding, `finish` after it; both are sorts and
+joins in DuckDB, which spill when memory is short.  What comes out depends on the statements only, not on their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import duckdb
+
+from kgqa_core.config import KgOptions
+from kgqa_core.kg import bridges, filters, popularity, qualifiers
+from kgqa_core.monitor import QUIET, Monitor
+
+NAMES, TYPES = ("label", "alias", "description"), ("type", "subtype")
+ROLES = NAMES + TYPES
+
+CLOSURE_CHUNK = 5_000
+"""Types whose supertypes are found at once."""
+
+
+class Staged(Protocol):
+    """What the meaning needs to know of the staged statements, to do no more than needed."""
+
+    @property
+    def ranked(self) -> bool:
+        """Some statement is deprecated or preferred."""
+        ...
+
+    @property
+    def qualified(self) -> bool:
+        """There are qualifiers."""
+        ...
+
+    @property
+    def named(self) -> bool:
+        """Some qualifier refers to its statement by name."""
+        ...
+
+    @property
+    def distinct(self) -> bool:
+        """There is `raw_distinct(subject, predicate, object, copies)`, sorted, and `raw` is a view of it."""
+        ...
+
+
+def select(
+    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor = QUIET
+) -> dict[str, int]:
+    """Makes `statements`, the distinct statements that stay, of the staged `raw`, `terms` and `tags`; and counts.
+
+    statements(subject, predicate, object, role, best, rank, stated): role is one of ROLES or null, best its place in
+    the options, rank the best that was stated; stated is false for a triple derived from a qualifier.  Further:
+    `facts` (statements that become triples), `texts` (names), `relation_terms(tid, key)` (every relation, derived ones
+    with a tid after the terms), `kept_qualifiers(subject, predicate, object, statement, relation, value)`.
+    Statements read = stated rows of facts + `duplicates` + `labels` + `aliases` + `descriptions` +
+    `type_statements` + `filtered` + rejects.  Raises KgInputError when no relation of the keep-list is in
+    the graph, or the file of page views is not there.
+    """
+    run = connection.execute
+    popularity.views_source(options)
+    _roles(connection, options)
+    literals = _first_literal(connection)
+    source = _judge(connection, options, staged, literals, monitor)
+    if source == "raw" and staged.distinct:
+        kept, rank, read = "raw_distinct", "0::TINYINT", "sum(copies) FROM raw_distinct"
+    else:
+        kept, rank, read = "distinct_statements", "rank" if staged.ranked else "0::TINYINT", f"count(*) FROM {source}"
+        columns = "subject, predicate, object" + (", rank" if staged.ranked else "")
+        # Neighbours in the sorted order, which window functions without an order of their own keep.
+        run(
+            f"""
+            CREATE TABLE {kept} AS SELECT {columns} FROM (
+              SELECT *, lag(subject) OVER () AS s, lag(predicate) OVER () AS p, lag(object) OVER () AS o
+              FROM (SELECT {columns} FROM {source} ORDER BY {columns}{" DESC" if staged.ranked else ""}))
+            WHERE o IS DISTINCT FROM object OR s IS DISTINCT FROM subject OR p IS DISTINCT FROM predicate"""
+        )
+    run("CREATE TABLE derived(subject INTEGER, predicate INTEGER, object INTEGER)")
+    role, best = _role_sql(connection, literals)
+    run(
+        f"""
+        CREATE VIEW statements AS
+        SELECT subject, predicate, object, {role} AS role, {best} AS best, {rank} AS rank, true AS stated FROM {kept}
+        UNION ALL SELECT subject, predicate, object, NULL, NULL, 0::TINYINT, false FROM derived"""
+    )
+    row = run(f"SELECT (SELECT {read}) - (SELECT count(*) FROM statements)").fetchone()
+    duplicates = int(row[0]) if row else 0
+    names, types = _sql(NAMES), _sql(TYPES)
+    triple = "role IS NULL" + (f" OR role IN {types}" if options.types_as_triples else "")
+    run(f"CREATE VIEW facts AS SELECT * FROM statements WHERE {triple}")
+    run(f"CREATE VIEW texts AS SELECT * FROM statements WHERE role IN {names}")
+    counted = qualifiers.select(connection, options, staged, f"(SELECT *, {role} AS role FROM {source})", triple)
+    run(
+        """
+        CREATE TABLE relation_terms AS
+        SELECT tid, key FROM terms WHERE tid IN (SELECT predicate FROM facts UNION SELECT relation FROM kept_qualifiers)
+        UNION SELECT tid, key FROM derived_relations ORDER BY tid"""
+    )
+    bridges.select(connection, options, literals)
+    row = run(
+        f"""
+        SELECT count(*) FILTER (role = 'label'), count(*) FILTER (role = 'alias'),
+               count(*) FILTER (role = 'description'),
+               count(*) FILTER (role IN {types} AND NOT {options.types_as_triples}),
+               (SELECT coalesce(sum(statements), 0)::BIGINT FROM filtered WHERE NOT starts_with(rule, 'qualifier'))
+        FROM statements"""
+    ).fetchone()
+    counts = ("labels", "aliases", "descriptions", "type_statements", "filtered")
+    return dict(zip(counts, map(int, row or (0,) * len(counts)), strict=True)) | {"duplicates": duplicates} | counted
+
+
+def finish(
+    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor = QUIET
+) -> dict[str, int]:
+    """Fills types, subtypes, supertypes, qualifiers, bridges, filtered and page views of `kg`, and counts.
+
+    Needs the tables that `select` made, `ids(tid, id)`, `relation_ids(tid, id)`, and the other tables of `kg` filled.
+    """
+    run = connection.execute
+    for table, role in (("types", "type"), ("subtypes", "subtype")):
+        run(
+            f"""
+            INSERT INTO kg.{table} SELECT DISTINCT a.id, b.id FROM statements s
+            JOIN ids a ON a.tid = s.subject JOIN ids b ON b.tid = s.object WHERE s.role = '{role}' ORDER BY 1, 2"""
+        )
+    close_types(connection)
+    qualifiers.finish(connection)
+    bridges.finish(connection)
+    run(
+        "INSERT INTO kg.filtered SELECT rule, sum(statements)::BIGINT FROM filtered "
+        "GROUP BY rule HAVING sum(statements) > 0 ORDER BY rule"
+    )
+    counts = {}
+    for name, sql in {
+        "types": "SELECT count(DISTINCT type) FROM kg.types",
+        "supertypes": "SELECT count(*) FROM kg.supertypes",
+        "bridges": "SELECT count(*) FROM kg.bridges",
+    }.items():
+        row = run(sql).fetchone()
+        counts[name] = int(row[0]) if row else 0
+    if options.page_views:
+        counts |= popularity.add_views(connection, options, monitor)
+    return counts
+
+
+def close_types(connection: duckdb.DuckDBPyConnection, chunk: int = CLOSURE_CHUNK) -> None:
+    """Fills kg.supertypes: every type above each type that an entity has, itself left out; cycles do no harm."""
+    run = connection.execute
+    starts = [
+        t for (t,) in run("SELECT DISTINCT type FROM kg.types JOIN kg.subtypes USING (type) ORDER BY 1").fetchall()
+    ]
+    for first in range(0, len(starts), chunk):
+        last = starts[min(first + chunk, len(starts)) - 1]
+        run(
+            f"""
+            INSERT INTO kg.supertypes
+            WITH RECURSIVE above(type, super) AS (
+              SELECT type, super FROM kg.subtypes
+              WHERE type BETWEEN {starts[first]} AND {last} AND type IN (SELECT type FROM kg.types)
+              UNION SELECT a.type, s.super FROM above a JOIN kg.subtypes s ON s.type = a.super)
+            SELECT type, super FROM above WHERE type <> super ORDER BY type, super"""
+        )
+
+
+def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
+    """The table `roles(predicate, role, best)` of predicates that are no plain relations; best: 0 comes first."""
+    configured: Iterable[tuple[str, ...]] = (
+        options.label_predicates,
+        options.alias_predicates,
+        options.description_predicates,
+        options.type_predicates,
+        options.subtype_predicates,
+    )
+    connection.execute("CREATE TABLE roles(predicate INTEGER, role VARCHAR, best INTEGER)")
+    seen: set[str] = set()
+    for role, predicates in zip(ROLES, configured, strict=True):
+        for best, predicate in enumerate(predicates):
+            key = predicate[1:-1] if predicate.startswith("<") and predicate.endswith(">") else predicate
+            if key not in seen:
+                seen.add(key)
+                connection.execute(
+                    "INSERT INTO roles SELECT tid, $1, $2 FROM terms WHERE tag = 0 AND key = $3", [role, best, key]
+                )
+
+
+def _role_sql(connection: duckdb.DuckDBPyConnection, literals: int) -> tuple[str, str]:
+    """The role of a statement, and its place among the predicates of that role, as expressions of its columns."""
+    rows = connection.execute("SELECT predicate, role, best FROM roles ORDER BY predicate").fetchall()
+    if not rows:
+        return "NULL::VARCHAR", "NULL::INTEGER"
+    fits = {role: f"object {'>=' if role in NAMES else '<'} {literals}" for role in ROLES}
+    roles = " ".join(f"WHEN predicate = {tid} AND {fits[role]} THEN '{role}'" for tid, role, _ in rows)
+    places = " ".join(f"WHEN {tid} THEN {best}" for tid, _, best in rows)
+    return f"CASE {roles} END", f"CASE predicate {places} END"
+
+
+def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
+    """The tid from which on all terms are literals."""
+    row = connection.execute("SELECT count(*) FROM terms WHERE tag = 0").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _judge(
+    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, literals: int, monitor: Monitor
+) -> str:
+    """The table of statements that stay: `raw` itself where nothing can be left out, else `kept`; counts by rule."""
+    run = connection.execute
+    filtering = filters.prepare(connection, options, monitor)
+    ranking = staged.ranked and options.ranks != "all"
+    if not filtering and not ranking:
+        return "raw"
+    codes = {rule: code for code, rule in run("SELECT code, rule FROM rule_names").fetchall()}
+    by_rank, preferred = "0", ""
+    if ranking:
+        by_rank = f"CASE WHEN s.rank < 0 THEN {codes[filters.DEPRECATED]} ELSE 0 END"
+        if options.ranks == "truthy":
+            preferred = (
+                "LEFT JOIN (SELECT DISTINCT subject, predicate, true AS has FROM raw WHERE rank > 0) p "
+                "ON p.subject = s.subject AND p.predicate = s.predicate"
+            )
+            by_rank = (
+                f"CASE WHEN s.rank < 0 THEN {codes[filters.DEPRECATED]} "
+                f"WHEN p.has AND s.rank < 1 THEN {codes[filters.NOT_PREFERRED]} ELSE 0 END"
+            )
+    run(
+        f"""
+        CREATE TABLE judged AS
+        SELECT s.n, s.subject, s.predicate, s.object, s.rank,
+               coalesce(b.rule, CASE WHEN s.object >= {literals} AND r.role IN {_sql(NAMES)} THEN l.rule
+                                     ELSE v.rule END, {by_rank})::UTINYINT AS rule
+        FROM raw s LEFT JOIN roles r ON r.predicate = s.predicate
+        LEFT JOIN predicate_rules b ON b.predicate = s.predicate
+        LEFT JOIN (SELECT tid, rule FROM terms JOIN value_rules USING (tag)) v ON v.tid = s.object
+        LEFT JOIN (SELECT tid, rule FROM terms JOIN name_rules USING (tag)) l ON l.tid = s.object
+        {preferred}"""
+    )
+    run(
+        "INSERT INTO filtered SELECT n.rule, count(*) FROM judged j JOIN rule_names n ON n.code = j.rule "
+        "WHERE j.rule > 0 GROUP BY n.rule"
+    )
+    run("CREATE VIEW kept AS SELECT n, subject, predicate, object, rank FROM judged WHERE rule = 0")
+    return "kept"
+
+
+def _sql(names: Iterable[str]) -> str:
+    return "(" + ", ".join(f"'{name}'" for name in names) + ")"

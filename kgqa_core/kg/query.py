@@ -1,0 +1,31 @@
+"""SQL over a graph, for people: reads its tables, and neither writes nor reads anything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from kgqa_core.errors import InputError
+from kgqa_core.kg.store import SCHEMA, KgStore
+
+
+def query(path: Path, sql: str, *, limit: int = 1000) -> dict[str, Any]:
+    """At most `limit` rows of a statement, `{columns, rows, more}`.
+
+    The file is attached read-only, other files and the network are out of reach, and settings are locked: a read-only
+    connection alone would still read and write other files.  Raises InputError with DuckDB's message and the tables.
+    """
+    with KgStore.open(path) as store:
+        connection = store.connection
+        connection.execute("SET python_enable_replacements = false")
+        connection.execute("SET lock_configuration = true")
+        try:
+            cursor = connection.execute(sql)
+            rows = cursor.fetchmany(limit + 1) if cursor.description else []
+            columns = [column[0] for column in cursor.description or ()]
+        except duckdb.Error as fault:
+            message = str(fault).strip().splitlines()[0]
+            raise InputError(f"{message}. Tables are {', '.join(SCHEMA)}; only this graph can be read") from None
+    return {"columns": columns, "rows": [list(row) for row in rows[:limit]], "more": len(rows) > limit}

@@ -1,0 +1,224 @@
+"""The statements that a graph was built from, out of the graph itself: what an update without the old dump starts from.
+
+Triples give themselves back.  A label, alias, description or type gives back its usual statement (the predicate that
+most statements of its role have, `@lang` or no datatype); what differs from that is in the table `amends`, which
+`record` fills in a build: statements that no table tells, and those that a table would tell but nobody made.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from kgqa_core.config import KgOptions
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, Batch, empty
+from kgqa_core.kg.store import KgStore
+
+READING_OPTIONS = frozenset({"format", "delimiter", "columns", "max_reject_share"})
+"""Options that say how files are read, not what the statements mean."""
+
+ROWS = 200_000
+"""Statements in one batch."""
+
+_NAMES = ("label", "alias", "description")
+_TYPES = ("type", "subtype")
+
+
+def meaning_options(options: KgOptions) -> dict[str, Any]:
+    """The options that decide what a statement becomes, as they are kept in a graph's meta."""
+    return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS}
+
+
+def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, Any]:
+    """Fills kg.amends from the tables of a build that is all but done; returns what `meta` must keep.
+
+    Returned: `options`; `usual`, the predicate of each role that is taken for granted, and the datatype of names
+    without language; `next_ids`, the first ids that were never given.
+    """
+    run = connection.execute
+    run(
+        "CREATE TABLE amended(subject VARCHAR, predicate VARCHAR, object VARCHAR, datatype VARCHAR, detail VARCHAR, "
+        "stated BOOLEAN)"
+    )
+    predicates = run(
+        "SELECT role, predicate, key FROM (SELECT role, predicate, count(*) AS n FROM statements "
+        "WHERE role IS NOT NULL GROUP BY ALL) JOIN terms ON tid = predicate ORDER BY n DESC, key"
+    ).fetchall()
+    text = run(
+        "SELECT datatype FROM texts JOIN terms ON tid = object JOIN tags USING (tag) WHERE datatype NOT LIKE '@%' "
+        "GROUP BY datatype ORDER BY count(*) DESC, datatype LIMIT 1"
+    ).fetchone()
+    usual = {"text": str(text[0]) if text else ""}
+    tids: dict[str, int] = {}
+    for role, tid, key in predicates:
+        if role not in tids:
+            tids[role], usual[role] = tid, key
+    for role in (*_NAMES, *(() if options.types_as_triples else _TYPES)):
+        if role in _NAMES and role in tids:
+            _amend_names(connection, role, tids[role], usual)
+        elif role in tids:
+            _amend_types(connection, role, tids[role])
+    run(
+        """
+        INSERT INTO amended
+        SELECT s.key, p.key, o.key, datatype, detail, true FROM bridge_terms b
+        ANTI JOIN facts f ON f.subject = b.subject AND f.predicate = b.predicate AND f.object = b.object
+        JOIN terms s ON s.tid = b.subject JOIN terms p ON p.tid = b.predicate JOIN terms o ON o.tid = b.object
+        JOIN tags ON tags.tag = o.tag"""
+    )
+    run("INSERT INTO kg.amends SELECT DISTINCT * FROM amended ORDER BY ALL; DROP TABLE amended")
+    following = {}
+    for table in ("entities", "relations"):
+        row = run(f"SELECT coalesce(max(id) + 1, 0) FROM kg.{table}").fetchone()
+        following[table] = int(row[0]) if row else 0
+    return {"options": meaning_options(options), "usual": usual, "next_ids": following}
+
+
+def _amend_names(connection: duckdb.DuckDBPyConnection, role: str, predicate: int, usual: dict[str, str]) -> None:
+    """Names of one role whose statements are not one to one with the rows of their table.
+
+    Only entities where the numbers of both differ are looked at closely.  A label that lost is an alias, too, so
+    aliases of entities with doubtful labels are doubtful.
+    """
+    run = connection.execute
+    table, column = ("kg.aliases", "alias") if role == "alias" else ("kg.labels", role)
+    plain = "t.predicate = $1 AND detail IS NULL AND (datatype = $2 OR datatype LIKE '@_%') AND i.id IS NOT NULL"
+    texts = "texts t JOIN terms o ON o.tid = t.object JOIN tags USING (tag) LEFT JOIN ids i ON i.tid = t.subject"
+    run(
+        f"""
+        CREATE TABLE doubtful_{role} AS
+        SELECT id FROM (SELECT i.id, count(*) AS said, count(*) FILTER ({plain}) AS plain FROM {texts}
+                        WHERE role = $3 AND i.id IS NOT NULL GROUP BY i.id)
+        FULL JOIN (SELECT id, count({column}) AS told FROM {table} GROUP BY id HAVING told > 0) USING (id)
+        WHERE said IS DISTINCT FROM told OR plain IS DISTINCT FROM said""",
+        [predicate, usual["text"], role],
+    )
+    if role == "alias" and "label" in usual:
+        run("INSERT INTO doubtful_alias SELECT id FROM doubtful_label ANTI JOIN doubtful_alias USING (id)")
+    run(
+        f"""
+        CREATE TABLE said AS
+        SELECT i.id, CASE WHEN datatype LIKE '@%' THEN datatype[2:] ELSE '' END AS lang, o.key AS text, datatype,
+               detail, t.subject, t.predicate, coalesce({plain}, false) AS plain
+        FROM {texts} WHERE role = $3 AND (i.id IS NULL OR i.id IN (FROM doubtful_{role}))""",
+        [predicate, usual["text"], role],
+    )
+    run(
+        f"CREATE TABLE told AS SELECT id, lang, {column} AS text FROM {table} SEMI JOIN doubtful_{role} USING (id) "
+        f"WHERE {column} IS NOT NULL"
+    )
+    run(
+        """
+        INSERT INTO amended
+        SELECT s.key, p.key, m.text, m.datatype, m.detail, true FROM (
+          FROM said WHERE NOT plain
+          UNION ALL FROM (FROM said WHERE plain) ANTI JOIN told USING (id, lang, text)) m
+        JOIN terms s ON s.tid = m.subject JOIN terms p ON p.tid = m.predicate"""
+    )
+    run(
+        f"""
+        INSERT INTO amended
+        SELECT e.key, $1, m.text, {_plain("m.lang", usual)}, NULL, false
+        FROM (FROM told ANTI JOIN (FROM said WHERE plain) USING (id, lang, text)) m JOIN kg.entities e USING (id)""",
+        [usual[role]],
+    )
+    run("DROP TABLE said; DROP TABLE told")
+
+
+def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: int) -> None:
+    """Type statements by another predicate than the usual one, and rows that only such statements made."""
+    run = connection.execute
+    ends = "subject, object"
+    other = f"SELECT {ends} FROM statements WHERE role = '{role}' AND predicate <> $1"
+    usual = f"SELECT {ends} FROM statements WHERE role = '{role}' AND predicate = $1"
+    named = "JOIN terms s ON s.tid = m.subject JOIN terms p ON p.tid = m.predicate JOIN terms o ON o.tid = m.object"
+    run(
+        f"INSERT INTO amended SELECT s.key, p.key, o.key, NULL, NULL, true FROM "
+        f"(SELECT {ends}, predicate FROM statements WHERE role = '{role}' AND predicate <> $1) m {named}",
+        [predicate],
+    )
+    run(
+        f"INSERT INTO amended SELECT s.key, p.key, o.key, NULL, NULL, false FROM "
+        f"(SELECT {ends}, $1 AS predicate FROM ({other} EXCEPT {usual})) m {named}",
+        [predicate],
+    )
+
+
+def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = None) -> Iterator[Batch]:
+    """The distinct statements of the graph in a file, in batches, and the counts of those that it left out.
+
+    Qualifiers are not among them.  fraction: of the triples read.  What exceeds the memory limit is spilled to `work`.
+    """
+    with KgStore.open(graph) as store:
+        meta = store.meta
+    with tempfile.TemporaryDirectory(dir=work, prefix="restate-") as spill:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": memory_limit,
+            "threads": 2,
+            "temp_directory": spill,
+        }
+        with duckdb.connect(":memory:", config=config) as connection:
+            connection.execute(f"ATTACH {_quote(str(graph))} AS kg (READ_ONLY); USE kg")
+            yield from _statements(connection, meta)
+
+
+def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[Batch]:
+    filtered = connection.execute("SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier')")
+    yield Batch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
+    usual: dict[str, str] = meta["usual"]
+    parts = [
+        "SELECT h.key AS subject, r.key AS predicate, t.key AS object, t.kind, t.datatype, t.detail, x.rank "
+        "FROM triples x JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation "
+        "JOIN entities t ON t.id = x.tail"
+    ]
+    for role in (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES)):
+        if role in usual:
+            parts.append(
+                f"SELECT *, NULL::VARCHAR AS detail, 0::TINYINT AS rank FROM ({_told(role, usual)}) m "
+                "WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = m.subject "
+                "AND a.predicate = m.predicate AND a.object = m.object AND a.datatype IS NOT DISTINCT FROM m.datatype)"
+            )
+    parts.append(
+        "SELECT subject, predicate, object, CASE WHEN datatype IS NULL THEN 'entity' ELSE 'literal' END AS kind, "
+        "datatype, detail, 0::TINYINT AS rank FROM amends WHERE stated"
+    )
+    total = max(1, meta["counts"]["triples"])
+    done = 0
+    for sql in parts:
+        for batch in connection.execute(sql).to_arrow_reader(ROWS):
+            frame = pl.from_arrow(batch)
+            if not isinstance(frame, pl.DataFrame) or not frame.height:
+                continue
+            done += frame.height
+            kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8)
+            yield Batch(statements=frame.with_columns(kind=kind), fraction=min(1.0, done / total))
+
+
+def _told(role: str, usual: dict[str, str]) -> str:
+    """The usual statements of a role, by the rows of its table."""
+    predicate = _quote(usual[role])
+    if role in _NAMES:
+        return (
+            f"SELECT e.key AS subject, {predicate} AS predicate, n.{role} AS object, 'literal' AS kind, "
+            f"{_plain('n.lang', usual)} AS datatype FROM {'aliases' if role == 'alias' else 'labels'} n "
+            f"JOIN entities e USING (id) WHERE n.{role} IS NOT NULL"
+        )
+    first, second = ("entity", "type") if role == "type" else ("type", "super")
+    return (
+        f"SELECT a.key AS subject, {predicate} AS predicate, b.key AS object, 'entity' AS kind, "
+        f"NULL::VARCHAR AS datatype FROM {role}s n JOIN entities a ON a.id = n.{first} "
+        f"JOIN entities b ON b.id = n.{second}"
+    )
+
+
+def _plain(lang: str, usual: dict[str, str]) -> str:
+    return f"CASE WHEN {lang} = '' THEN {_quote(usual['text'])} ELSE '@' || {lang} END"
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,69 @@
+"""The files that a graph is made of, found and checked."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from importlib.resources import files as package_files
+from pathlib import Path
+
+from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.kg.formats.source import Source
+
+BUNDLED = {"bundled:atlas": "datasets/atlas/data/atlas.nt.gz"}
+"""Graphs in the package, by the name that `kg.files` calls them."""
+
+
+def find_sources(names: Sequence[str]) -> list[Source]:
+    """The files that `kg.files` names, patterns expanded.  Raises KgInputError."""
+    if not names:
+        raise KgInputError("kg.files is empty; name a graph file, or bundled:atlas")
+    paths: list[Path] = []
+    for name in names:
+        if name.startswith("bundled:"):
+            if name not in BUNDLED:
+                raise KgInputError(f"there is no graph {name!r} in the package{nearest(name, BUNDLED)}")
+            paths.append(Path(str(package_files("kgqa_core"))) / BUNDLED[name])
+        elif glob.has_magic(name) and not Path(name).exists():
+            found = sorted(Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file())
+            if not found:
+                raise KgInputError(f"no file matches {name!r}; check the pattern, or name the files")
+            paths += found
+        else:
+            paths.append(Path(name).expanduser())
+    seen: set[Path] = set()
+    for path in paths:
+        _check(path)
+        if path.resolve() in seen:
+            raise KgInputError(f"{path} is named twice in kg.files; name it once")
+        seen.add(path.resolve())
+    return [Source(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+
+
+def _check(path: Path) -> None:
+    if path.is_dir():
+        inside = sorted(p.name for p in path.iterdir() if p.is_file())
+        hint = f"name the files in it, {path / inside[0]} for example" if inside else "it holds no file"
+        raise KgInputError(f"{path} is a directory, not a graph file; {hint}")
+    if not path.exists():
+        folder = path.parent
+        if not folder.is_dir():
+            raise KgInputError(f"there is no graph file {path}: the folder {folder} does not exist; check the path")
+        near = nearest(path.name, [p.name for p in folder.iterdir()], cutoff=0.4)
+        raise KgInputError(f"there is no graph file {path}{near or f'; check the name: {folder} holds none like it'}")
+    try:
+        with path.open("rb") as stream:
+            if not stream.read(1):
+                raise KgInputError(f"{path} is empty; name a file with triples")
+    except OSError as fault:
+        raise KgInputError(f"{path} cannot be read: {fault.strerror}; check its permissions") from None
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """The shortest ends of the paths that tell them apart: no folder of this machine, where the names differ."""
+    depth = 1
+    while True:
+        labels = ["/".join(path.parts[-depth:]) for path in paths]
+        if len(set(labels)) == len(labels) or depth >= max(len(path.parts) for path in paths):
+            return labels
+        depth += 1

@@ -1,0 +1,180 @@
+"""Rigel whose relations are texts: a graph that has relations added later is used without training.
+
+    e_r   = label encoder(text of r)                       whatever the number of relations
+    v_r   = n(e_r + P e_r + p),  v_inv(r) = n(e_r + P' e_r + p')      n: to length 1
+    s_t   = [h_q; Σ_r r_1 v_r; …; Σ_r r_{t-1} v_r]         the question, and what the earlier hops chose
+    r_t   = softmax(exp(κ) v · n(h_q + Q_t s_t))           over the relations that the graph at hand has
+    c_t   = U_t s_t,  a = softmax(c)
+
+No weight has the number of relations in its shape.
+
+What encodes the labels.  A pretrained encoder has a frozen copy for them, which runs once when a graph is opened; what
+is learnt of relations are the two small maps P and P', which start near zero.  Encoding 501 labels in every step, with
+gradients, would cost more than a batch of questions does; and labels that move while a few are trained lose their
+likeness to the others, which is all that an unseen relation has.  A scratch encoder knows nothing before training, so
+questions and labels share it and its vocabulary, and the labels are encoded anew in every step.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import re
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.kg.store import REMOVED
+from kgqa_core.retrieval.encoders import Encoder, Pretrained, Reader
+from kgqa_core.retrieval.plan import Plan
+
+SCALE = 20.0
+"""exp(κ) before training: MiniLM's cosines differ by tenths."""
+SMALL = 0.02
+"""Standard deviation of the maps before training."""
+CHUNK = 256
+"""Labels that a pretrained encoder reads at once."""
+_CODE = re.compile(r"[A-Za-z]{0,3}[-_:]?\d+")
+
+logger = logging.getLogger(__name__)
+
+
+def relation_texts(dkg: Dkg) -> list[str]:
+    """What is read of each forward relation: its label in words, or its key's text where it has none.
+
+    Empty for a relation that an update removed.
+    """
+    return ["" if name.startswith(REMOVED) else _words(name) for name in dkg.relation_names[: dkg.relations]]
+
+
+def unlabelled(dkg: Dkg) -> list[str]:
+    """Relations whose text is a bare code such as `P31`, of which no encoder can tell the meaning."""
+    return [name for name in dkg.relation_names[: dkg.relations] if _CODE.fullmatch(name)]
+
+
+def unlabelled_note(dkg: Dkg) -> str | None:
+    """A sentence that counts the relations without a label; None when all have one."""
+    bare = unlabelled(dkg)
+    if not bare:
+        return None
+    return (
+        f"{len(bare)} of {dkg.relations} relations have no label ({', '.join(bare[:3])}, …); their keys are read "
+        "instead, which say nothing. Add labels of the relations to kg.files"
+    )
+
+
+class LabelRigel(nn.Module):
+    """The network, from token ids to a `Plan` over the relations of the graph it was last opened on.
+
+    hops: largest number of hops, M.
+    """
+
+    def __init__(self, encoder: Encoder, hops: int) -> None:
+        super().__init__()
+        self.encoder, self.hops = encoder, hops
+        width = encoder.width
+        self.label_encoder: Encoder | None = None
+        if isinstance(encoder, Pretrained):
+            self.label_encoder = copy.deepcopy(encoder).requires_grad_(False)
+        self.directions = nn.ModuleList(nn.Linear(width, width) for _ in range(2))
+        self.query_layers = nn.ModuleList(nn.Linear(width * (hop + 1), width) for hop in range(hops))
+        self.attention_layers = nn.ModuleList(nn.Linear(width * (hop + 1), 1) for hop in range(hops))
+        self.log_scale = nn.Parameter(torch.tensor(math.log(SCALE)))
+        for layer in [*self.directions, *self.query_layers]:
+            nn.init.normal_(layer.weight, std=SMALL)  # type: ignore[arg-type]
+            nn.init.normal_(layer.bias, std=SMALL)  # type: ignore[arg-type]
+        self._labels: tuple[Tensor, Tensor] | None = None
+        self._gone: Tensor | None = None
+        self._encoded: Tensor | None = None
+
+    def open(self, dkg: Dkg, reader: Reader) -> LabelRigel:
+        """Takes the relations of a graph for those to choose from."""
+        texts = relation_texts(dkg)
+        self._labels = reader.batch(reader.read(texts))
+        gone = torch.tensor([not text for text in texts] * 2)
+        self._gone = gone if bool(gone.any()) else None
+        self._encoded = None
+        return self
+
+    def train(self, mode: bool = True) -> LabelRigel:
+        """As of any module; the frozen label encoder stays without dropout, and a shared one is read anew."""
+        super().train(mode)
+        if self.label_encoder is not None:
+            self.label_encoder.eval()
+        elif mode:
+            self._encoded = None
+        return self
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Plan:
+        """The plan of each question.  ids, mask: [batch, length]."""
+        question = self.encoder(ids, mask)
+        vectors = self._vectors()
+        scale = self.log_scale.exp()
+        state = question
+        relations: list[Tensor] = []
+        hop_scores: list[Tensor] = []
+        for query_layer, attention_layer in zip(self.query_layers, self.attention_layers, strict=True):
+            hop_scores.append(attention_layer(state))
+            query = nn.functional.normalize(question + query_layer(state), dim=-1)
+            logits = scale * (query @ vectors.T)
+            if self._gone is not None:
+                logits = logits.masked_fill(self._gone.to(logits.device), -torch.inf)
+            relations.append(torch.softmax(logits, dim=-1))
+            state = torch.cat([state, relations[-1] @ vectors], dim=-1)
+        return Plan(relations, torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1))
+
+    def _vectors(self) -> Tensor:
+        """v of the 2R directed relations, inverses in the second half, [2R, width]."""
+        own = self._label_states()
+        both = [nn.functional.normalize(own + direction(own), dim=-1) for direction in self.directions]
+        return torch.cat(both)
+
+    def _label_states(self) -> Tensor:
+        """e of the R relations, [R, width]; kept where the encoder that gave it does not change."""
+        if self._labels is None:
+            raise RuntimeError("open the retriever on a graph before it is asked")
+        if self._encoded is not None and self._encoded.device == self.log_scale.device:
+            return self._encoded
+        if self.label_encoder is not None:
+            with torch.no_grad():
+                self._encoded = _encode(self.label_encoder, *self._labels, self.log_scale.device)
+            return self._encoded
+        encoded = _encode(self.encoder, *self._labels, self.log_scale.device)
+        if not self.training:
+            self._encoded = encoded.detach()
+        return encoded
+
+
+def stored(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights without those that the label encoder has in common with the question encoder."""
+    return {
+        name: value
+        for name, value in weights.items()
+        if not name.startswith("label_encoder.") or not torch.equal(value, weights[name.removeprefix("label_")])
+    }
+
+
+def restored(weights: dict[str, Tensor], names: Sequence[str]) -> dict[str, Tensor]:
+    """The weights of all names from stored ones; undoes `stored`."""
+    return weights | {
+        name: weights[name.removeprefix("label_")]
+        for name in names
+        if name not in weights and name.removeprefix("label_") in weights
+    }
+
+
+def _encode(encoder: Encoder, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
+    parts = zip(ids.split(CHUNK), mask.split(CHUNK), strict=True)
+    return torch.cat([encoder(own.to(device), real.to(device)) for own, real in parts])
+
+
+def _words(name: str) -> str:
+    """`starred_actors` and `people.person.placeOfBirth` in words.
+
+    >>> _words("people.person.placeOfBirth")
+    'people person place Of Birth'
+    """
+    return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"[_./]+", " ", name)).split()) or name

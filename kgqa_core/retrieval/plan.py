@@ -1,0 +1,23 @@
+"""What a question's network wants to do: relations to follow and how much each hop counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the network wants to do with a batch: relations[t]: [batch, 2R] for each hop; attention: [batch, hops]."""
+
+    relations: list[Tensor]
+    attention: Tensor
+
+    def take(self, rows: Tensor) -> Plan:
+        """The plans of some rows, repeated as often as they are named."""
+        return Plan([relations[rows] for relations in self.relations], self.attention[rows])
+
+    def cpu(self) -> Plan:
+        """The plan where the graph lies."""
+        return Plan([relations.cpu() for relations in self.relations], self.attention.cpu())

@@ -1,0 +1,185 @@
+"""Looking into a graph: statistics, search, paths, export, SQL, each against counts made by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import InputError, StorageError
+from kgqa_core.kg.build import build
+from kgqa_core.kg.dump import dump
+from kgqa_core.kg.paths import shortest_paths
+from kgqa_core.kg.query import query
+from kgqa_core.kg.search import resolve_one, search
+from kgqa_core.kg.stats import statistics
+from kgqa_core.kg.store import KgStore
+
+from .conftest import GRAPH
+
+Make = Callable[..., tuple[KgStore, dict[str, Any]]]
+
+TOWNS = """\
+<http://x/a> <http://www.w3.org/2000/01/rdf-schema#label> "São Paulo"@en .
+<http://x/a> <http://www.w3.org/2004/02/skos/core#altLabel> "Sampa"@pt .
+<http://x/b> <http://www.w3.org/2000/01/rdf-schema#label> "São Paulo de Olivença"@en .
+<http://x/c> <http://www.w3.org/2000/01/rdf-schema#label> "Paulo"@en .
+<http://x/d> <http://www.w3.org/2000/01/rdf-schema#label> "Brazil"@en .
+<http://x/a> <http://x/in> <http://x/d> .
+<http://x/b> <http://x/in> <http://x/d> .
+<http://x/c> <http://x/in> <http://x/e> .
+<http://x/c> <http://x/near> <http://x/d> .
+<http://x/a> <http://x/founded> "1554"^^<http://www.w3.org/2001/XMLSchema#gYear> .
+<http://x/e> <http://x/founded> "1554"^^<http://www.w3.org/2001/XMLSchema#gYear> .
+broken
+"""
+
+
+@pytest.fixture
+def towns(make: Make) -> KgStore:
+    return make(TOWNS)[0]
+
+
+def test_statistics_count_what_is_there(towns: KgStore) -> None:
+    found = statistics(towns)
+    assert found["counts"]["triples"] == 6
+    assert [(row["key"], row["triples"], row["heads"], row["tails"]) for row in found["relations"]] == [
+        ("http://x/in", 3, 3, 2),
+        ("http://x/founded", 2, 2, 1),
+        ("http://x/near", 1, 1, 1),
+    ]
+    assert found["labels"]["labelled"] == 4 and found["labels"]["share"] == 0.8
+    assert found["labels"]["by_language"] == [{"language": "en", "entities": 4, "share": 0.8}]
+    assert found["degrees"]["largest"] == 3 and found["degrees"]["hubs"][0] == {"entity": "Brazil", "degree": 3}
+    assert {row["from"]: row["entities"] for row in found["degrees"]["bins"]} == {1: 1, 2: 4}
+    (literals,) = found["literals"]
+    assert literals["literals"] == 1 and literals["times"] == 1
+    (reject,) = found["rejects"]
+    assert reject["lines"] == 1 and "line 12" in reject["example"]
+
+
+def test_search_ranks_exact_names_before_parts_and_finds_misspellings(towns: KgStore) -> None:
+    assert [row["key"] for row in search(towns, "sao paulo")] == ["http://x/a", "http://x/b"]
+    assert [row["key"] for row in search(towns, "Paulo")] == ["http://x/c", "http://x/a", "http://x/b"]
+    (alias,) = search(towns, "sampa")
+    assert (alias["name"], alias["matched"]) == ("São Paulo", "Sampa")
+    assert [row["how"] for row in search(towns, "Brasil")] == ["nearly"]
+    assert search(towns, "Atlantis") == [] and search(towns, "  ") == []
+    assert len(search(towns, "paulo", limit=1)) == 1
+
+
+def test_one_entity_is_resolved_or_the_nearest_is_named(towns: KgStore) -> None:
+    assert towns.entity_keys([resolve_one(towns, "Brazil")]) == {resolve_one(towns, "Brazil"): "http://x/d"}
+    with pytest.raises(InputError, match="'Brazl'.*did you mean 'Brazil'"):
+        resolve_one(towns, "Brazl")
+
+
+def test_paths_are_shortest_and_count_their_chains(towns: KgStore) -> None:
+    a, b, e = (resolve_one(towns, f"http://x/{name}") for name in "abe")
+    found = shortest_paths(towns, a, b)
+    assert (found.length, found.cut) == (2, False)
+    (path,) = found.paths
+    assert path["keys"] == ["http://x/in", "<inv>-http://x/in"] and path["count"] == 1
+    assert path["example"] == ["São Paulo", "Brazil", "São Paulo de Olivença"]
+    # a and e share the year 1554, but literals are not walked through
+    far = shortest_paths(towns, a, e)
+    assert far.length == 3
+    assert [path["keys"] for path in far.paths] == [["http://x/in", "<inv>-http://x/near", "http://x/in"]]
+    assert shortest_paths(towns, a, e, max_hops=2).paths == []
+    assert shortest_paths(towns, a, a).length == 0
+    year = towns.resolve(["1554"])["1554"][0]
+    assert shortest_paths(towns, a, year).paths[0]["keys"] == ["http://x/founded"]
+
+
+def test_paths_equal_a_search_by_hand_on_a_grid(make: Make) -> None:
+    size = 4
+    lines = [
+        f"<http://x/{i}-{j}> <http://x/{name}> <http://x/{i + di}-{j + dj}> ."
+        for i in range(size)
+        for j in range(size)
+        for name, di, dj in (("down", 1, 0), ("right", 0, 1))
+        if i + di < size and j + dj < size
+    ]
+    store, _ = make("\n".join(lines))
+    ends = [store.resolve([f"http://x/{i}-{i}"])[f"http://x/{i}-{i}"][0] for i in (0, 2)]
+    found = shortest_paths(store, *ends)
+    assert found.length == 4
+    assert len(found.paths) == math.comb(4, 2) and all(path["count"] == 1 for path in found.paths)
+
+
+def test_n_triples_that_are_exported_build_the_same_graph(make: Make, tmp_path: Path) -> None:
+    store, counts = make(GRAPH)
+    written = dump(store, tmp_path / "again.nt")
+    assert written["triples"] == counts["triples"]
+    again, again_counts = make((tmp_path / "again.nt").read_bytes())
+    assert again_counts["rejects"] == 0
+    for table in ("entities", "labels", "aliases", "relations", "relation_labels", "triples", "types", "subtypes"):
+        rows = [side.connection.execute(f"SELECT * FROM {table} ORDER BY ALL").fetchall() for side in (store, again)]
+        assert rows[0] == rows[1], table
+
+
+def test_keys_that_are_no_iris_are_exported_under_a_base(make: Make, tmp_path: Path) -> None:
+    store, _ = make("New York\tis in\tUSA\nNew York\tmotto\t100%\n", name="g.tsv")
+    dump(store, tmp_path / "g.nt", base="http://base/")
+    assert "<http://base/New%20York> <http://base/is%20in> <http://base/USA> ." in (tmp_path / "g.nt").read_text()
+    assert "<http://base/100%25>" in (tmp_path / "g.nt").read_text()
+
+
+def test_tsv_and_parquet_hold_every_triple(towns: KgStore, tmp_path: Path) -> None:
+    assert dump(towns, tmp_path / "g.tsv")["triples"] == 6
+    rows = [line.split("\t") for line in (tmp_path / "g.tsv").read_text().splitlines()]
+    assert len(rows) == 6 and ["http://x/c", "http://x/near", "http://x/d"] in rows
+    dump(towns, tmp_path / "g.parquet")
+    assert pl.read_parquet(tmp_path / "g.parquet" / "triples.parquet").height == 6
+
+
+def test_an_export_overwrites_nothing_and_names_its_formats(towns: KgStore, tmp_path: Path) -> None:
+    (tmp_path / "g.nt").write_text("mine")
+    with pytest.raises(StorageError, match="exists"):
+        dump(towns, tmp_path / "g.nt")
+    with pytest.raises(InputError, match=r"'.xml' is unknown.*nt .*tsv .*parquet"):
+        dump(towns, tmp_path / "g.xml")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["g.nt"]
+
+
+def test_sql_reads_the_graph_and_nothing_else(towns: KgStore, tmp_path: Path) -> None:
+    found = query(towns.path, "SELECT count(*) AS n FROM triples")
+    assert found == {"columns": ["n"], "rows": [[6]], "more": False}
+    assert query(towns.path, "SELECT id FROM triples ORDER BY id", limit=2) == {
+        "columns": ["id"],
+        "rows": [[0], [1]],
+        "more": True,
+    }
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    frame = pl.DataFrame({"leak": [1]})
+    for statement in (
+        f"SELECT * FROM '{secret}'",
+        f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+        f"ATTACH '{tmp_path / 'other.duckdb'}'",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "INSERT INTO rejects VALUES ('', 1, '', '')",
+        "DROP TABLE triples",
+        "SELECT * FROM frame",
+        "INSTALL httpfs",
+    ):
+        with pytest.raises(InputError, match="only this graph can be read"):
+            query(towns.path, statement)
+    assert frame.height == 1 and not (tmp_path / "out.csv").exists() and not (tmp_path / "other.duckdb").exists()
+    with duckdb.connect(str(towns.path), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM triples").fetchone() == (6,)
+
+
+def test_a_rebuilt_export_has_the_same_reading_account(make: Make, tmp_path: Path) -> None:
+    store, _ = make(TOWNS)
+    dump(store, tmp_path / "towns.nt")
+    (tmp_path / "out").mkdir()
+    counts = build(tmp_path / "out", options=KgOptions(files=(str(tmp_path / "towns.nt"),)))
+    assert counts["statements"] == counts["triples"] + counts["labels"] + counts["aliases"]
