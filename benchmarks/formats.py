@@ -24,8 +24,9 @@ import duckdb
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgqaError
-from kgqa_core.kg.build import build, find_sources
+from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.detect import reader_of
+from kgqa_core.kg.ingest.sources import find_sources
 
 W = "wikidata_samples"
 E = f"{W}/entitybase/test_data"

@@ -26,7 +26,7 @@ def kgqa(file: Path, out: Path, memory: str) -> Tables:
     from kgqa_core.config import KgOptions
     from kgqa_core.kg.formats.ntriples import NTriples
     from kgqa_core.kg.formats.source import Source
-    from kgqa_core.kg.staging import Staging
+    from kgqa_core.kg.ingest.staging import Staging
 
     options = KgOptions(files=(str(file),), memory_limit=memory)
     database = out / "graph.duckdb"

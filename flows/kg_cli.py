@@ -131,7 +131,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the graph says about an entity: names, types, facts both ways, qualifiers."""
-    from kgqa_core.kg.show import describe
+    from kgqa_core.kg.look.show import describe
     from kgqa_core.kg.store import KgStore
     from kgqa_core.report.console import entity_tables
 
@@ -154,7 +154,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Find entities by label or alias, the best match and most connected first."""
-    from kgqa_core.kg.search import search as find
+    from kgqa_core.kg.look.search import search as find
     from kgqa_core.kg.store import KgStore
 
     with KgStore.open(_folder(kg, run_id, home)) as store:
@@ -180,8 +180,8 @@ def path(
     as_json: JsonOption = False,
 ) -> None:
     """Show the shortest relation paths between two entities."""
-    from kgqa_core.kg.paths import shortest_paths
-    from kgqa_core.kg.search import resolve_one
+    from kgqa_core.kg.look.paths import shortest_paths
+    from kgqa_core.kg.look.search import resolve_one
     from kgqa_core.kg.store import KgStore
 
     with KgStore.open(_folder(kg, run_id, home)) as store:
@@ -212,7 +212,7 @@ def stats(
     as_json: JsonOption = False,
 ) -> None:
     """Count what the graph holds: degrees, relations, types, label coverage, literals, filters, rejects."""
-    from kgqa_core.kg.stats import statistics
+    from kgqa_core.kg.look.stats import statistics
     from kgqa_core.kg.store import KgStore
     from kgqa_core.report.console import statistics_tables
 
@@ -239,7 +239,7 @@ def export(
 ) -> None:
     """Write the graph as N-Triples, TSV or Parquet."""
     session.start_logging()
-    from kgqa_core.kg.dump import dump
+    from kgqa_core.kg.look.dump import dump
     from kgqa_core.kg.store import KgStore
 
     with KgStore.open(_folder(kg, run_id, home)) as store:
@@ -257,7 +257,7 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Ask the graph in SQL; nothing can be changed, and no other file read or written."""
-    from kgqa_core.kg.query import query
+    from kgqa_core.kg.look.query import query
 
     found = query(_folder(kg, run_id, home), statement, limit=limit)
     if as_json:

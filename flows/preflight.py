@@ -11,8 +11,8 @@ from pathlib import Path
 from kgqa_core.config import Profile, check_knowledge
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ModelError
-from kgqa_core.kg.build import find_sources
 from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import InputError
-from kgqa_core.kg.build import find_sources
-from kgqa_core.kg.popularity import views_source
+from kgqa_core.kg.ingest.popularity import views_source
+from kgqa_core.kg.ingest.sources import find_sources
 from tasks.outside import UNREADABLE, file_digest
 from tasks.stage import stage
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.kg.build import find_sources
+from kgqa_core.kg.ingest.sources import find_sources
 from tasks.outside import file_digest
 from tasks.stage import stage
 

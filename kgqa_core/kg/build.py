@@ -16,16 +16,16 @@ import duckdb
 from kgqa_core.artifacts import VOLATILE, write_json
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
-from kgqa_core.kg import assemble_wikidata, meaning, restate
-from kgqa_core.kg.duck import memory_bytes
-from kgqa_core.kg.encode import assign_ids, encode
 from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.detect import check_format, reader_of
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.rejects import Tally
-from kgqa_core.kg.sources import find_sources
-from kgqa_core.kg.staging import Staged, Staging
+from kgqa_core.kg.ingest import assemble_wikidata, meaning, restate
+from kgqa_core.kg.ingest.duck import memory_bytes
+from kgqa_core.kg.ingest.encode import assign_ids, encode
+from kgqa_core.kg.ingest.rejects import Tally
+from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.ingest.staging import Staged, Staging
 from kgqa_core.kg.store import FILE, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -74,6 +74,7 @@ def build_parts(
     staging = _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
     path = out / FILE
     path.unlink(missing_ok=True)
+    whole = False
     try:
         with duckdb.connect(":memory:", config=_limits(options, staging)) as connection:
             connection.execute(f"ATTACH '{_sql(path)}' AS kg")
@@ -111,6 +112,7 @@ def build_parts(
             connection.execute("DETACH kg")
         (out / VOLATILE).mkdir(exist_ok=True)
         write_json(out / VOLATILE / "reading.json", reading)
+        whole = True
     except duckdb.OutOfMemoryException as fault:
         raise KgqaError(
             f"{options.memory_limit} of memory does not suffice for the build ({str(fault).splitlines()[0]}); "
@@ -120,6 +122,8 @@ def build_parts(
         raise _storage(fault, out) from fault
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+        if not whole:
+            path.unlink(missing_ok=True)
     monitor.progress(100, 100, "% · encoding")
     monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
     return counts | _reasons_of(reading)

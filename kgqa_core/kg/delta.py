@@ -19,13 +19,14 @@ import polars as pl
 from kgqa_core.artifacts import VOLATILE
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg import diff, restate
+from kgqa_core.kg import diff
 from kgqa_core.kg.build import Part, build_parts, find_sources, part_of
-from kgqa_core.kg.encode import assign_ids
-from kgqa_core.kg.filters import NOT_PREFERRED
 from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
+from kgqa_core.kg.ingest import restate
+from kgqa_core.kg.ingest.encode import assign_ids
+from kgqa_core.kg.ingest.filters import NOT_PREFERRED
 from kgqa_core.kg.store import FILE, KgStore
 from kgqa_core.monitor import QUIET, Monitor
 

@@ -61,7 +61,7 @@ class Oracle:
         for relation in relations:
             runs = []
             for entity in frontier.tolist():
-                start, stop = int(self.dkg.ptr[entity]), int(self.dkg.ptr[entity + 1])
+                start, stop = (int(bound) for bound in self.dkg.row_bounds(entity))
                 first, last = np.searchsorted(self.dkg.rel[start:stop], (relation, relation + 1))
                 runs.append(np.arange(start + first, start + last, dtype=np.int64))
             edges = np.concatenate(runs) if runs else np.empty(0, dtype=np.int64)

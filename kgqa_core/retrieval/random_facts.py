@@ -32,7 +32,8 @@ class RandomFacts:
 
     def _draw(self, question: Question) -> Retrieved:
         topics = np.array(sorted(set(question.topic_entities)), dtype=np.int64)
-        starts, degrees = self.dkg.ptr[topics], self.dkg.ptr[topics + 1] - self.dkg.ptr[topics]
+        starts, stops = self.dkg.row_bounds(topics)
+        degrees = stops - starts
         total = int(degrees.sum())
         if not total:
             return Retrieved(question.id)

@@ -10,10 +10,10 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.assemble_wikidata import ORPHANS
 from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.wikidata.rdf import WikidataRdf
+from kgqa_core.kg.ingest.assemble_wikidata import ORPHANS
 from kgqa_core.kg.store import KgStore
 
 ENTITIES = (

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg import meaning
+from kgqa_core.kg.ingest import meaning
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 

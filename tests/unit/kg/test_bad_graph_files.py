@@ -10,9 +10,10 @@ import pytest
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.build import build, find_sources
+from kgqa_core.kg.build import build
 from kgqa_core.kg.formats import source as source_module
 from kgqa_core.kg.formats.ntriples import why
+from kgqa_core.kg.ingest.sources import find_sources
 from tests.unit.kg.conftest import GRAPH
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import ArtifactError, KgInputError
-from kgqa_core.kg import staging
 from kgqa_core.kg.build import build
 from kgqa_core.kg.formats import source as source_module
-from kgqa_core.kg.intern import Interner
+from kgqa_core.kg.ingest import encode, staging
+from kgqa_core.kg.ingest.intern import Interner
 from kgqa_core.kg.store import SCHEMA, KgStore
 from tests.unit.kg.conftest import GRAPH
 
@@ -248,6 +248,20 @@ def test_a_second_build_in_the_same_work_folder_starts_clean(tmp_path):
     (out / "kg.duckdb").write_bytes(b"half")
     assert build(out, options=KgOptions(files=(str(tmp_path / "g.nt"),)), work=work)["triples"] == 9
     assert not (work / "kg-staging").exists()
+
+
+def test_triples_that_do_not_fit_in_memory_are_sorted_on_disk_into_the_same_graph(make, monkeypatch):
+    lines = [f"<http://x/{i * 7919 % 211}> <http://x/r{i % 5}> <http://x/{i * 31 % 97}> ." for i in range(3000)]
+    lines += [f'<http://x/{i % 50}> <http://x/says> "{i % 40}"@en .' for i in range(500)]
+    text = "\n".join(lines) + "\n" + GRAPH
+    one, counts = make(text)
+    monkeypatch.setattr(encode, "IN_WORDS", 0)
+    monkeypatch.setattr(encode, "_triples", None)
+    other, other_counts = make(text)
+    assert counts == other_counts and counts["triples"] > 1000
+    for table in SCHEMA:
+        rows = [store.connection.execute(f"SELECT * FROM {table}").fetchall() for store in (one, other)]
+        assert rows[0] == rows[1], table
 
 
 def test_open_refuses_what_is_no_graph(tmp_path):

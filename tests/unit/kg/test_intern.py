@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.kg import order_kernels, runs
-from kgqa_core.kg.intern import Interner, Strings, write_run
+from kgqa_core.kg.ingest import order_kernels, runs
+from kgqa_core.kg.ingest.intern import Interner, Strings, write_run
 
 RANKS = np.array([0, 3, 1, 2, 4], dtype=np.int64)
 """The place of each tag in the order of tags."""

@@ -14,11 +14,11 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.kg.build import build
-from kgqa_core.kg.dump import dump
-from kgqa_core.kg.paths import shortest_paths
-from kgqa_core.kg.query import query
-from kgqa_core.kg.search import resolve_one, search
-from kgqa_core.kg.stats import statistics
+from kgqa_core.kg.look.dump import dump
+from kgqa_core.kg.look.paths import shortest_paths
+from kgqa_core.kg.look.query import query
+from kgqa_core.kg.look.search import resolve_one, search
+from kgqa_core.kg.look.stats import statistics
 from kgqa_core.kg.store import KgStore
 
 from .conftest import GRAPH

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg import meaning
+from kgqa_core.kg.ingest import meaning
 from kgqa_core.kg.store import KgStore, create_tables
 from tests.support.staged import EN, LABEL, STRING, graph, stage
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.show import describe
+from kgqa_core.kg.look.show import describe
 from kgqa_core.kg.store import KgStore
 from kgqa_core.report.console import entity_tables
 from tests.support.staged import EN, LABEL, STRING, graph

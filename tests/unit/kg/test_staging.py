@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg import pack_kernels, staging
-from kgqa_core.kg.duck import memory_bytes
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, REJECTS, STATEMENTS, TEXT, Batch, empty
 from kgqa_core.kg.formats.ntriples import read_chunk
 from kgqa_core.kg.formats.source import Chunk
-from kgqa_core.kg.intern import Interner
-from kgqa_core.kg.staging import Staging
+from kgqa_core.kg.ingest import pack_kernels, staging
+from kgqa_core.kg.ingest.duck import memory_bytes
+from kgqa_core.kg.ingest.intern import Interner
+from kgqa_core.kg.ingest.staging import Staging
 from tests.support import staging_sql
 from tests.unit.kg.conftest import GRAPH
 

@@ -10,8 +10,8 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError
 from kgqa_core.kg import names, verbalise
+from kgqa_core.kg.look.show import describe
 from kgqa_core.kg.names import NAME_SQL, key_name
-from kgqa_core.kg.show import describe
 from kgqa_core.kg.verbalise import oriented, triple_form, triple_text, write_knowledge
 from tests.support import staged
 

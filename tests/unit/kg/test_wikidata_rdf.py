@@ -8,8 +8,8 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from kgqa_core.kg.assemble_wikidata import ORPHANS
 from kgqa_core.kg.formats.wikidata.rdf_terms import DECLARATIONS, STATEMENT_NODES, VALUE_NODES
+from kgqa_core.kg.ingest.assemble_wikidata import ORPHANS
 from kgqa_core.kg.store import KgStore
 from tests.support.reading import read_text
 

@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.filters import kept_languages
 from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.source import Chunk, Source, block_of
 from kgqa_core.kg.formats.wikidata.json_entity import (
@@ -34,6 +33,7 @@ from kgqa_core.kg.formats.wikidata.json_entity import (
     read_document,
     read_line,
 )
+from kgqa_core.kg.ingest.filters import kept_languages
 
 if TYPE_CHECKING:
     from kgqa_core.kg.formats.wikidata.json_names import Tables

@@ -10,15 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgqa_core.errors import KgqaError
-from kgqa_core.kg import pack_kernels
-from kgqa_core.kg.duck import in_pieces, memory_bytes
+from kgqa_core.kg.ingest import pack_kernels
+from kgqa_core.kg.ingest.duck import in_pieces, memory_bytes
 from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL, TIME_SQL, UNIT_SQL, XSD
 
 Array = NDArray[Any]
 
 CHUNK = 1_000_000
 """Triples that are written at once."""
+
+IN_WORDS = 0.5
+"""Share of the memory limit that triples may take to be sorted as words of 8 bytes; DuckDB sorts larger graphs."""
 
 
 def assign_ids(connection: duckdb.DuckDBPyConnection) -> None:
@@ -63,7 +65,9 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
     kinds, datatypes = _kinds(connection, len(ids))
     degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
-    met = _triples(connection, ids, relations, kinds, len(datatypes), degrees)
+    fits = _word(relations, degrees) <= 64 and 8 * _number(connection, "SELECT count(*) FROM facts") <= IN_WORDS * limit
+    fill = _triples if fits else _triples_on_disk
+    met = fill(connection, ids, relations, kinds, len(datatypes), degrees)
     for relation, value in _columns(connection, "SELECT relation, value FROM kept_qualifiers"):
         met = np.union1d(met, relations[relation].astype(np.int64) * len(datatypes) + kinds[value])
     _insert(
@@ -136,12 +140,7 @@ def _triples(
     connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
 ) -> Array:
     """Fills kg.triples by (head, relation, tail), and the degrees; the codes relation * width + kind of its objects."""
-    middle, low = (int(relations.max(initial=-1)) + 1).bit_length(), len(degrees).bit_length()
-    if middle + 2 * low + 2 > 64:
-        raise KgqaError(
-            f"{len(degrees):,} entities with {len(relations):,} relations are more than we can number; leave some out "
-            "with kg.relations"
-        )
+    middle, low = _widths(relations, degrees)
     keys = np.empty(_number(connection, "SELECT count(*) FROM facts"), dtype=np.uint64)
     at, ordered, met = 0, True, np.zeros(0, dtype=np.int64)
     for subject, predicate, object_, rank in _columns(connection, "SELECT subject, predicate, object, rank FROM facts"):
@@ -158,17 +157,48 @@ def _triples(
         part = keys[first : first + CHUNK]
         rows, ranks = np.empty((3, len(part)), dtype=np.int32), np.empty(len(part), dtype=np.int8)
         pack_kernels.decode(part, middle, low, rows, ranks)
-        numbers = np.arange(first, first + len(part), dtype=np.int64)
-        _insert(
-            connection,
-            "INSERT INTO kg.triples SELECT * FROM batch",
-            id=numbers,
-            h=rows[0],
-            r=rows[1],
-            t=rows[2],
-            k=ranks,
-        )
+        _write_triples(connection, first, rows[0], rows[1], rows[2], ranks)
     return met
+
+
+def _triples_on_disk(
+    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
+) -> Array:
+    """What `_triples` does, for graphs whose triples do not fit in memory or in words of 64 bits."""
+    met = np.zeros(0, dtype=np.int64)
+    connection.execute("CREATE TABLE mapped(h INTEGER, r INTEGER, t INTEGER, k TINYINT)")
+    with connection.cursor() as reader:  # a connection that writes loses the result that it is reading
+        query = "SELECT subject, predicate, object, rank FROM facts"
+        for subject, predicate, object_, rank in _columns(reader, query):
+            head, relation, tail = ids[subject], relations[predicate], ids[object_]
+            for ends in (head, tail):
+                degrees += np.bincount(ends, minlength=len(degrees))
+            met = np.union1d(met, np.unique(relation.astype(np.int64) * width + kinds[object_]))
+            _insert(connection, "INSERT INTO mapped SELECT * FROM batch", h=head, r=relation, t=tail, k=rank)
+        at = 0
+        for head, relation, tail, rank in _columns(reader, "SELECT h, r, t, k FROM mapped ORDER BY h, r, t"):
+            _write_triples(connection, at, head, relation, tail, rank)
+            at += len(head)
+    connection.execute("DROP TABLE mapped")
+    return met
+
+
+def _widths(relations: Array, degrees: Array) -> tuple[int, int]:
+    """Bits of a relation's and of an entity's id."""
+    return (int(relations.max(initial=-1)) + 1).bit_length(), len(degrees).bit_length()
+
+
+def _word(relations: Array, degrees: Array) -> int:
+    """Bits of a triple with its rank."""
+    middle, low = _widths(relations, degrees)
+    return middle + 2 * low + 2
+
+
+def _write_triples(
+    connection: duckdb.DuckDBPyConnection, first: int, head: Array, relation: Array, tail: Array, rank: Array
+) -> None:
+    numbers = np.arange(first, first + len(head), dtype=np.int64)
+    _insert(connection, "INSERT INTO kg.triples SELECT * FROM batch", id=numbers, h=head, r=relation, t=tail, k=rank)
 
 
 def names(connection: duckdb.DuckDBPyConnection) -> None:

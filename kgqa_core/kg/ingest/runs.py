@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.kg import order_kernels as kernels
-from kgqa_core.kg.intern import Interner, Run
+from kgqa_core.kg.ingest import order_kernels as kernels
+from kgqa_core.kg.ingest.intern import Interner, Run
 
 Array = NDArray[Any]
 Sink = Callable[[int, Array, Array, Array], None]

@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgqa_core.kg import intern_kernels as kernels
-from kgqa_core.kg import order_kernels
+from kgqa_core.kg.ingest import intern_kernels as kernels
+from kgqa_core.kg.ingest import order_kernels
 
 Array = NDArray[Any]
 

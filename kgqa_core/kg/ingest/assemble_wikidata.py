@@ -30,7 +30,7 @@ from kgqa_core.kg.formats.wikidata.rdf_terms import (
     VALUE_NODES,
     WIKIBASE,
 )
-from kgqa_core.kg.staging import Staged
+from kgqa_core.kg.ingest.staging import Staged
 
 ORPHANS = "statement nodes without entity or value"
 """Rule of links to statement nodes without a value, and of values of nodes that no entity has."""

@@ -11,7 +11,7 @@ from typing import Protocol
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.filters import NOT_LISTED
+from kgqa_core.kg.ingest.filters import NOT_LISTED
 
 UNWANTED = "qualifiers: not wanted"
 ORPHAN = "qualifier without statement"

@@ -25,11 +25,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg import pack_kernels, runs
-from kgqa_core.kg.duck import in_pieces, memory_bytes
 from kgqa_core.kg.formats.base import LITERAL, TEXT, Batch
 from kgqa_core.kg.formats.spans import XSD_STRING, SpanBatch
-from kgqa_core.kg.intern import Interner, Run, Strings, write_run
+from kgqa_core.kg.ingest import pack_kernels, runs
+from kgqa_core.kg.ingest.duck import in_pieces, memory_bytes
+from kgqa_core.kg.ingest.intern import Interner, Run, Strings, write_run
 
 Array = NDArray[Any]
 

@@ -12,7 +12,8 @@ from typing import Protocol
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg import bridges, filters, popularity, qualifiers
+from kgqa_core.kg import bridges
+from kgqa_core.kg.ingest import filters, popularity, qualifiers
 from kgqa_core.monitor import QUIET, Monitor
 
 NAMES, TYPES = ("label", "alias", "description"), ("type", "subtype")

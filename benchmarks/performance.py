@@ -1,0 +1,299 @@
+"""Writes docs/performance.md from the JSON files in benchmarks/results; nothing in that page is typed by hand.
+
+    python benchmarks/performance.py [--results benchmarks/results] [--out docs/performance.md]
+
+The files are those that the other benchmarks write with --json: ingest.json, wikidata_json.json, formats.json,
+dkg_follow.json, dkg_scale.json, unseen_relations.json.  One that is missing leaves its section out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+Json = Mapping[str, Any]
+
+INTRODUCTION = """# Performance
+
+Made by `python benchmarks/performance.py` from the files in `benchmarks/results`, which the benchmarks write
+(`make bench`). Every ratio compares roads that took turns in one run, on the machine that its section names; the
+machines are virtual and shared, so that ratios mean more than seconds.
+"""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; numbers to the right."""
+    body = [[_text(cell) for cell in row] for row in rows]
+    numeric = [all(_is_number(row[i]) for row in body) if body else False for i in range(len(head))]
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---:" if right else "---" for right in numeric) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in body)]) + "\n"
+
+
+def ingest(found: Json) -> str:
+    """N-Triples to tables."""
+    machine = found["machine"]
+    parts = [
+        "## N-Triples to sorted, dictionary-encoded tables\n",
+        f"`benchmarks/ingest.py`, {machine['cores']} cores, Python {machine['python']}, load "
+        f"{machine['load']:.1f} at the "
+        f"start, memory limit {found['memory_limit']}, seed {found['seed']}. Synthetic, realistic "
+        f"N-Triples; `kgqa` makes "
+        "the tables that the others make, `kgqa build` the whole graph store with names, types, "
+        "numbers and dates. rdflib and "
+        "pyoxigraph read a slice; rates are compared.\n",
+    ]
+    for size in found["sizes"]:
+        parts.append(
+            f"**{size['lines']:,} lines**, {size['bytes'] / 1e6:,.0f} MB, median of {size['rounds']} round(s)\n"
+        )
+        parts.append(
+            table(
+                ("road", "lines/s", "CPU seconds", "peak MB", "kgqa is faster by", "by CPU"),
+                (
+                    (
+                        name,
+                        f"{road['lines_per_second']:,.0f}",
+                        f"{road['cpu_seconds']:.2f}",
+                        f"{road['peak_mb']:,.0f}",
+                        f"{road['ours_is_faster_by']:.2f}×",
+                        f"{road['ours_needs_less_cpu_by']:.2f}×",
+                    )
+                    for name, road in size["roads"].items()
+                ),
+            )
+        )
+    return "\n".join(parts)
+
+
+def wikidata_json(found: Json) -> str:
+    """The JSON dump."""
+    rows = (
+        (name, f"{r['megabytes_a_second']:,.0f}", f"{r['times_json']:.1f}×", f"{r['times_json_processor']:.1f}×")
+        for name, r in found["roads"].items()
+    )
+    return "\n".join(
+        [
+            "## Wikidata JSON to tables\n",
+            f"`benchmarks/wikidata_json.py`, {found['machine']}, load {found['load'][0]:.1f}; "
+            f"{found['entities']:,} entities, "
+            f"{found['megabytes']:,.0f} MB, {found['statements']:,} statements; median of "
+            f"{found['rounds']} rounds. `json` is "
+            f"a `json.loads` loop that extracts the same. gz against plain: {found['gzip_against_plain']:.2f}×.\n",
+            table(("road", "MB/s", "of the json loop's speed", "by CPU"), rows),
+        ]
+    )
+
+
+def formats(found: Json) -> str:
+    """Real samples of every format."""
+    about = found["about"]
+    columns = ("statements", "triples", "duplicates", "labels", "aliases", "descriptions", "filtered", "rejects")
+    rows = []
+    for row in found["rows"]:
+        if "error" in row:
+            rows.append((row["sample"], row.get("format", ""), row["error"], *[""] * len(columns)))
+        else:
+            rows.append(
+                (row["sample"], row["format"], *(f"{row.get(c, 0):,}" for c in columns), f"{row['qualifiers']:,}")
+            )
+    return "\n".join(
+        [
+            "## Formats on real samples\n",
+            f"`benchmarks/formats.py`, {about['processors']} cores; statements = triples + duplicates + names + type "
+            "statements + filtered + rejects.\n",
+            table(("sample", "format", *columns, "qualifiers"), rows),
+        ]
+    )
+
+
+def follow(found: Json) -> str:
+    """Two hops, forward and backward."""
+    parts = [
+        "## Following two hops, forward and backward\n",
+        f"`benchmarks/dkg_follow.py`, {found['cores']} cores, {found['threads']} thread(s), torch "
+        f"{found['torch']}, seed "
+        f"{found['seed']}, medians of {found['rounds']} rounds; milliseconds a question, ratio to the kernel.\n",
+    ]
+    for graph in found["graphs"]:
+        parts.append(
+            f"**{graph['name']}**: {graph['entities']:,} entities, {graph['edges']:,} directed edges, "
+            f"{graph['relations']:,} relations, batch {graph['batch']}\n"
+        )
+        rows = []
+        for result in graph["results"]:
+            for road, ms in result["ms_per_question"].items():
+                wall, cpu = (result[key].get(road, 1.0) for key in ("ratio_to_kernel", "cpu_ratio_to_kernel"))
+                best = " (best dense)" if road == result["best_dense"] else ""
+                rows.append((result["seeds"], road + best, f"{ms:.4f}", f"{wall:.1f}×", f"{cpu:.1f}×"))
+        parts.append(table(("seeds", "road", "ms/question", "ratio", "by CPU"), rows))
+    return "\n".join(parts)
+
+
+def scale(found: Json) -> str:
+    """What size costs."""
+    parts = [
+        "## What size costs\n",
+        f"`benchmarks/dkg_scale.py`, {found['cores']} cores, torch {found['torch']}, seed {found['seed']}, "
+        f"{found['rounds']} rounds; one question at a time, no relation skipped.\n",
+        table(
+            ("edges", "entities", "largest degree", "bytes/edge", "open, warm", "open, from disk"),
+            (
+                (
+                    f"{g['edges']:,}",
+                    f"{g['entities']:,}",
+                    f"{g['largest_degree']:,}",
+                    f"{g['bytes_per_edge']:.2f}",
+                    f"{g['opening']['warm_ms']:.2f} ms",
+                    f"{g['opening']['from_disk_ms']:.2f} ms",
+                )
+                for g in found["graphs"]
+            ),
+        ),
+        table(
+            (
+                "edges",
+                "hops",
+                "seeds",
+                "budget",
+                "p50 ms",
+                "p99 ms",
+                "CPU p50",
+                "CPU p99",
+                "p50 to smallest",
+                "cut",
+                "cold ms",
+            ),
+            (
+                (
+                    f"{r['edges']:,}",
+                    r["hops"],
+                    r["seeds"],
+                    f"{r['budget']:,}" if r["budget"] else "none",
+                    f"{r['p50_ms']:.3f}",
+                    f"{r['p99_ms']:.3f}",
+                    f"{r['cpu_p50_ms']:.3f}",
+                    f"{r['cpu_p99_ms']:.3f}",
+                    f"{r['ratio_p50']:.2f}×",
+                    f"{r['cut']:,}",
+                    f"{r['cold']['median_ms']:.1f}",
+                )
+                for r in found["latency"]
+            ),
+        ),
+    ]
+    if found.get("export"):
+        parts.append(
+            table(
+                ("export of", "triples", "edges", "seconds", "CPU", "bytes/edge", "peak MB"),
+                (
+                    (
+                        r["graph"],
+                        f"{r['triples']:,}",
+                        f"{r['edges']:,}",
+                        f"{r['seconds']:.2f}",
+                        f"{r['cpu_seconds']:.2f}",
+                        r["bytes_per_edge"],
+                        f"{r['peak_mb']:,.0f}",
+                    )
+                    for r in found["export"]
+                ),
+            )
+        )
+    if found.get("last_hop"):
+        parts.append(
+            table(
+                ("hub, edges", "lazy ms", "expanded ms", "ratio"),
+                (
+                    (
+                        f"{r['hub_edges']:,}",
+                        f"{r['ms']['lazy']:.3f}",
+                        f"{r['ms']['expanded']:.1f}",
+                        f"{r['ratio']:.0f}×",
+                    )
+                    for r in found["last_hop"]
+                ),
+            )
+        )
+    return "\n".join(parts)
+
+
+def unseen(found: Json) -> str:
+    """Two decoders, with and without unseen relations."""
+    rows = []
+    for cell in found["cells"]:
+        test = cell["test"]
+        rows.append(
+            (
+                cell["dataset"],
+                cell["decoder"],
+                f"{cell['holdout']:.0%}",
+                *(
+                    f"{test[part]['relation_accuracy']:.3f} / {test[part]['hits_at_1']:.3f} (n = {test[part]['n']:,})"
+                    if test[part]["n"]
+                    else "–"
+                    for part in ("all", "seen", "unseen")
+                ),
+                f"{cell['train_cpu_seconds']:,.0f}",
+            )
+        )
+    return "\n".join(
+        [
+            "## Relations that were not in training\n",
+            "`benchmarks/unseen_relations.py`, seed 7, one thread. Test relation accuracy / Hits@1, "
+            "over all questions, those "
+            "of relations that were trained on, and those of the tenth of relations that was held "
+            "out. `layer` has an output "
+            "for a held-out relation, but never trained it.\n",
+            table(("data set", "decoder", "held out", "all", "seen", "unseen", "CPU s of training"), rows),
+        ]
+    )
+
+
+SECTIONS: dict[str, Callable[[Json], str]] = {
+    "ingest": ingest,
+    "wikidata_json": wikidata_json,
+    "formats": formats,
+    "dkg_follow": follow,
+    "dkg_scale": scale,
+    "unseen_relations": unseen,
+}
+
+
+def render(results: Path) -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    for name, section in SECTIONS.items():
+        path = results / f"{name}.json"
+        if path.is_file():
+            parts.append(section(json.loads(path.read_text(encoding="utf-8"))))
+    return "\n".join(parts)
+
+
+def _text(cell: Any) -> str:
+    return str(cell).replace("|", "\\|")
+
+
+def _is_number(text: str) -> bool:
+    return (
+        text.replace(",", "").replace(".", "").replace("×", "").replace(" ms", "").replace("–", "0").strip().isdigit()
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "docs" / "performance.md")
+    args = parser.parse_args(arguments)
+    args.out.write_text(render(args.results), encoding="utf-8")
+    sys.stdout.write(f"{args.out} written\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""From the statements of readers to the tables of a graph: integers, meaning, ids."""

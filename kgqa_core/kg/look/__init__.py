@@ -1,0 +1,1 @@
+"""Looking into a graph that was built, for people."""
