@@ -11,6 +11,7 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+RESULTS := benchmarks/results
 STAMP := $(VENV)/.installed
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
@@ -44,8 +45,14 @@ lint: $(STAMP) ## ruff, mypy on kgqa_core, and the floors that import-linter hol
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(STAMP) ## timed comparisons; each prints ratios from one run
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+bench: $(STAMP) ## timed comparisons (about half an hour, 10 GB in .bench), then docs/performance.md
+	mkdir -p .bench
+	$(BIN)/python benchmarks/ingest.py --sizes 1M,10M,40M --folder .bench --json $(RESULTS)/ingest.json
+	$(BIN)/python benchmarks/wikidata_json.py --json $(RESULTS)/wikidata_json.json
+	$(BIN)/python benchmarks/formats.py --json $(RESULTS)/formats.json
+	$(BIN)/python benchmarks/dkg_follow.py --json $(RESULTS)/dkg_follow.json
+	$(BIN)/python benchmarks/dkg_scale.py --work .bench --json $(RESULTS)/dkg_scale.json
+	$(BIN)/python benchmarks/performance.py
 
 clean: ## delete .venv and caches; the runs in .kgqa stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -207,10 +207,11 @@ def scale(found: Json) -> str:
     if found.get("last_hop"):
         parts.append(
             table(
-                ("hub, edges", "lazy ms", "expanded ms", "ratio"),
+                ("last hop, hub of edges", "batch", "lazy ms", "expanded ms", "ratio"),
                 (
                     (
                         f"{r['hub_edges']:,}",
+                        r["batch"],
                         f"{r['ms']['lazy']:.3f}",
                         f"{r['ms']['expanded']:.1f}",
                         f"{r['ratio']:.0f}×",

@@ -295,7 +295,7 @@ def measure(path: Path, packed: Path, rounds: int, threads: int) -> dict[str, An
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("KGQA_SHARED_DATA", "../shared/data")))
     parser.add_argument("--size", type=int, default=200, help="megabytes of the dump, plain")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.kg.formats import wikidata_json_names as names
+from kgqa_core.kg.formats.wikidata import json_names as names
 from kgqa_core.kg.formats.base import REJECTS, empty
 from kgqa_core.kg.formats.source import Chunk
 from kgqa_core.kg.formats.wikidata.json import read_quickly
