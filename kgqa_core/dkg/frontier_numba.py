@@ -22,7 +22,7 @@ from kgqa_core.errors import GraphMismatch
 Array = NDArray[Any]
 DENSE_ENTITIES = 1 << 22
 """Largest graph for which each thread keeps a number for every entity; above, ranks in a bitmap."""
-EDGES_PER_THREAD = 50_000
+EDGES_PER_THREAD = 400_000
 """Frontier edges that make another thread worth its start."""
 RANGE_ENTITIES = 1 << 22
 """Largest bound on the output of one range of questions, unless a single question exceeds it."""
