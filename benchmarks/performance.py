@@ -3,7 +3,8 @@
     python benchmarks/performance.py [--results benchmarks/results] [--out docs/performance.md]
 
 The files are those that the other benchmarks write with --json: ingest.json, wikidata_json.json, formats.json,
-dkg_follow.json, dkg_follow_metaqa.json (its --kg with MetaQA's own graph), dkg_scale.json, unseen_relations.json.  One that is missing leaves its section out.
+dkg_follow.json, dkg_follow_metaqa.json (its --kg with MetaQA's own graph), dkg_scale.json, unseen_relations.json.  One
+that is missing leaves its section out.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.kg.formats.wikidata import json_names as names
 from kgqa_core.kg.formats.base import REJECTS, empty
 from kgqa_core.kg.formats.source import Chunk
+from kgqa_core.kg.formats.wikidata import json_names as names
 from kgqa_core.kg.formats.wikidata.json import read_quickly
 from kgqa_core.kg.formats.wikidata.json_values import GREGORIAN, JULIAN, degrees, time_term
 from kgqa_core.kg.formats.wikidata.json_walk import walk
