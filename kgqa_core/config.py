@@ -180,8 +180,8 @@ class RetrievalOptions(Options):
     candidates: int = Field(default=50, ge=1)
     """Ranked entities kept per question."""
     edge_budget: int = Field(default=50_000, ge=1)
-    """Edges followed per question and hop, heaviest sources first; the rest is cut and counted as truncated.  With 50,000
-    a question of two hops takes some 10 ms at most, however large the graph."""
+    """Edges followed per question and hop, heaviest sources first; the rest is cut and counted as truncated.  With
+    50,000 a question of two hops takes some 10 ms at most, however large the graph."""
     min_hop_attention: float = Field(default=0.05, ge=0, le=1)
     """Facts of trailing hops whose joint attention is below this are left out."""
 
