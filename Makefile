@@ -34,7 +34,7 @@ demo: $(STAMP) ## the whole pipeline on the bundled graph: scores, report, links
 	$(BIN)/kgqa demo $(ARGS)
 
 test: $(STAMP) ## the tests, without those marked slow, a file at a time on two processes
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-all: $(STAMP) ## every test
 	$(BIN)/python -m pytest $(ARGS)
