@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows import session
 from flows.options import HomeOption, JsonOption, KgOption, RunOption, SetOption
 from flows.session import print_json
+
+if TYPE_CHECKING:
+    from kgqa_core.kg.store import KgStore
 
 ALWAYS = ("statements", "triples", "rejects", "entities", "literals", "relations")
 """Counts that are shown first, even when they are 0."""
@@ -132,10 +135,9 @@ def show(
 ) -> None:
     """Show what the graph says about an entity: names, types, facts both ways, qualifiers."""
     from kgqa_core.kg.look.show import describe
-    from kgqa_core.kg.store import KgStore
     from kgqa_core.report.console import entity_tables
 
-    with KgStore.open(_folder(kg, run_id, home)) as store:
+    with _graph(kg, run_id, home) as store:
         description = describe(store, key, limit=limit)
     if as_json:
         print_json(description)
@@ -155,9 +157,8 @@ def search(
 ) -> None:
     """Find entities by label or alias, the best match and most connected first."""
     from kgqa_core.kg.look.search import search as find
-    from kgqa_core.kg.store import KgStore
 
-    with KgStore.open(_folder(kg, run_id, home)) as store:
+    with _graph(kg, run_id, home) as store:
         rows = find(store, text, limit=limit)
     if as_json:
         print_json({"text": text, "matches": rows})
@@ -182,9 +183,8 @@ def path(
     """Show the shortest relation paths between two entities."""
     from kgqa_core.kg.look.paths import shortest_paths
     from kgqa_core.kg.look.search import resolve_one
-    from kgqa_core.kg.store import KgStore
 
-    with KgStore.open(_folder(kg, run_id, home)) as store:
+    with _graph(kg, run_id, home) as store:
         ends = [resolve_one(store, text) for text in (start, end)]
         found = shortest_paths(store, ends[0], ends[1], max_hops=max_hops, limit=limit)
         keys = store.entity_keys(ends)
@@ -213,10 +213,9 @@ def stats(
 ) -> None:
     """Count what the graph holds: degrees, relations, types, label coverage, literals, filters, rejects."""
     from kgqa_core.kg.look.stats import statistics
-    from kgqa_core.kg.store import KgStore
     from kgqa_core.report.console import statistics_tables
 
-    with KgStore.open(_folder(kg, run_id, home)) as store:
+    with _graph(kg, run_id, home) as store:
         found = statistics(store, top=top)
     if as_json:
         print_json(found)
@@ -240,9 +239,8 @@ def export(
     """Write the graph as N-Triples, TSV or Parquet."""
     session.start_logging()
     from kgqa_core.kg.look.dump import dump
-    from kgqa_core.kg.store import KgStore
 
-    with KgStore.open(_folder(kg, run_id, home)) as store:
+    with _graph(kg, run_id, home) as store:
         counts = dump(store, out, format=format, base=base)
     _show_counts({**counts, "out": str(out)}, f"written to {out}", as_json)
 
@@ -270,6 +268,12 @@ def sql(
 
 def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
     return kg or session.stage_artifact(session.newest_run(session.prepare(home), run_id), "kg").folder
+
+
+def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:
+    from kgqa_core.kg.store import KgStore
+
+    return KgStore.open(_folder(kg, run_id, home))
 
 
 def _kg_settings(settings: list[str] | None, format: str, share: float | None) -> dict[str, Any]:

@@ -44,8 +44,7 @@ class Dkg:
         self.relations: int = int(meta["relations"])
         self.triples: int = int(meta["triples"])
         self.edges_stored: int = int(meta["edges"])
-        literals = meta["literals"] if "literals" in meta else [[meta["first_literal"], self.entities]]
-        self.literals: list[list[int]] = [list(span) for span in literals if span[1] > span[0]]
+        self.literals: list[list[int]] = [list(span) for span in meta["literals"] if span[1] > span[0]]
         self.digest: str = str(meta["digest"])
         self._forward: Array | None = None
         self._folder: Path | None = None
@@ -62,12 +61,10 @@ class Dkg:
             expected = (meta["edges"], meta["edges"], 0, meta["edges"])
             types = [array.dtype for array in (rel, tail)]
             wanted = [relation_dtype(meta["relations"]), np.dtype(np.int32)]
-            fits = len(rows) <= meta["entities"] + 1
             dkg = cls(rows, rel, tail, meta)
-            if (folder / "forward.npy").exists():
-                dkg._forward = _load(folder / "forward.npy")
-                blocks = (len(rows) - 2) // lookup_kernels.BLOCK + 2
-                fits = fits and len(dkg._forward) == blocks and int(dkg._forward[-1]) == meta["triples"]
+            dkg._forward = forward = _load(folder / "forward.npy")
+            blocks = (len(rows) - 2) // lookup_kernels.BLOCK + 2
+            fits = len(rows) <= meta["entities"] + 1 and len(forward) == blocks and forward[-1] == meta["triples"]
         except (OSError, ValueError, KeyError, TypeError, IndexError) as fault:
             raise ArtifactError(f"{folder} does not hold a DKG ({fault}); build it again from its graph") from None
         if found != expected or types != wanted or not fits:
@@ -128,8 +125,8 @@ class Dkg:
     @cached_property
     def _relations(self) -> dict[str, list[str]]:
         """Keys and names of the forward relations."""
-        if self._folder is None or "relation_keys" in self.meta:
-            return {name: list(self.meta[f"relation_{name}"][: self.relations]) for name in ("keys", "names")}
+        if self._folder is None:
+            return {name: list(self.meta[f"relation_{name}"]) for name in ("keys", "names")}
         path = self._folder / layout.RELATIONS
         try:
             found = json.loads(path.read_text(encoding="utf-8"))

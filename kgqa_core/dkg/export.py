@@ -14,6 +14,7 @@ from kgqa_core.config import DkgOptions
 from kgqa_core.dkg import layout
 from kgqa_core.dkg.build import Builder, Ranges, Unsorted
 from kgqa_core.errors import KgInputError
+from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -41,9 +42,9 @@ def export(
     """
     options = options or DkgOptions()
     with KgStore.open(kg) as store:
-        entities, literals = _entities(store), literal_ranges(store)
+        entities, literals = id_space(store), literal_ranges(store)
         keys, names = store.relation_keys(), store.relation_names()
-        triples = _number(store, "SELECT count(*) FROM triples")
+        triples = number(store.connection, "SELECT count(*) FROM triples")
         if not triples:
             raise KgInputError(
                 f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
@@ -122,14 +123,9 @@ def _chunks(store: KgStore, query: str) -> Iterator[list[Array]]:
         yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
 
 
-def _entities(store: KgStore) -> int:
+def id_space(store: KgStore) -> int:
     """One more than the largest id; an updated graph has holes below it."""
-    return _number(store, "SELECT coalesce(max(id), -1) + 1 FROM entities")
-
-
-def _number(store: KgStore, query: str) -> int:
-    row = store.connection.execute(query).fetchone()
-    return int(row[0]) if row else 0
+    return number(store.connection, "SELECT coalesce(max(id), -1) + 1 FROM entities")
 
 
 def array_file(out: Path, name: str, length: int, dtype: np.dtype[Any]) -> Array:

@@ -22,7 +22,7 @@ from kgqa_core.dkg import layout
 from kgqa_core.dkg import merge_kernels as kernels
 from kgqa_core.dkg.build import Ranges, relation_dtype
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.export import array_file, export, literal_ranges, write
+from kgqa_core.dkg.export import array_file, export, id_space, literal_ranges, write
 from kgqa_core.errors import ArtifactError, KgInputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
@@ -74,7 +74,7 @@ def update(
         return _export(out, kg, options, seed, monitor, work)
     with KgStore.open(kg) as store:
         keys, names = store.relation_keys(), store.relation_names()
-        entities, literals = _size(store), literal_ranges(store)
+        entities, literals = id_space(store), literal_ranges(store)
         delta = _compare(store, old, entities, literals, options)
     if delta is None:
         return _export(out, kg, options, seed, monitor, work)
@@ -130,11 +130,6 @@ def _keep(out: Path, old: Dkg, old_dkg: Path, meta: dict[str, Any], monitor: Mon
 
 def _export(out: Path, kg: Path, options: DkgOptions, seed: int, monitor: Monitor, work: Path | None) -> dict[str, Any]:
     return {**export(out, kg=kg, options=options, seed=seed, monitor=monitor, work=work), "made": "exported"}
-
-
-def _size(store: KgStore) -> int:
-    row = store.connection.execute("SELECT coalesce(max(id), -1) + 1 FROM entities").fetchone()
-    return int(row[0]) if row else 0
 
 
 def _compare(

@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from kgqa_core.artifacts import VOLATILE, write_json
+from kgqa_core.artifacts import write_json
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
 from kgqa_core.kg.formats.base import Batch
@@ -26,7 +26,8 @@ from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.rejects import Tally
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
-from kgqa_core.kg.store import FILE, SCHEMA_VERSION, create_tables, write_meta
+from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 
 
@@ -77,7 +78,7 @@ def build_parts(
     whole = False
     try:
         with duckdb.connect(":memory:", config=_limits(options, staging)) as connection:
-            connection.execute(f"ATTACH '{_sql(path)}' AS kg")
+            connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
             with Staging(connection, staging, options) as terms:
                 staged = _read(terms, parts, options, monitor)
@@ -102,16 +103,16 @@ def build_parts(
                 "schema_version": SCHEMA_VERSION,
                 "name": options.name,
                 "languages": [language.casefold() for language in options.languages],
-                "counts": {name: count for name, count in counts.items() if name not in READING},
+                "counts": {name: count for name, count in counts.items() if name not in READ},
             }
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
-            reading = {name: counts[name] for name in READING} | _reasons(connection)
+            reading = {name: counts[name] for name in READ} | _reasons(connection)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
-        (out / VOLATILE).mkdir(exist_ok=True)
-        write_json(out / VOLATILE / "reading.json", reading)
+        (out / READING).parent.mkdir(exist_ok=True)
+        write_json(out / READING, reading)
         whole = True
     except duckdb.OutOfMemoryException as fault:
         raise KgqaError(
@@ -131,7 +132,7 @@ def build_parts(
 
 _QUOTED = r"""''[^'']*''|"[^"]*"|<[^>]*>|\\\S+"""
 
-READING = ("statements", "duplicates", "ignored")
+READ = ("statements", "duplicates", "ignored")
 """Counts that depend on what was read, not on the graph that it makes."""
 
 
@@ -222,10 +223,6 @@ def _limits(options: KgOptions, staging: Path) -> dict[str, str | bool | int | f
         "temp_directory": str(staging / "spill"),
         "enable_external_access": True,
     }
-
-
-def _sql(path: Path) -> str:
-    return str(path).replace("'", "''")
 
 
 def _storage(fault: Exception, out: Path) -> KgqaError:

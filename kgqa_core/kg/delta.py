@@ -20,14 +20,16 @@ from kgqa_core.artifacts import VOLATILE
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg import diff
-from kgqa_core.kg.build import Part, build_parts, find_sources, part_of
+from kgqa_core.kg.build import Part, build_parts, part_of
 from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.filters import NOT_PREFERRED
-from kgqa_core.kg.store import FILE, KgStore
+from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.sql import drop, number, quoted
+from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 
 DIFF = f"{VOLATILE}/diff"
@@ -116,17 +118,16 @@ def check_pair(store: KgStore, options: KgOptions) -> None:
             f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
             f"left out; {way}"
         )
-    hidden = store.connection.execute("SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED]).fetchone()
-    if hidden and hidden[0]:
+    hidden = number(store.connection, "SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED])
+    if hidden:
         raise KgInputError(
-            f"{store.path} left out {int(hidden[0]):,} statements because preferred ones were there, and no longer "
+            f"{store.path} left out {hidden:,} statements because preferred ones were there, and no longer "
             f"knows them; {way}"
         )
-    qualified = store.connection.execute("SELECT count(*) FROM qualifiers").fetchone()
-    if qualified and qualified[0]:
+    qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
+    if qualified:
         raise KgInputError(
-            f"{store.path} has {int(qualified[0]):,} qualifiers, and files of statements do not tell whose they are; "
-            + way
+            f"{store.path} has {qualified:,} qualifiers, and files of statements do not tell whose they are; " + way
         )
 
 
@@ -134,15 +135,15 @@ class _Keep:
     """Ids and page views of the old graph, for the new one."""
 
     def __init__(self, old: Path, options: KgOptions) -> None:
-        self._path = old / FILE if old.is_dir() else old
         self._views = not options.page_views
         with KgStore.open(old) as store:
+            self._path = store.path
             self._next: Mapping[str, int] = store.meta["next_ids"]
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> None:
         """`ids` and `relation_ids` as of a build, then with the ids of the old graph."""
         assign_ids(connection)
-        connection.execute(f"ATTACH '{str(self._path).replace(chr(39), chr(39) * 2)}' AS old (READ_ONLY)")
+        connection.execute(f"ATTACH {quoted(self._path)} AS old (READ_ONLY)")
         literal = "CASE tag WHEN 0 THEN 'entity' ELSE 'literal' END"
         _pin(
             connection,
@@ -216,18 +217,16 @@ class _Pair:
         ends = "subject, predicate, object"
         run(f"CREATE TABLE marked AS SELECT n, {ends}, name FROM raw JOIN statement_names USING (n)")
         run("CREATE TABLE unmarked AS SELECT * FROM raw ANTI JOIN statement_names USING (n)")
-        for mark, join in ((_WENT, "ANTI"), (_CAME, "SEMI")):
-            row = run(
+        self.not_found, self.already_there = (
+            number(
+                connection,
                 f"SELECT count(*) FROM (SELECT DISTINCT {ends} FROM marked WHERE name = $1) "
                 f"{join} JOIN unmarked USING ({ends})",
                 [mark],
-            ).fetchone()
-            found = int(row[0]) if row else 0
-            if mark == _WENT:
-                self.not_found = found
-            else:
-                self.already_there = found
-        before = run("SELECT count(*) FROM raw").fetchone()
+            )
+            for mark, join in ((_WENT, "ANTI"), (_CAME, "SEMI"))
+        )
+        before = number(connection, "SELECT count(*) FROM raw")
         run(
             f"""
             CREATE TABLE updated AS
@@ -235,11 +234,10 @@ class _Pair:
             UNION ALL BY NAME SELECT r.* FROM raw r SEMI JOIN (SELECT n FROM marked WHERE name = $2) USING (n)""",
             [_WENT, _CAME],
         )
-        after = run("SELECT count(*) FROM updated").fetchone()
-        kind = run("SELECT count(*) FROM duckdb_views() WHERE view_name = 'raw'").fetchone()
-        run(f"DROP {'VIEW' if kind and kind[0] else 'TABLE'} raw; ALTER TABLE updated RENAME TO raw")
+        drop(connection, "raw")
+        run("ALTER TABLE updated RENAME TO raw")
         run("DELETE FROM statement_names; DROP TABLE marked; DROP TABLE unmarked")
-        return int(before[0]) - int(after[0]) if before and after else 0
+        return before - number(connection, "SELECT count(*) FROM raw")
 
 
 def _marked(part: Part, mark: str) -> Iterator[Batch]:

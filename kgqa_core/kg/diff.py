@@ -19,6 +19,7 @@ import duckdb
 
 from kgqa_core.artifacts import write_json
 from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, SCHEMA, KgStore
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -128,7 +129,7 @@ def _both(
         with duckdb.connect(":memory:", config=config) as connection:
             for name, graph in (("old", old), ("new", new)):
                 path = graph / FILE if graph.is_dir() else graph
-                connection.execute(f"ATTACH '{str(path).replace(chr(39), chr(39) * 2)}' AS {name} (READ_ONLY)")
+                connection.execute(f"ATTACH {quoted(path)} AS {name} (READ_ONLY)")
             try:
                 yield connection
             except duckdb.OutOfMemoryException as fault:
@@ -268,7 +269,7 @@ def _summarise(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int
 
 
 def _write(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
-    order = "ORDER BY ALL) TO '{}' (FORMAT parquet, COMPRESSION zstd)"
+    order = "ORDER BY ALL) TO {} (FORMAT parquet, COMPRESSION zstd)"
     for name, sql in {
         "entities": "SELECT change, kind, key, datatype, detail FROM entity_changes JOIN terms USING (id)",
         "relations": "SELECT change, key FROM relation_changes JOIN relation_terms USING (id)",
@@ -276,13 +277,12 @@ def _write(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
         "FROM triple_changes x JOIN terms h ON h.id = head JOIN terms t ON t.id = tail "
         "JOIN relation_terms r ON r.id = relation",
     }.items():
-        path = str(out / f"{name}.parquet").replace("'", "''")
+        path = quoted(out / f"{name}.parquet")
         connection.execute(f"COPY ({sql} {order.format(path)}")
 
 
 def _count(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
-    row = connection.execute(f"SELECT count(*) {sql}").fetchone()
-    return int(row[0]) if row else 0
+    return number(connection, f"SELECT count(*) {sql}")
 
 
 def _hash(columns: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ Each is an expression of the columns (key, datatype, detail), NULL where it does
 
 from __future__ import annotations
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
+from kgqa_core.kg.vocabulary import XSD
 
 NUMERIC = [
     "integer",

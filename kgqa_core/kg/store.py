@@ -17,13 +17,17 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from kgqa_core.artifacts import VOLATILE
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
 from kgqa_core.kg.names import NAME_SQL, key_name, language_order
+from kgqa_core.kg.sql import quoted
 
 SCHEMA_VERSION = 2
 
 FILE = "kg.duckdb"
+READING = f"{VOLATILE}/reading.json"
+"""What a build counted while it read, beside its graph."""
 
 REMOVED = "<removed>-"
 """Prefix of what stands in the place of a relation that an update removed."""
@@ -94,7 +98,7 @@ class KgStore:
             # An instance of its own, so that other readers of the file in this process may have other settings.
             connection = duckdb.connect(":memory:", config={"threads": 2})
             try:
-                connection.execute(f"ATTACH {_quote(str(path))} AS kg (READ_ONLY)")
+                connection.execute(f"ATTACH {quoted(path)} AS kg (READ_ONLY)")
                 connection.execute("USE kg")
                 connection.execute("SET enable_external_access = false")
                 store = cls(connection, path)
@@ -320,9 +324,9 @@ class KgStore:
     def _language_rank(self, column: str, languages: Sequence[str] | None) -> str:
         order = language_order(self.languages if languages is None else languages)
         cases = " ".join(
-            f"WHEN starts_with({column}, {_quote(lang[:-1])}) THEN {rank}"
+            f"WHEN starts_with({column}, {quoted(lang[:-1])}) THEN {rank}"
             if lang.endswith("*")
-            else f"WHEN {column} = {_quote(lang)} THEN {rank}"
+            else f"WHEN {column} = {quoted(lang)} THEN {rank}"
             for rank, lang in enumerate(order)
         )
         return f"CASE {cases} ELSE {len(order)} END" if order else "0"
@@ -339,10 +343,6 @@ def write_meta(connection: duckdb.DuckDBPyConnection, database: str, meta: Mappi
     """Puts JSON values into the meta table, in key order."""
     rows = [(key, json.dumps(value, sort_keys=True, ensure_ascii=False)) for key, value in sorted(meta.items())]
     connection.executemany(f"INSERT INTO {database}.meta VALUES (?, ?)", rows)
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _first_line(fault: Exception) -> str:

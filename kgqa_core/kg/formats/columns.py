@@ -24,13 +24,13 @@ from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, REJECTS,
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
+from kgqa_core.kg.vocabulary import XSD
 
 ROLES = ("subject", "predicate", "object", "language", "datatype", "rank")
 CANDIDATES = (",", "\t", ";", "|")
 MAX_ROW_LINES = 10_000
 """Lines of one row; a quote that opens more of them is a reject."""
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
 RANKS = {"": 0, "normal": 0, "preferred": 1, "deprecated": -1, "0": 0, "1": 1, "-1": -1}
 _PLAIN, _WHOLE, _OTHER = 0, 1, 2
 _NAMES = {"label": LABEL, "alias": ALIAS, "description": DESCRIPTION}

@@ -21,17 +21,17 @@ from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import Turtle
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, RDF_TYPE
 
 NS = "http://rdf.freebase.com/ns/"
 KEY = "http://rdf.freebase.com/key/"
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 INSTANCE = "type.type.instance"
 KEY_RELATION = "type.object.key"
 
 PREDICATES = {
-    "type.object.name": "http://www.w3.org/2000/01/rdf-schema#label",
-    "common.topic.alias": "http://www.w3.org/2004/02/skos/core#altLabel",
-    "common.topic.description": "http://schema.org/description",
+    "type.object.name": LABEL,
+    "common.topic.alias": ALIAS,
+    "common.topic.description": DESCRIPTION,
     "type.object.type": RDF_TYPE,
 }
 """Relations that have a name of their own everywhere."""

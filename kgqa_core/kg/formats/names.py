@@ -14,11 +14,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, Batch
 from kgqa_core.kg.formats.source import Block, Source
-
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
-DESCRIPTION = "http://schema.org/description"
-STRING = "http://www.w3.org/2001/XMLSchema#string"
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 
 LANGUAGES = frozenset(
     (

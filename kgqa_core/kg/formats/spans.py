@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, REJECTS, STATEMENTS, empty
 from kgqa_core.kg.formats.ntriples_kernels import DATATYPE, GRAPH, KIND, LINE, OBJECT, PREDICATE, SUBJECT, gather
+from kgqa_core.kg.vocabulary import STRING as XSD_STRING
 
 Array = NDArray[Any]
 
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 SPARE = 16
 """Bytes behind the data that kernels may read."""

@@ -31,6 +31,8 @@ from kgqa_core.kg.formats.wikidata.rdf_terms import (
     WIKIBASE,
 )
 from kgqa_core.kg.ingest.staging import Staged
+from kgqa_core.kg.sql import drop
+from kgqa_core.kg.vocabulary import STRING
 
 ORPHANS = "statement nodes without entity or value"
 """Rule of links to statement nodes without a value, and of values of nodes that no entity has."""
@@ -40,7 +42,6 @@ UNIT_ONE = "Q199"
 
 CALENDARS = {"Q1985727": "gregorian", "Q1985786": "julian"}
 
-STRING = "http://www.w3.org/2001/XMLSchema#string"
 TYPES = {
     WIKIBASE + name: WIKIBASE + name
     for name in ("ExternalId", "CommonsMedia", "LocalMedia", "GeoShape", "TabularData", "MusicalNotation")
@@ -297,8 +298,7 @@ def _finish(connection: duckdb.DuckDBPyConnection) -> None:
     for name, sql in new.items():
         run(f"CREATE TABLE w_new_{name} AS {sql}")
     for name in new:
-        row = run("SELECT count(*) FROM duckdb_views() WHERE view_name = ? AND NOT internal", [name]).fetchone()
-        run(f"DROP {'VIEW' if row and row[0] else 'TABLE'} {name}")
+        drop(connection, name)
         run(f"ALTER TABLE w_new_{name} RENAME TO {name}")
     for (name,) in run(
         "SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, 'w_')"

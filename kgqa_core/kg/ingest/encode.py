@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kgqa_core.kg.ingest import pack_kernels
 from kgqa_core.kg.ingest.duck import in_pieces, memory_bytes
 from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL, TIME_SQL, UNIT_SQL, XSD
+from kgqa_core.kg.sql import number
 
 Array = NDArray[Any]
 
@@ -34,7 +35,7 @@ def assign_ids(connection: duckdb.DuckDBPyConnection) -> None:
         CREATE TABLE relation_ids AS
         SELECT tid, (row_number() OVER (ORDER BY key) - 1)::INTEGER AS id FROM relation_terms"""
     )
-    terms = _number(connection, "SELECT count(*) FROM terms")
+    terms = number(connection, "SELECT count(*) FROM terms")
     used = np.zeros(terms, dtype=np.bool_)
     for (subjects,) in _columns(connection, "SELECT subject FROM texts"):
         used[subjects] = True
@@ -58,14 +59,12 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Fills entities, relations, triples, names and rejects of the attached `kg` from what `meaning` left; counts."""
     run = connection.execute
     limit = memory_bytes(str(run("SELECT current_setting('memory_limit')").fetchall()[0][0]))
-    taken = 8 * _number(connection, "SELECT count(*) FROM facts") + 20 * _number(
-        connection, "SELECT count(*) FROM terms"
-    )
+    taken = 8 * number(connection, "SELECT count(*) FROM facts") + 20 * number(connection, "SELECT count(*) FROM terms")
     run(f"SET memory_limit = '{max(limit - taken, limit // 2)} B'")
     ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
     kinds, datatypes = _kinds(connection, len(ids))
     degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
-    fits = _word(relations, degrees) <= 64 and 8 * _number(connection, "SELECT count(*) FROM facts") <= IN_WORDS * limit
+    fits = _word(relations, degrees) <= 64 and 8 * number(connection, "SELECT count(*) FROM facts") <= IN_WORDS * limit
     fill = _triples if fits else _triples_on_disk
     met = fill(connection, ids, relations, kinds, len(datatypes), degrees)
     for relation, value in _columns(connection, "SELECT relation, value FROM kept_qualifiers"):
@@ -115,10 +114,10 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     names(connection)
     run("INSERT INTO kg.rejects SELECT * FROM raw_rejects ORDER BY source, line, reason, text")
     return {
-        "entities": _number(connection, "SELECT count(*) FROM kg.entities WHERE kind = 'entity'"),
-        "literals": _number(connection, "SELECT count(*) FROM kg.entities WHERE kind = 'literal'"),
-        "relations": _number(connection, "SELECT count(*) FROM kg.relations"),
-        "triples": _number(connection, "SELECT count(*) FROM kg.triples"),
+        "entities": number(connection, "SELECT count(*) FROM kg.entities WHERE kind = 'entity'"),
+        "literals": number(connection, "SELECT count(*) FROM kg.entities WHERE kind = 'literal'"),
+        "relations": number(connection, "SELECT count(*) FROM kg.relations"),
+        "triples": number(connection, "SELECT count(*) FROM kg.triples"),
     }
 
 
@@ -141,7 +140,7 @@ def _triples(
 ) -> Array:
     """Fills kg.triples by (head, relation, tail), and the degrees; the codes relation * width + kind of its objects."""
     middle, low = _widths(relations, degrees)
-    keys = np.empty(_number(connection, "SELECT count(*) FROM facts"), dtype=np.uint64)
+    keys = np.empty(number(connection, "SELECT count(*) FROM facts"), dtype=np.uint64)
     at, ordered, met = 0, True, np.zeros(0, dtype=np.int64)
     for subject, predicate, object_, rank in _columns(connection, "SELECT subject, predicate, object, rank FROM facts"):
         part, codes = keys[at : at + len(subject)], np.empty(len(subject), dtype=np.int64)
@@ -242,7 +241,7 @@ def names(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _map(connection: duckdb.DuckDBPyConnection, table: str) -> Array:
     """The id of each tid, by a table (tid, id); -1 where there is none."""
-    size = _number(connection, f"SELECT greatest((SELECT count(*) FROM terms), max(tid) + 1) FROM {table}")
+    size = number(connection, f"SELECT greatest((SELECT count(*) FROM terms), max(tid) + 1) FROM {table}")
     found = np.full(size, -1, dtype=np.int32)
     for tids, ids in _columns(connection, f"SELECT tid, id FROM {table}"):
         found[tids] = ids
@@ -260,8 +259,3 @@ def _insert(connection: duckdb.DuckDBPyConnection, statement: str, **columns: Ar
     connection.register("batch", in_pieces(pa.table(columns)))
     connection.execute(statement)
     connection.unregister("batch")
-
-
-def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    found: Any = connection.execute(query).fetchone()
-    return int(found[0] or 0)

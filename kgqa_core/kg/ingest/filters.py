@@ -16,6 +16,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.names import key_name
+from kgqa_core.kg.vocabulary import WIKIBASE
 from kgqa_core.monitor import QUIET, Monitor
 
 DROPPED = "relation: dropped"
@@ -30,7 +31,6 @@ NOT_PREFERRED = "rank: not preferred"
 RULES = (DROPPED, NOT_LISTED, UNINFORMATIVE, DATATYPE, UNKNOWN, LANGUAGE, DEPRECATED, NOT_PREFERRED)
 """Names of the rules, first met first; `datatype: ` is followed by the name in kg.drop_datatypes."""
 
-WIKIBASE = "http://wikiba.se/ontology#"
 UNKNOWN_DATATYPES = (WIKIBASE + "somevalue", WIKIBASE + "novalue")
 UNINFORMATIVE_DATATYPES = (
     WIKIBASE + "ExternalId",

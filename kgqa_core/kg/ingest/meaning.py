@@ -7,13 +7,14 @@ joins in DuckDB, which spill when memory is short.  What comes out depends on th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import duckdb
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg import bridges
 from kgqa_core.kg.ingest import filters, popularity, qualifiers
+from kgqa_core.kg.ingest.staging import Staged
+from kgqa_core.kg.sql import number
 from kgqa_core.monitor import QUIET, Monitor
 
 NAMES, TYPES = ("label", "alias", "description"), ("type", "subtype")
@@ -21,30 +22,6 @@ ROLES = NAMES + TYPES
 
 CLOSURE_CHUNK = 5_000
 """Types whose supertypes are found at once."""
-
-
-class Staged(Protocol):
-    """What the meaning needs to know of the staged statements, to do no more than needed."""
-
-    @property
-    def ranked(self) -> bool:
-        """Some statement is deprecated or preferred."""
-        ...
-
-    @property
-    def qualified(self) -> bool:
-        """There are qualifiers."""
-        ...
-
-    @property
-    def named(self) -> bool:
-        """Some qualifier refers to its statement by name."""
-        ...
-
-    @property
-    def distinct(self) -> bool:
-        """There is `raw_distinct(subject, predicate, object, copies)`, sorted, and `raw` is a view of it."""
-        ...
 
 
 def select(
@@ -69,14 +46,10 @@ def select(
         kept, rank, read = "raw_distinct", "0::TINYINT", "sum(copies) FROM raw_distinct"
     else:
         kept, rank, read = "distinct_statements", "rank" if staged.ranked else "0::TINYINT", f"count(*) FROM {source}"
-        columns = "subject, predicate, object" + (", rank" if staged.ranked else "")
-        # Neighbours in the sorted order, which window functions without an order of their own keep.
+        best_rank = ", max(rank) AS rank" if staged.ranked else ""
         run(
-            f"""
-            CREATE TABLE {kept} AS SELECT {columns} FROM (
-              SELECT *, lag(subject) OVER () AS s, lag(predicate) OVER () AS p, lag(object) OVER () AS o
-              FROM (SELECT {columns} FROM {source} ORDER BY {columns}{" DESC" if staged.ranked else ""}))
-            WHERE o IS DISTINCT FROM object OR s IS DISTINCT FROM subject OR p IS DISTINCT FROM predicate"""
+            f"CREATE TABLE {kept} AS SELECT subject, predicate, object{best_rank} FROM {source} "
+            "GROUP BY subject, predicate, object"
         )
     run("CREATE TABLE derived(subject INTEGER, predicate INTEGER, object INTEGER)")
     role, best = _role_sql(connection, literals)
@@ -86,8 +59,7 @@ def select(
         SELECT subject, predicate, object, {role} AS role, {best} AS best, {rank} AS rank, true AS stated FROM {kept}
         UNION ALL SELECT subject, predicate, object, NULL, NULL, 0::TINYINT, false FROM derived"""
     )
-    row = run(f"SELECT (SELECT {read}) - (SELECT count(*) FROM statements)").fetchone()
-    duplicates = int(row[0]) if row else 0
+    duplicates = number(connection, f"SELECT (SELECT {read}) - (SELECT count(*) FROM statements)")
     names, types = _sql(NAMES), _sql(TYPES)
     triple = "role IS NULL" + (f" OR role IN {types}" if options.types_as_triples else "")
     run(f"CREATE VIEW facts AS SELECT * FROM statements WHERE {triple}")
@@ -139,8 +111,7 @@ def finish(
         "supertypes": "SELECT count(*) FROM kg.supertypes",
         "bridges": "SELECT count(*) FROM kg.bridges",
     }.items():
-        row = run(sql).fetchone()
-        counts[name] = int(row[0]) if row else 0
+        counts[name] = number(connection, sql)
     if options.page_views:
         counts |= popularity.add_views(connection, options, monitor)
     return counts
@@ -199,8 +170,7 @@ def _role_sql(connection: duckdb.DuckDBPyConnection, literals: int) -> tuple[str
 
 def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
     """The tid from which on all terms are literals."""
-    row = connection.execute("SELECT count(*) FROM terms WHERE tag = 0").fetchone()
-    return int(row[0]) if row else 0
+    return number(connection, "SELECT count(*) FROM terms WHERE tag = 0")
 
 
 def _judge(

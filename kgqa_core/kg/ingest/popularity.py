@@ -17,6 +17,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.names import NAME_SQL
+from kgqa_core.kg.sql import quoted
 from kgqa_core.monitor import QUIET, Monitor
 
 _SITES = ("{}", "{}.m", "{}.zero", "{}.z", "{}.wikipedia")
@@ -70,7 +71,7 @@ def add_views(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor
     else:
         forms = f"""
             SELECT e.id, {_TITLE.format(text="l.label")} AS form, e.popularity
-            FROM kg.labels l JOIN kg.entities e USING (id) WHERE l.lang IN ('{_quoted(language)}', 'mul', '')
+            FROM kg.labels l JOIN kg.entities e USING (id) WHERE l.lang IN ({quoted(language)}, 'mul', '')
             UNION ALL SELECT id, {_TITLE.format(text=NAME_SQL.format(key="key"))}, popularity FROM kg.entities
             WHERE kind = 'entity' AND id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)"""
         name = _TITLE.format(text="replace(name, '_', ' ')")
@@ -119,7 +120,3 @@ def _read(source: Source, language: str | None) -> Iterator[tuple[pl.DataFrame, 
             known = fields.drop_nulls()
             yield known.filter(pl.col("site").is_in(sites)).select("name", "views"), lines, lines - known.height
         first = False
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")

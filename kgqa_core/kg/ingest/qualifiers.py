@@ -6,12 +6,12 @@ a rule that starts with `qualifier`; these rules are no part of the sum over sta
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import duckdb
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.ingest.filters import NOT_LISTED
+from kgqa_core.kg.ingest.staging import Staged
+from kgqa_core.kg.sql import number
 
 UNWANTED = "qualifiers: not wanted"
 ORPHAN = "qualifier without statement"
@@ -22,16 +22,6 @@ BY_RULE = "qualifier, "
 
 CHUNK = 4_000_000
 """Statements whose qualifiers are brought together at once."""
-
-
-class Staged(Protocol):
-    """What is known of the staged statements."""
-
-    @property
-    def qualified(self) -> bool: ...  # noqa: D102
-
-    @property
-    def named(self) -> bool: ...  # noqa: D102
 
 
 def select(
@@ -92,7 +82,7 @@ def select(
           FROM (SELECT DISTINCT subject, predicate, object, members FROM sets))"""
     )
     run("DROP TABLE sets")
-    counts["qualifiers"] = _count(connection, "SELECT count(*) FROM kept_qualifiers")
+    counts["qualifiers"] = number(connection, "SELECT count(*) FROM kept_qualifiers")
     if options.qualifiers == "triples":
         counts["qualifier_triples"] = _derive(connection)
     return counts
@@ -175,9 +165,4 @@ def _derive(connection: duckdb.DuckDBPyConnection) -> int:
         FROM kept_qualifiers q JOIN derived_relations d ON d.predicate = q.predicate AND d.relation = q.relation
         ANTI JOIN facts f ON f.subject = q.subject AND f.predicate = d.tid AND f.object = q.value"""
     )
-    return _count(connection, "SELECT count(*) FROM derived")
-
-
-def _count(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
-    row = connection.execute(sql).fetchone()
-    return int(row[0]) if row else 0
+    return number(connection, "SELECT count(*) FROM derived")

@@ -17,6 +17,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, Batch, empty
+from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import KgStore
 
 READING_OPTIONS = frozenset({"format", "delimiter", "columns", "max_reject_share"})
@@ -74,8 +75,7 @@ def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[st
     run("INSERT INTO kg.amends SELECT DISTINCT * FROM amended ORDER BY ALL; DROP TABLE amended")
     following = {}
     for table in ("entities", "relations"):
-        row = run(f"SELECT coalesce(max(id) + 1, 0) FROM kg.{table}").fetchone()
-        following[table] = int(row[0]) if row else 0
+        following[table] = number(connection, f"SELECT max(id) + 1 FROM kg.{table}")
     return {"options": meaning_options(options), "usual": usual, "next_ids": following}
 
 
@@ -163,7 +163,7 @@ def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = No
             "temp_directory": spill,
         }
         with duckdb.connect(":memory:", config=config) as connection:
-            connection.execute(f"ATTACH {_quote(str(graph))} AS kg (READ_ONLY); USE kg")
+            connection.execute(f"ATTACH {quoted(str(graph))} AS kg (READ_ONLY); USE kg")
             yield from _statements(connection, meta)
 
 
@@ -201,7 +201,7 @@ def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) 
 
 def _told(role: str, usual: dict[str, str]) -> str:
     """The usual statements of a role, by the rows of its table."""
-    predicate = _quote(usual[role])
+    predicate = quoted(usual[role])
     if role in _NAMES:
         return (
             f"SELECT e.key AS subject, {predicate} AS predicate, n.{role} AS object, 'literal' AS kind, "
@@ -217,8 +217,4 @@ def _told(role: str, usual: dict[str, str]) -> str:
 
 
 def _plain(lang: str, usual: dict[str, str]) -> str:
-    return f"CASE WHEN {lang} = '' THEN {_quote(usual['text'])} ELSE '@' || {lang} END"
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return f"CASE WHEN {lang} = '' THEN {quoted(usual['text'])} ELSE '@' || {lang} END"

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from kgqa_core.artifacts import storage_faults
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.kg.store import SCHEMA, KgStore
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 from kgqa_core.monitor import QUIET, Monitor
 
 FORMATS = {"nt": "N-Triples", "tsv": "head, relation, tail by key", "parquet": "every table, in a folder"}
@@ -25,10 +26,6 @@ ROWS = 200_000
 
 _IRI = r"^[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*$"
 _BLANK = r"^_:[A-Za-z0-9_][A-Za-z0-9_.\-]*$"
-_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-_ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
-_DESCRIPTION = "http://schema.org/description"
-_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 def dump(
@@ -116,11 +113,11 @@ def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dic
         "triples": "SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype FROM triples x "
         "JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail "
         "ORDER BY x.id",
-        "labels": _names("label", "labels", _LABEL)
-        + f" UNION ALL SELECT r.key, '{_LABEL}', l.label, 'literal', '@' || l.lang FROM relation_labels l "
+        "labels": _names("label", "labels", LABEL)
+        + f" UNION ALL SELECT r.key, '{LABEL}', l.label, 'literal', '@' || l.lang FROM relation_labels l "
         "JOIN relations r USING (id) WHERE r.key NOT IN (SELECT key FROM entities WHERE kind = 'entity') ORDER BY ALL",
-        "aliases": _names("alias", "aliases", _ALIAS) + " ORDER BY ALL",
-        "descriptions": _names("description", "labels", _DESCRIPTION) + " ORDER BY ALL",
+        "aliases": _names("alias", "aliases", ALIAS) + " ORDER BY ALL",
+        "descriptions": _names("description", "labels", DESCRIPTION) + " ORDER BY ALL",
     }
     total = max(1, sum(store.counts().get(name, 0) for name in parts))
     with scratch.open("wb") as stream:
@@ -172,7 +169,7 @@ def _literal() -> pl.Expr:
     text = pl.col("tail").str.replace_many(["\\", '"', "\n", "\r"], ["\\\\", '\\"', "\\n", "\\r"])
     datatype = pl.col("datatype").fill_null("")
     suffix = (
-        pl.when(datatype.is_in(["", "@", _STRING]))
+        pl.when(datatype.is_in(["", "@", STRING]))
         .then(pl.lit(""))
         .when(datatype.str.starts_with("@"))
         .then(datatype)

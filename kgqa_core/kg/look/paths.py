@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.errors import InputError
+from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE
 
@@ -37,7 +38,7 @@ def shortest_paths(store: KgStore, start: int, end: int, *, max_hops: int = 4, l
         run(f"CREATE OR REPLACE TEMP TABLE {side} AS SELECT {int(entity)}::INTEGER AS entity, 0 AS hop")
     depth = {"path_a": 0, "path_b": 0}
     size = {"path_a": 1, "path_b": 1}
-    while not (met := _count(store, "SELECT count(*) FROM path_a JOIN path_b USING (entity)")):
+    while not number(store.connection, "SELECT count(*) FROM path_a JOIN path_b USING (entity)"):
         if sum(depth.values()) == max_hops:
             return PathResult(0, [], False)
         side = min(depth, key=lambda name: (size[name], name))
@@ -46,7 +47,6 @@ def shortest_paths(store: KgStore, start: int, end: int, *, max_hops: int = 4, l
             return PathResult(0, [], False)
         depth[side] += 1
         size[side] = new
-    assert met
     length = sum(depth.values())
     levels = _levels(store, depth["path_a"], depth["path_b"])
     return _read_paths(store, start, end, levels, length, limit)
@@ -65,8 +65,8 @@ def _expand(store: KgStore, side: str, depth: int) -> int:
                                                  WHERE hop = 0))
           AND x.entity NOT IN (SELECT entity FROM {side})"""
     )
-    new = _count(store, f"SELECT count(*) FROM {side} WHERE hop = {depth + 1}")
-    if _count(store, f"SELECT count(*) FROM {side}") > MOST_ENTITIES:
+    new = number(store.connection, f"SELECT count(*) FROM {side} WHERE hop = {depth + 1}")
+    if number(store.connection, f"SELECT count(*) FROM {side}") > MOST_ENTITIES:
         raise InputError(
             f"more than {MOST_ENTITIES:,} entities lie within {depth + 1} hops of one end; lower --max-hops"
         )
@@ -145,8 +145,3 @@ def _read_paths(
         ],
         cut or len(found) > limit,
     )
-
-
-def _count(store: KgStore, sql: str) -> int:
-    row = store.connection.execute(sql).fetchone()
-    return int(row[0]) if row else 0

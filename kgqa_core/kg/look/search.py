@@ -23,7 +23,6 @@ def search(store: KgStore, text: str, *, limit: int = 20) -> list[dict[str, Any]
     rows = _matches(store, wanted, limit) or _nearly(store, wanted, limit)
     names = store.names([row[0] for row in rows])
     keys = store.entity_keys([row[0] for row in rows])
-    descriptions = _descriptions(store, [row[0] for row in rows])
     return [
         {
             "id": i,
@@ -32,10 +31,22 @@ def search(store: KgStore, text: str, *, limit: int = 20) -> list[dict[str, Any]
             "matched": form,
             "how": LEVELS[level],
             "popularity": popularity,
-            "description": descriptions.get(i, ""),
+            "description": store.description(i) or "",
         }
         for i, form, level, popularity in rows
     ]
+
+
+def meant(store: KgStore, text: str) -> list[int]:
+    """Every id that a key, label, alias or foreign id means.  Raises InputError with the nearest name when none."""
+    ids = store.resolve([text])[text]
+    if not ids:
+        near = store.suggest(text)
+        hint = f"did you mean {near!r}?" if near else "give a key, label or alias as it is written in the graph"
+        raise InputError(
+            f"{text!r} is not in graph {store.meta.get('name', '')!r} ({store.counts()['entities']:,} entities); {hint}"
+        )
+    return ids
 
 
 def resolve_one(store: KgStore, text: str) -> int:
@@ -43,11 +54,7 @@ def resolve_one(store: KgStore, text: str) -> int:
 
     Raises InputError with the nearest name when it means nothing.
     """
-    ids = store.resolve([text])[text]
-    if not ids:
-        near = store.suggest(text)
-        hint = f"did you mean {near!r}?" if near else "`kgqa kg search` finds entities by part of their name"
-        raise InputError(f"{text!r} is not in graph {store.meta.get('name', '')!r}; {hint}")
+    ids = meant(store, text)
     marks = ", ".join("?" * len(ids))
     row = store.connection.execute(
         f"SELECT id FROM entities WHERE id IN ({marks}) ORDER BY popularity DESC, id LIMIT 1", ids
@@ -97,18 +104,3 @@ def _nearly(store: KgStore, wanted: str, limit: int) -> list[tuple[Any, ...]]:
         ORDER BY b.wrong, e.popularity DESC, b.id LIMIT $2""",
         [wanted, limit],
     ).fetchall()
-
-
-def _descriptions(store: KgStore, ids: list[int]) -> dict[int, str]:
-    if not ids:
-        return {}
-    order = " ".join(f"WHEN '{lang.replace(chr(39), '')}' THEN {rank}" for rank, lang in enumerate(store.languages))
-    rank = f"CASE lang {order} ELSE {len(store.languages)} END" if order else "0"
-    marks = ", ".join("?" * len(ids))
-    return dict(
-        store.connection.execute(
-            f"SELECT id, arg_min(description, ({rank}, lang)) FROM labels "
-            f"WHERE description IS NOT NULL AND id IN ({marks}) GROUP BY id",
-            ids,
-        ).fetchall()
-    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kgqa_core.errors import InputError
+from kgqa_core.kg.look.search import meant
 from kgqa_core.kg.store import KgStore
 
 RANKS = {-1: "deprecated", 0: "normal", 1: "preferred"}
@@ -40,13 +41,7 @@ def describe(store: KgStore, key: str, *, limit: int = 50) -> dict[str, Any]:
     one list of `{relation, relation_key, entity, entity_key, text, unit}` for each qualified statement of the triple.
     Raises InputError, with the nearest name, when nothing matches.
     """
-    ids = store.resolve([key])[key]
-    if not ids:
-        near = store.suggest(key)
-        hint = f"did you mean {near!r}?" if near else "give a key, label or alias as it is written in the graph"
-        raise InputError(
-            f"{key!r} is not in graph {store.meta.get('name', '')!r} ({store.counts()['entities']:,} entities); {hint}"
-        )
+    ids = meant(store, key)
     forms = store.surface_forms(ids)
     relations = zip(store.relation_names(), store.relation_keys(), strict=True)
     named = [{"relation": name, "relation_key": relation} for name, relation in relations]

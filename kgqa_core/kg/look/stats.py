@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kgqa_core.kg.store import FILE, KgStore
-
-READING = "volatile/reading.json"
-"""What the build counted while it read, beside the graph."""
+from kgqa_core.kg.sql import number
+from kgqa_core.kg.store import READING, KgStore
 
 
 def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
@@ -18,7 +16,7 @@ def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
     coverage: share of entities with a label, by language.  Every share is in [0, 1].
     """
     run = store.connection.execute
-    entities = _one(store, "SELECT count(*) FROM entities WHERE kind = 'entity'")
+    entities = number(store.connection, "SELECT count(*) FROM entities WHERE kind = 'entity'")
     names = store.relation_names()
     relations = run(
         "SELECT relation, r.key, count(*) AS n, count(DISTINCT head), count(DISTINCT tail), any_value(r.datatype) "
@@ -32,8 +30,8 @@ def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
         "WHERE e.kind = 'entity' AND l.label IS NOT NULL GROUP BY l.lang ORDER BY n DESC, l.lang LIMIT ?",
         [top],
     ).fetchall()
-    labelled = _one(
-        store,
+    labelled = number(
+        store.connection,
         "SELECT count(DISTINCT l.id) FROM labels l JOIN entities e USING (id) "
         "WHERE e.kind = 'entity' AND label IS NOT NULL",
     )
@@ -82,9 +80,8 @@ def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
 
 def reading(store: KgStore) -> dict[str, Any]:
     """What the build counted while it read (statements, duplicates, …); empty where the file stands alone."""
-    path = store.path.parent / READING if store.path.name == FILE else store.path
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.name != FILE else {}
+        return dict(json.loads((store.path.parent / READING).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {}
 
@@ -110,11 +107,6 @@ def _degrees(store: KgStore) -> dict[str, Any]:
         "bins": [{"from": 0 if b < 0 else 1 << b, "to": 0 if b < 0 else (2 << b) - 1, "entities": n} for b, n in bins],
         "hubs": [{"entity": names[i], "degree": degree} for i, degree in hubs],
     }
-
-
-def _one(store: KgStore, sql: str) -> int:
-    row = store.connection.execute(sql).fetchone()
-    return int(row[0]) if row else 0
 
 
 def _share(part: int, whole: int) -> float:

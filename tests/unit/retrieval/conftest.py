@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kgqa_core.datasets.question import write_questions
@@ -68,9 +66,7 @@ class World:
 def store_dkg(dkg: Dkg, folder: Path) -> Path:
     """Writes a DKG as the export stage does."""
     folder.mkdir(parents=True)
-    for name in ("ptr", "rel", "tail"):
-        np.save(folder / f"{name}.npy", getattr(dkg, name))
-    (folder / "meta.json").write_text(json.dumps(dkg.meta))
+    dkg.save(folder)
     return folder
 
 

@@ -25,10 +25,8 @@ from kgqa_core.kg.formats.wikidata.json_values import (
     time_term,
     unit_key,
 )
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL
 
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
-DESCRIPTION = "http://schema.org/description"
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 LANGUAGE = "http://purl.org/dc/terms/language"
 CATEGORY = WIKIBASE + "lexicalCategory"

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-WIKIBASE = "http://wikiba.se/ontology#"
-ENTITY_IRI = "http://www.wikidata.org/entity/"
+from kgqa_core.kg.vocabulary import ANY_URI, STRING, WIKIBASE, XSD
+from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY as ENTITY_IRI
 
-STRING = XSD + "string"
 DATE_TIME = XSD + "dateTime"
 DECIMAL = XSD + "decimal"
 WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
@@ -21,7 +19,7 @@ STRINGS = {
     "external-id": WIKIBASE + "ExternalId",
     "commonsMedia": WIKIBASE + "CommonsMedia",
     "localMedia": WIKIBASE + "LocalMedia",
-    "url": XSD + "anyURI",
+    "url": ANY_URI,
     "math": "http://www.w3.org/1998/Math/MathML",
     "geo-shape": WIKIBASE + "GeoShape",
     "tabular-data": WIKIBASE + "TabularData",

@@ -44,8 +44,8 @@ from kgqa_core.kg.formats.wikidata.rdf_terms import (
     looks_like_wikidata,
     predicate,
 )
+from kgqa_core.kg.vocabulary import ANY_URI
 
-ANY_URI = "http://www.w3.org/2001/XMLSchema#anyURI"
 PAGES = "https://www.wikidata.org/wiki/Special:EntityData/"
 
 _FILE = re.compile(r"https?://commons\.wikimedia\.org/(?:(wiki/Special:FilePath/)|data/main/)")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-WD = "http://www.wikidata.org/entity/"
+from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, WIKIBASE
+from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY as WD
+
 STATEMENT_NODE = "statement/"
 """Beginning of the keys of statement nodes, which are shortened as those of entities."""
 
@@ -17,10 +19,7 @@ PROP = "http://www.wikidata.org/prop/"
 NO_VALUE = PROP + "novalue/"
 FULL_VALUE = PROP + "statement/value/"
 FULL_QUALIFIER = PROP + "qualifier/value/"
-WIKIBASE = "http://wikiba.se/ontology#"
 SCHEMA = "http://schema.org/"
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 ONTOLEX = "http://www.w3.org/ns/lemon/ontolex#"
 OWL = "http://www.w3.org/2002/07/owl#"
