@@ -3,7 +3,8 @@
     python benchmarks/performance.py [--results benchmarks/results] [--out docs/performance.md]
 
 The files are those that the other benchmarks write with --json: ingest.json, wikidata_json.json, formats.json,
-dkg_follow.json, dkg_follow_metaqa.json (its --kg with MetaQA's own graph), dkg_scale.json, unseen_relations.json.  One
+dkg_follow.json, dkg_follow_metaqa.json (its --kg with MetaQA's own graph), dkg_scale.json, unseen_relations.json,
+llm.json.  One
 that is missing leaves its section out.
 """
 
@@ -256,6 +257,37 @@ def unseen(found: Json) -> str:
     )
 
 
+def llm(found: Json) -> str:
+    """The paid layer beside a bare client, and batches of a local model."""
+    machine, paid, local = found["machine"], found["endpoint"], found["local"]
+    names = {
+        "bare": "bare asyncio + openai",
+        "kgqa": "kgqa, cache and budget on disk",
+        "cached": "kgqa, from the cache",
+    }
+    rows = (
+        (names[name], f"{road['requests_per_second']:,.0f}", f"{road['cpu_ms_per_request']:.2f}")
+        for name, road in paid["roads"].items()
+    )
+    return "\n".join(
+        [
+            "## Language models\n",
+            f"`benchmarks/llm.py`, {machine['cores']} cores, load {machine['load']:.1f} at the start, Python "
+            f"{machine['python']}, openai {machine['openai']}, seed {found['seed']}. An endpoint on loopback in a "
+            f"process of its own ({paid['server_requests_per_second']:,} requests/s by itself), "
+            f"{paid['concurrency']} requests at once, {paid['requests']:,} prompts of some "
+            f"{paid['prompt_characters']} characters, medians of {paid['rounds']} rounds in turn. kgqa makes "
+            f"{paid['ratio']:.2f}× the requests/s of the bare loop (rounds: {min(paid['ratios']):.2f} to "
+            f"{max(paid['ratios']):.2f}) and {paid['cpu_ratio']:.2f}× by CPU time.\n",
+            table(("road", "requests/s", "CPU ms/request"), rows),
+            f"The {local['model']} model, {local['prompts']} prompts, {machine['threads']} thread(s), medians of "
+            f"{local['rounds']} rounds: batched {local['ratio']:.2f}× as fast as one prompt at a time "
+            f"({local['prompts_per_second']['batched']:.1f} and {local['prompts_per_second']['one by one']:.1f} "
+            f"prompts/s), with the same output for {local['same_outputs']} of {local['prompts']}.\n",
+        ]
+    )
+
+
 SECTIONS: dict[str, Callable[[Json], str]] = {
     "ingest": ingest,
     "wikidata_json": wikidata_json,
@@ -264,6 +296,7 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "dkg_follow_metaqa": follow,
     "dkg_scale": scale,
     "unseen_relations": unseen,
+    "llm": llm,
 }
 
 

@@ -11,28 +11,56 @@ from prefect import flow
 
 from flows.session import stage_artifact
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import Profile, make_profile
-from kgqa_core.errors import InputError
+from kgqa_core.config import Profile, make_profile, split_knowledge
+from kgqa_core.errors import InputError, nearest
 from kgqa_core.system import System
 from tasks.answering import answer
 from tasks.questions import load_questions
-from tasks.retrieval import retrieve, write_knowledge
+from tasks.retrieval import retrieve
+from tasks.rewriting import write_knowledge
 from tasks.run import tracked_run
 
 
-def open_system(record: dict[str, Any]) -> System:
-    """The question-answering system that a finished run made."""
+def open_system(record: dict[str, Any], knowledge: str | None = None) -> System:
+    """The question-answering system that a finished run made.
+
+    knowledge: `retriever/format` that it reads; the run's first that a user can have when absent.
+    Raises InputError when the run has not trained what this needs.
+    """
     profile = make_profile(record["profile"])
+    name, trained, rewriter = _parts(record, profile, knowledge)
     return System.open(
         kg=stage_artifact(record, "kg").folder,
         dkg=stage_artifact(record, "dkg").folder,
-        retriever=stage_artifact(record, "retriever").folder,
+        retriever=trained.folder if trained is not None else None,
         retrieval=profile.retrieval,
         answering=profile.answering,
+        llm=profile.llm,
+        knowledge=name,
+        rewriter=rewriter.folder if rewriter is not None else None,
+        rewriting=profile.rewriter,
+        language=profile.questions.language,
     )
 
 
-def answer_file(record: dict[str, Any], questions: Path, out: Path) -> dict[str, Any]:
+def _parts(
+    record: dict[str, Any], profile: Profile, knowledge: str | None
+) -> tuple[str, ArtifactRef | None, ArtifactRef | None]:
+    """Name of the knowledge, and the trained retriever and rewriter that it needs, of a finished run."""
+    choice = [name for name in ("rigel", "hop_path", "kaping") if name in profile.retrieval.retrievers]
+    retriever, form = split_knowledge(knowledge or (choice[0] if choice else "none"))
+    if retriever not in ("none", *choice):
+        raise InputError(
+            f"knowledge {knowledge!r}: run {record['run_id']} can answer from {', '.join(choice) or 'nothing'}"
+            f"{nearest(retriever, choice)}; oracle and random need gold paths or a seed, not a user's question"
+        )
+    kinds = {"rigel": "retriever", "hop_path": "hop_path"}
+    trained = stage_artifact(record, kinds[retriever]) if retriever in kinds else None
+    rewriter = stage_artifact(record, "rewriter") if form == "rewritten" else None
+    return f"{retriever}/{form}", trained, rewriter
+
+
+def answer_file(record: dict[str, Any], questions: Path, out: Path, knowledge: str | None = None) -> dict[str, Any]:
     """Answer a question file with a finished run's system; the answers are written whole or not at all.
 
     Raises QuestionFileError for an unusable file, InputError when `out` cannot be written.
@@ -40,6 +68,7 @@ def answer_file(record: dict[str, Any], questions: Path, out: Path) -> dict[str,
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"--out {out} must be a file in a folder that exists")
     base = make_profile(record["profile"])
+    name, trained, rewriter = _parts(record, base, knowledge)
     profile = make_profile(
         base.model_dump(mode="json"),
         {
@@ -51,11 +80,11 @@ def answer_file(record: dict[str, Any], questions: Path, out: Path) -> dict[str,
                 "unscored": True,
                 "language": base.questions.language,
             },
-            "answering": {"split": "test", "limit": None},
+            "answering": {"split": "test", "limit": None, "knowledge": [name]},
         },
     )
-    kg, dkg, retriever = (stage_artifact(record, name) for name in ("kg", "dkg", "retriever"))
-    found = answer_questions(profile, kg, dkg, retriever)
+    kg, dkg = (stage_artifact(record, kind) for kind in ("kg", "dkg"))
+    found = answer_questions(profile, kg, dkg, trained, rewriter, name)
     rows, rejects = _rows(found)
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as stream:
@@ -67,14 +96,20 @@ def answer_file(record: dict[str, Any], questions: Path, out: Path) -> dict[str,
 
 @flow(name="kgqa-answer", flow_run_name="answer {profile.questions.name}")
 def answer_questions(
-    profile: Profile, kg: ArtifactRef, dkg: ArtifactRef, retriever: ArtifactRef
+    profile: Profile,
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    trained: ArtifactRef | None,
+    rewriter: ArtifactRef | None,
+    name: str,
 ) -> dict[str, ArtifactRef]:
-    """Retrieve facts for new questions and ask the model."""
+    """Retrieve facts for new questions, put them into words, and ask the model.  name: `retriever/format`."""
     with tracked_run(profile) as run:
+        retriever = split_knowledge(name)[0]
         questions = load_questions(kg, profile.questions, profile.seed)
-        facts = retrieve(kg, dkg, questions, retriever, "rigel", profile.retrieval, profile.seed)
-        knowledge = write_knowledge(kg, questions, facts, "rigel", profile.answering.qualifiers)
-        answers = answer(questions, knowledge, "rigel", profile.answering, profile.seed)
+        facts = retrieve(kg, dkg, questions, trained, retriever, profile.retrieval, profile.seed)
+        knowledge = write_knowledge(kg, questions, facts, rewriter, name, profile)
+        answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)
         run.save(status="answered")
         return {"questions": questions, "knowledge": knowledge, "answers": answers}
 

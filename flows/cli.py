@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from flows import session
+from flows.cache_cli import cache_app
 from flows.kg_cli import kg_app
-from flows.options import HomeOption, JsonOption, RunOption, SetOption, VerboseOption
+from flows.options import HomeOption, JsonOption, KnowledgeOption, RunOption, SetOption, VerboseOption
 from flows.session import err, print_json
 from kgqa_core.errors import KgqaError
 
@@ -28,6 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(kg_app, name="kg")
+app.add_typer(cache_app, name="cache")
 
 
 def _version(wanted: bool) -> None:
@@ -81,12 +83,50 @@ def run(
 
 
 @app.command()
+def forecast(
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
+    ] = None,
+    kg: Annotated[
+        list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
+    ] = None,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
+    ] = None,
+    answerer: Annotated[
+        str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
+    ] = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
+
+    Stages that ask no model are run and kept.
+    """
+    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    from dataclasses import asdict
+
+    from flows.forecast import forecast as plan_run
+    from kgqa_core.report.forecast import forecast_table
+
+    plans = plan_run(chosen)
+    (err if as_json else session.out).print(forecast_table(plans, chosen.llm.budget))
+    if as_json:
+        print_json({"stages": [asdict(plan) for plan in plans]})
+
+
+@app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     topic: Annotated[
         list[str] | None,
         typer.Option("--topic", help="Entity key or label that the question is about.", show_default=False),
     ] = None,
+    knowledge: KnowledgeOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -101,7 +141,7 @@ def ask(
 
     started = time.monotonic()
     with err.status("loading the graph, the retriever and the model …"):
-        system = open_system(record)
+        system = open_system(record, knowledge)
         loaded = time.monotonic()
         reply = system.ask(question, topic or ())
     result = {**reply, "seconds": round(time.monotonic() - loaded, 3), "load_seconds": round(loaded - started, 3)}
@@ -116,6 +156,7 @@ def ask(
 def answer(
     questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
+    knowledge: KnowledgeOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -127,7 +168,7 @@ def answer(
     record = session.newest_run(chosen, run_id)
     from flows.asking import answer_file
 
-    result = answer_file(record, questions, out)
+    result = answer_file(record, questions, out, knowledge)
     if as_json:
         print_json(result)
     else:

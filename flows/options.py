@@ -20,6 +20,15 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False),
 ]
+KnowledgeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--knowledge",
+        metavar="RETRIEVER/FORMAT",
+        help="What the model reads: rigel, hop_path/rewritten, … [the run's first retriever's triples].",
+        show_default=False,
+    ),
+]
 KgOption = Annotated[
     Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
 ]

@@ -12,23 +12,26 @@ from prefect import flow
 
 from kgqa_core.config import Profile
 from tasks.answering import answer_all
-from tasks.evaluation import publish, score
+from tasks.evaluation import publish, score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
-from tasks.retrieval import retrieve_all, train_retriever, write_all
+from tasks.retrieval import retrieve_all, train_retrievers
+from tasks.rewriting import corpus_of, rewriter_of, write_all
 from tasks.run import tracked_run
 
 
 @flow(name="kgqa-pipeline", flow_run_name="{profile.kg.name}/{profile.questions.name}")
 def pipeline(profile: Profile) -> dict[str, Any]:
-    """Build the graph, train the retriever, answer the questions, score and report."""
+    """Build the graph, train the retrievers and the rewriter, answer the questions, score and report."""
     with tracked_run(profile) as run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
-        retriever = train_retriever(kg, dkg, questions, profile.retriever, profile.seed)
-        facts = retrieve_all(kg, dkg, questions, retriever, profile.retrieval, profile.seed)
-        knowledge = write_all(kg, questions, facts, profile.answering)
-        answers = answer_all(questions, knowledge, profile.answering, profile.seed)
-        scores = score(kg, questions, facts, answers, profile.evaluation, profile.seed, profile.answering.limit)
-        return publish(run, profile, kg, dkg, questions, retriever, facts, answers, scores)
+        retrievers = train_retrievers(kg, dkg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
+        corpus = corpus_of(kg, dkg, questions, profile)
+        rewriter = rewriter_of(corpus, profile)
+        knowledge = write_all(kg, questions, facts, rewriter, profile)
+        answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
+        scores = score_all(kg, questions, facts, knowledge, answers, profile)
+        return publish(run, profile, scores)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.config import Profile, check_knowledge
+from kgqa_core.config import LlmOptions, Profile, check_knowledge
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ModelError
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.factory import load_model, parse_spec
+from kgqa_core.llm.protocol import GenerationParams
 
 
 def check(profile: Profile) -> None:
@@ -24,18 +25,47 @@ def check(profile: Profile) -> None:
     find_sources(profile.kg.files)
     check_format(profile.kg.format)
     input_files(profile.questions)
-    _check_folder("retriever.encoder", profile.retriever.encoder, ("minilm", "scratch"))
-    kind, rest = parse_spec(profile.answering.answerer)
-    if kind == "hf":
-        _check_folder("answering.answerer", rest, ())
-    if kind == "openai":
-        from kgqa_core.llm.factory import load_model
-        from kgqa_core.llm.protocol import GenerationParams
-
-        load_model(profile.answering.answerer, profile.answering.model_copy(update={"retries": 0})).generate(
-            ["Question: Is anybody there? Answer:"], GenerationParams(max_new_tokens=1)
-        )
     check_knowledge(profile.answering.knowledge, profile.retrieval.retrievers)
+    for key, encoder in _encoders(profile):
+        _check_folder(key, encoder, ("minilm", "scratch"))
+    endpoints = set()
+    for key, spec in _models(profile):
+        kind, rest, endpoint = parse_spec(spec, profile.llm)
+        if kind == "hf":
+            _check_folder(key, rest, ())
+        if kind == "openai":
+            endpoints.add((rest, endpoint, spec))
+    for _, _, spec in sorted(endpoints, key=str):
+        _check_endpoint(spec, profile.llm)
+
+
+def _encoders(profile: Profile) -> list[tuple[str, str]]:
+    """Keys and values of the encoders that the run needs."""
+    wanted = {
+        "rigel": ("retriever.encoder", profile.retriever.encoder),
+        "hop_path": ("hop_path.encoder", profile.hop_path.encoder),
+        "kaping": ("retrieval.kaping.encoder", profile.retrieval.kaping.encoder),
+    }
+    return [wanted[name] for name in profile.retrieval.retrievers if name in wanted]
+
+
+def _models(profile: Profile) -> list[tuple[str, str]]:
+    """Keys and values of the language models that the run needs."""
+    wanted = [("answering.answerer", profile.answering.answerer)]
+    if profile.rewrites:
+        wanted.append(("rewriter.base", profile.rewriter.base))
+        if profile.corpus.imported is None:
+            wanted.append(("corpus.qa_model", profile.corpus.qa_model))
+            if profile.corpus.teacher != "template":
+                wanted.append(("corpus.teacher", profile.corpus.teacher))
+    return wanted
+
+
+def _check_endpoint(spec: str, llm: LlmOptions) -> None:
+    """Ask an endpoint one word: a wrong address, key or model is known before an hour of work is spent."""
+    load_model(spec, llm.model_copy(update={"retries": 0})).generate(
+        ["Question: Is anybody there? Answer:"], GenerationParams(max_new_tokens=1)
+    )
 
 
 def _check_folder(key: str, name: str, known: tuple[str, ...]) -> None:

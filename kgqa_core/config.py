@@ -16,6 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kgqa_core.errors import ConfigError
 
+RetrieverName = Literal["rigel", "hop_path", "kaping", "random", "oracle"]
+
+FORMATS = ("none", "triples", "template", "rewritten")
+"""Forms of knowledge: none, triple-form text, sentences by rule, sentences by the rewriter."""
+
 
 class Options(BaseModel):
     """A frozen group of parameters that refuses names it does not know."""
@@ -112,7 +117,7 @@ class QuestionsOptions(Options):
 
     name: str = "questions"
     """Name of the data set, shown in run names and the report."""
-    source: Literal["jsonl", "atlas", "zjqa", "metaqa", "simplequestions"] = "jsonl"
+    source: Literal["jsonl", "atlas", "zjqa", "metaqa", "simplequestions", "webqsp"] = "jsonl"
     """Loader: a question file of ours, the bundled questions, or a known benchmark."""
     path: str | None = None
     """The question file, or the folder of the benchmark."""
@@ -168,12 +173,64 @@ class RetrieverOptions(Options):
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
 
 
+class HopPathOptions(Options):
+    """The path retriever of Retrieve-Rewrite-Answer and its training (Wu et al. 2023, section 3.1)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
+
+    encoder: str = "minilm"
+    """`minilm` (packaged), `scratch` (learnt from the training questions), or a folder or hub id of a HF encoder."""
+    max_hops: int = Field(default=2, ge=1, le=4)
+    """Largest number of hops."""
+    gold_hops: bool = False
+    """Take the number of hops from the question where it is given, as the paper does on MetaQA."""
+    beam: int = Field(default=5, ge=1)
+    """Relations kept for every partial path (K)."""
+    reasoning_paths: int = Field(default=5, ge=1)
+    """Grounded paths kept of a question (M)."""
+    searched_paths: int = Field(default=3, ge=0)
+    """Gold paths searched in the graph for a training question that has answers and no annotated path; 0 searches
+    none."""
+    epochs: int = Field(default=10, ge=1)
+    """Largest number of passes over the training questions."""
+    patience: int = Field(default=2, ge=1)
+    """Passes without a better dev score before training stops."""
+    batch_size: int = Field(default=64, ge=1)
+    """Questions in one step."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """Peak learning rate of the classifiers, and of a scratch encoder."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained encoder."""
+    max_tokens: int = Field(default=64, ge=8)
+    """Tokens of question and path read by the encoder."""
+    scratch_vocabulary: int = Field(default=6000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    scratch_width: int = Field(default=256, ge=16)
+    """Width of a scratch encoder's state."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+
+
+class KapingOptions(Options):
+    """KAPING: the triples near the topic that are most similar to the question (Baek et al. 2023)."""
+
+    encoder: str = "minilm"
+    """`minilm` (packaged), or a folder or hub id of a HF sentence encoder with mean pooling."""
+    hops: int = Field(default=2, ge=1, le=2)
+    """Neighbourhood of the topic entities whose triples are compared."""
+    most_triples: int = Field(default=2_000, ge=1)
+    """Triples compared for a question: those of one hop first, then of two, within a hop the relations taking turns in
+    order of id; the rest counts as truncated."""
+
+
 class RetrievalOptions(Options):
     """What is kept of each question's graph neighbourhood."""
 
     execution: ClassVar[frozenset[str]] = frozenset({"retrievers"})
 
-    retrievers: tuple[Literal["rigel", "random", "oracle"], ...] = ("rigel", "random", "oracle")
+    retrievers: tuple[RetrieverName, ...] = ("rigel", "hop_path", "random", "oracle")
     """Retrievers whose facts are collected and compared."""
     k: int = Field(default=10, ge=1)
     """Triples kept per hop (k = 10 in the paper), and in all for random facts."""
@@ -184,39 +241,171 @@ class RetrievalOptions(Options):
     50,000 a question of two hops takes some 10 ms at most, however large the graph."""
     min_hop_attention: float = Field(default=0.05, ge=0, le=1)
     """Facts of trailing hops whose joint attention is below this are left out."""
+    kaping: KapingOptions = KapingOptions()
+    """How KAPING compares triples."""
+
+
+class Endpoint(Options):
+    """A server that speaks the OpenAI chat-completions protocol."""
+
+    base_url: str
+    """Its address, such as http://localhost:8000/v1."""
+    key_env: str | None = None
+    """Name of the environment variable that holds its key; without one no key is sent."""
+
+
+class Price(Options):
+    """What an endpoint charges, in one currency of your choice."""
+
+    prompt: float = Field(default=0.0, ge=0)
+    """For a million prompt tokens."""
+    completion: float = Field(default=0.0, ge=0)
+    """For a million completion tokens."""
+
+
+class BudgetOptions(Options):
+    """Limits of what the results of a run may cost at endpoints; local models are free.
+
+    Reserved before each request with its largest possible output, so that they are never exceeded.  What was paid for
+    the same stages in an earlier, killed try counts too.
+    """
+
+    max_calls: int | None = Field(default=None, ge=0)
+    """Requests that may be sent, repeated ones included."""
+    max_tokens: int | None = Field(default=None, ge=0)
+    """Prompt and completion tokens together."""
+    max_cost: float | None = Field(default=None, ge=0)
+    """Money, by `llm.prices`."""
+
+
+class LlmOptions(Options):
+    """Where and how language models run; the same for teacher, rewriter, QA model and answerer.
+
+    A model is named by `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL`, or `openai:MODEL@ENDPOINT` with a name from
+    `endpoints`.
+    """
+
+    execution: ClassVar[frozenset[str]] = frozenset(
+        {"batch_tokens", "concurrency", "timeout_seconds", "retries", "device", "dtype", "prices", "budget",
+         "tokenizers", "attempts"}
+    )  # fmt: skip
+
+    base_url: str | None = None
+    """Endpoint of `openai:MODEL`; its key comes from OPENAI_API_KEY."""
+    endpoints: dict[str, Endpoint] = {}
+    """Further endpoints, by name."""
+    batch_tokens: int = Field(default=8192, ge=64)
+    """Tokens in one batch of a local model, padding and room for the output included."""
+    dtype: Literal["auto", "fp32", "bf16"] = "auto"
+    """Numbers of a local model: `auto` is fp32 on a CPU and what the weights are stored in on a GPU."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or a device map of Accelerate."""
+    concurrency: int = Field(default=16, ge=1)
+    """Requests under way at once to an endpoint."""
+    timeout_seconds: float = Field(default=60, gt=0)
+    """Longest wait for one request."""
+    retries: int = Field(default=4, ge=0)
+    """Further tries of a request that failed."""
+    attempts: int = Field(default=3, ge=1)
+    """Completions of one prompt that may be rejected by the caller's check before the item is given up."""
+    prices: dict[str, Price] = {}
+    """Price of each `openai:MODEL`, for `budget.max_cost` and `kgqa forecast`."""
+    tokenizers: dict[str, str] = {}
+    """Tokenizer of an endpoint's model, as a folder or hub id, or `builtin`; a forecast estimates tokens without."""
+    budget: BudgetOptions = BudgetOptions()
+    """Limits of calls, tokens and money."""
+
+
+class CorpusOptions(Options):
+    """The KG-to-Text corpus that the rewriter learns from (Wu et al. 2023, section 3.2)."""
+
+    teacher: str = "template"
+    """Who writes the sentences: `template` (rules over relation labels, no model), or a model's name."""
+    qa_model: str = "builtin"
+    """Who must find a gold answer in the text for a pair to be kept."""
+    imported: str | None = None
+    """An Alpaca file of pairs (`instruction`, `output`) that is read instead of asking a teacher; no QA check."""
+    size: int = Field(default=2000, ge=1)
+    """Training questions that are taken, drawn with the seed in equal shares of relation paths."""
+    candidates: int = Field(default=1, ge=1)
+    """Texts written for one graph; the best by QA feedback, then by faithfulness, is kept."""
+    temperature: float = Field(default=0.7, ge=0)
+    """Temperature of the teacher where it writes several candidates, or again after a rejected one; else 0."""
+    most_triples: int = Field(default=20, ge=1)
+    """Triples of one graph; gold paths of more keep those that lead to answers first."""
+    max_new_tokens: int = Field(default=256, ge=1)
+    """Longest text of the teacher in tokens."""
+    language: str | None = None
+    """Language of the instruction (`en`, `zh`); that of the questions when absent."""
+    dev_share: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the pairs, by graph, that is held out for the rewriter's dev loss."""
+
+
+class RewriterOptions(Options):
+    """The language model that turns reasoning paths into sentences, and its LoRA training (Wu et al. 2023, 4.1)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"micro_tokens", "checkpoint_seconds", "device"})
+
+    base: str = "builtin"
+    """Model that is adapted: `builtin` or `hf:FOLDER_OR_ID`, causal or seq2seq."""
+    rank: int = Field(default=64, ge=1)
+    """LoRA rank."""
+    alpha: float = Field(default=128, gt=0)
+    """LoRA scale."""
+    dropout: float = Field(default=0.05, ge=0, lt=1)
+    """LoRA dropout."""
+    learning_rate: float = Field(default=1e-4, gt=0)
+    """Peak learning rate; cosine decay."""
+    warmup: float = Field(default=0.03, ge=0, lt=1)
+    """Share of the steps in which the rate rises."""
+    batch_size: int = Field(default=128, ge=1)
+    """Pairs in one optimiser step, over all processes and by accumulation."""
+    micro_tokens: int = Field(default=4096, ge=64)
+    """Tokens in one forward pass, padding included."""
+    epochs: int = Field(default=10, ge=1)
+    """Passes over the corpus."""
+    max_length: int = Field(default=1024, ge=16)
+    """Tokens of a prompt and its text; longer pairs are left out and counted."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Numbers of the forward and backward pass."""
+    measure_steps: int = Field(default=0, ge=0)
+    """Steps between further measurements of the dev loss, for its curve; 0 is after each pass only."""
+    samples: int = Field(default=8, ge=0)
+    """Dev pairs whose generated text is shown after each pass."""
+    max_new_tokens: int = Field(default=256, ge=1)
+    """Longest rewritten text in tokens."""
+    wording: Literal["rra2023", "mvp2022"] = "rra2023"
+    """Prompt of a model that rewrites untrained: T1, or what data-to-text models of the MVP type read.  A rewriter that
+    is trained here always reads T1."""
+    on_unfaithful: Literal["replace", "keep", "drop"] = "replace"
+    """What happens to a sentence that names something that is in no triple: the triples stand in its place, it is kept,
+    or it is left out."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
 
 
 class AnsweringOptions(Options):
-    """The language model that answers, and which questions it is asked."""
+    """The language model that answers, what it is given to read, and which questions it is asked."""
 
-    execution: ClassVar[frozenset[str]] = frozenset(
-        {"knowledge", "batch_tokens", "concurrency", "timeout_seconds", "retries", "device"}
-    )
+    execution: ClassVar[frozenset[str]] = frozenset({"knowledge"})
 
     answerer: str = "builtin"
-    """`builtin`, `hf:FOLDER_OR_ID` or `openai:MODEL`."""
-    base_url: str | None = None
-    """Endpoint of an OpenAI-compatible server; the key comes from OPENAI_API_KEY."""
-    knowledge: tuple[Literal["none", "random", "rigel", "oracle"], ...] = ("none", "random", "rigel", "oracle")
-    """Retrievers whose facts are put before the model; `none` asks without facts."""
+    """`builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`."""
+    knowledge: tuple[str, ...] = ("none", "random", "rigel", "hop_path", "oracle")
+    """What is put before the model: `retriever/format` with a retriever of `retrieval.retrievers` and a format among
+    triples, template and rewritten; a retriever alone means its triples, `none` asks without facts."""
+    template: Literal["sen2023", "rra2023"] = "sen2023"
+    """Wording of the prompt with knowledge, the same for every format."""
     qualifiers: bool = False
-    """Facts are told with the qualifiers of their triple, `(head, relation, tail; qualifier: value)`."""
+    """Triples are told with the qualifiers of their statement, `(head, relation, tail; qualifier: value)`."""
     split: Literal["test", "dev"] = "test"
     """Questions that are answered."""
     limit: int | None = Field(default=None, ge=1)
     """Answer only so many questions, drawn with the seed; all when absent."""
     max_new_tokens: int = Field(default=32, ge=1)
     """Longest answer in tokens."""
-    batch_tokens: int = Field(default=8192, ge=64)
-    """Prompt tokens in one batch of a local model."""
-    concurrency: int = Field(default=16, ge=1)
-    """Requests under way at once to an endpoint."""
-    timeout_seconds: float = Field(default=60, gt=0)
-    """Longest wait for one request."""
-    retries: int = Field(default=4, ge=0)
-    """Further tries of a failed request."""
-    device: str = "auto"
-    """`auto`, `cpu`, `cuda` or a device map of Accelerate."""
 
 
 class EvaluationOptions(Options):
@@ -241,16 +430,43 @@ class Profile(Options):
     dkg: DkgOptions = DkgOptions()
     questions: QuestionsOptions = QuestionsOptions()
     retriever: RetrieverOptions = RetrieverOptions()
+    hop_path: HopPathOptions = HopPathOptions()
     retrieval: RetrievalOptions = RetrievalOptions()
+    llm: LlmOptions = LlmOptions()
+    corpus: CorpusOptions = CorpusOptions()
+    rewriter: RewriterOptions = RewriterOptions()
     answering: AnsweringOptions = AnsweringOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether any knowledge is told by the rewriter, so that a corpus and a rewriter are needed."""
+        return any(split_knowledge(name)[1] == "rewritten" for name in self.answering.knowledge)
+
+
+def split_knowledge(name: str) -> tuple[str, str]:
+    """Retriever and format of a `knowledge` entry: `rigel` is `("rigel", "triples")`, `none` is `("none", "none")`.
+
+    Raises ConfigError for a format that is unknown.
+    """
+    retriever, slash, form = name.partition("/")
+    if retriever == "none":
+        form = form or "none"
+    form = form if slash or retriever == "none" else "triples"
+    if (form not in FORMATS) or (retriever == "none") != (form == "none"):
+        raise ConfigError(
+            f"answering.knowledge {name!r} has no known format; write none, or retriever/format with a format among "
+            f"{', '.join(FORMATS[1:])}"
+        )
+    return retriever, form
 
 
 def check_knowledge(wanted: Iterable[str], collected: Iterable[str]) -> None:
     """Raise ConfigError when the language model is to be given facts that no configured retriever collects."""
     there = sorted(collected)
     for name in wanted:
-        if name != "none" and name not in there:
+        retriever, _ = split_knowledge(name)
+        if retriever != "none" and retriever not in there:
             raise ConfigError(
                 f"answering.knowledge asks for {name!r}, but retrieval.retrievers collects only {', '.join(there)}; "
                 "add it there or leave it out here"

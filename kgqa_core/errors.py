@@ -10,6 +10,7 @@
     │   └── StorageError             the home cannot be written (full, read-only)
     ├── GraphMismatch                two things were made for different graphs
     ├── EndpointError                a language-model endpoint is down or refuses
+    ├── BudgetReached                llm.budget leaves no room for the next request; what is done is kept
     └── TrainingError                training cannot start or diverged
 
 A message names the offending value and the way out, in one or two sentences.
@@ -63,6 +64,25 @@ class GraphMismatch(KgqaError):
 
 class EndpointError(KgqaError):
     """A language-model endpoint is down, refuses us or does not speak the protocol."""
+
+
+class BudgetReached(KgqaError):
+    """The limits of `llm.budget` leave no room for the next request; what was answered before is kept.
+
+    limit: the field of `llm.budget` that is reached.  spent: how much of it is, in words.  needed: what the next
+    request may cost at most.  done, left: items of the work that stopped, where they are known.
+    """
+
+    def __init__(self, limit: str, spent: str, needed: str, done: int | None = None, left: int | None = None) -> None:
+        super().__init__(limit, spent, needed, done, left)
+        self.limit, self.spent, self.needed, self.done, self.left = limit, spent, needed, done, left
+
+    def __str__(self) -> str:
+        items = "" if self.left is None else f"; {self.done:,} answers are there and kept, {self.left:,} are left"
+        return (
+            f"the budget is reached: {self.spent} are spent and the next request may need {self.needed}{items}; "
+            f"raise llm.budget.{self.limit} and run the same command to go on"
+        )
 
 
 class TrainingError(KgqaError):

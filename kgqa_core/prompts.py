@@ -1,4 +1,4 @@
-"""Prompts of the language models, to the letter of the paper (Sen et al. 2023, section 4).
+"""Prompts of the language models, to the letter of the papers (Sen et al. 2023, section 4; Wu et al. 2023).
 
 A template is data: its name and version are recorded with every answer, and a changed wording gets a new version.
 
@@ -18,11 +18,31 @@ WITH_FACTS: Final = 'Given the following context: "{context}" Answer the questio
 NO_KNOWLEDGE: Final = "Question: {question} Answer:"
 """Prompt of the No Knowledge baseline."""
 
-VERSION: Final = "sen2023-1"
-"""Name of this set of wordings."""
+READ_TEXT: Final = (
+    "Below are the facts that might be relevant to answer the question: {context} Question: {question} Answer:"
+)
+"""Prompt with knowledge of Retrieve-Rewrite-Answer, its template T2."""
+
+REWRITE: Final = (
+    "Your task is to transform a knowledge graph to a sentence or multiple sentences. "
+    "The knowledge graph is: {triples}. The sentence is:"
+)
+"""Prompt that turns triple-form text into sentences, template T1 of Retrieve-Rewrite-Answer."""
+
+REWRITE_CHINESE: Final = "请将下列三元组转化为一句或多句话：{triples}。"
+"""T1 as the corpus published for ZJQA words it."""
+
+DESCRIBE: Final = "Describe the following data: {triples}"
+"""Prompt of data-to-text models of the MVP type (Tang et al. 2022), for `described_triples`."""
+
+TEMPLATES: Final = {"sen2023": WITH_FACTS, "rra2023": READ_TEXT}
+"""Prompts with knowledge, by name."""
+
+VERSION: Final = "2"
+"""Version of these wordings."""
 
 
-def answer_prompt(question: str, context: str | None = None) -> str:
+def answer_prompt(question: str, context: str | None = None, template: str = "sen2023") -> str:
     """The prompt that asks `question`, with `context` before it where there is one.
 
     An empty context is No Knowledge.  Line ends and outer blanks of both are made single blanks; nothing else changes.
@@ -31,8 +51,24 @@ def answer_prompt(question: str, context: str | None = None) -> str:
     known = " ".join(context.split()) if context else ""
     if not known:
         return NO_KNOWLEDGE.replace("{question}", asked)
-    before, after = WITH_FACTS.split("{context}")
+    before, after = TEMPLATES[template].split("{context}")
     return before + known + after.replace("{question}", asked)
+
+
+def rewrite_prompt(triples: str, language: str = "en") -> str:
+    """T1 with triple-form text, in the wording of a language (`zh`, else English)."""
+    wording = REWRITE_CHINESE if language.partition("-")[0] == "zh" else REWRITE
+    return wording.replace("{triples}", " ".join(triples.split()))
+
+
+def spaced_triples(facts: Iterable[tuple[str, str, str]]) -> str:
+    """Facts as the published corpora of Retrieve-Rewrite-Answer write them: `(s, r, o) (s, r, o)`, no commas between."""
+    return " ".join(f"({head}, {relation}, {tail})" for head, relation, tail in facts)
+
+
+def described_triples(facts: Iterable[tuple[str, str, str]]) -> str:
+    """Facts as data-to-text models of the MVP type read them: `s | r | o [SEP] s | r | o`."""
+    return " [SEP] ".join(f"{head} | {relation} | {tail}" for head, relation, tail in facts)
 
 
 def triple_form(facts: Iterable[tuple[str, str, str]]) -> str:

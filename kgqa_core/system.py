@@ -9,38 +9,48 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import AnsweringOptions, RetrievalOptions
+from kgqa_core.config import AnsweringOptions, LlmOptions, RetrievalOptions, RewriterOptions, split_knowledge
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import InputError
+from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import name_qualifiers, oriented, qualified_text
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import answer_prompt
-from kgqa_core.retrieval import rigel
-from kgqa_core.retrieval.rigel_retriever import RigelRetriever
-from kgqa_core.types import Question
+from kgqa_core.retrieval.protocol import Retriever
+from kgqa_core.rewriting.teller import Teller
+from kgqa_core.types import Question, Retrieved
 
 SHORTEST_MENTION = 3
 LONGEST_MENTION = 80
 
 
+Opener = Callable[[dict[int, list[str]]], Retriever]
+"""Makes a retriever for questions whose topic entities have these surface forms."""
+
+
 @dataclass
 class System:
-    """A question-answering system over one graph."""
+    """A question-answering system over one graph.
+
+    knowledge: `retriever/format` that the model reads.  teller: turns retrieved facts into sentences, where the format
+    is not triples.
+    """
 
     store: KgStore
     dkg: Dkg
-    trained: rigel.Trained
+    opener: Opener
     model: LanguageModel
-    retrieval: RetrievalOptions
     answering: AnsweringOptions
+    knowledge: str = "rigel/triples"
+    teller: Teller | None = None
 
     @classmethod
     def open(
@@ -48,20 +58,37 @@ class System:
         *,
         kg: Path,
         dkg: Path,
-        retriever: Path,
+        retriever: Path | None,
         retrieval: RetrievalOptions | None = None,
         answering: AnsweringOptions | None = None,
+        llm: LlmOptions | None = None,
+        knowledge: str = "rigel/triples",
+        rewriter: Path | None = None,
+        rewriting: RewriterOptions | None = None,
+        language: str = "en",
+        cache: Path | None = None,
     ) -> System:
-        """Open the artifacts of a run.  Raises ArtifactError, GraphMismatch, ModelError or EndpointError."""
-        answering = answering or AnsweringOptions()
+        """Open the artifacts of a run.
+
+        retriever: the trained retriever that `knowledge` names.  rewriter: for the format rewritten.  cache: folder of
+        vectors, for KAPING.
+        Raises ArtifactError, GraphMismatch, ConfigError, ModelError or EndpointError.
+        """
+        answering, llm = answering or AnsweringOptions(), llm or LlmOptions()
         graph = Dkg.open(dkg)
+        name, form = split_knowledge(knowledge)
+        store = KgStore.open(kg)
+        teller = None
+        if form in ("template", "rewritten"):
+            teller = Teller.open(store, form, rewriter, rewriting or RewriterOptions(), llm, language)
         return cls(
-            store=KgStore.open(kg),
+            store=store,
             dkg=graph,
-            trained=rigel.load(retriever, graph),
-            model=load_model(answering.answerer, answering),
-            retrieval=retrieval or RetrievalOptions(),
+            opener=_opener(name, graph, retriever, retrieval or RetrievalOptions(), kg, cache),
+            model=load_model(answering.answerer, llm),
             answering=answering,
+            knowledge=f"{name}/{form}",
+            teller=teller,
         )
 
     def ask(self, text: str, topics: Sequence[str] = ()) -> dict[str, Any]:
@@ -69,13 +96,14 @@ class System:
 
         topics: keys or labels of the entities that it is about; without any, labels that occur in the question and
         belong to one entity only are taken, the longest first.
-        Returns answer, topics, facts (text, hop, score, direction), entities (name, score).
+        Returns answer, topics, facts (text, hop, score, direction), entities (name, score), knowledge, and the text
+        that the model read.
         Raises InputError when a topic is not in the graph or none is found in the question.
         """
         found = self._given(topics) if topics else self._mentioned(text)
         question = Question(id="ask", text=text, topic_entities=tuple(found), topic_keys=tuple(found.values()))
         forms = self.store.surface_forms(list(found))
-        retrieved = RigelRetriever(self.dkg, self.trained, self.retrieval, forms).retrieve([question])[0]
+        retrieved = self.opener(forms).retrieve([question])[0]
         ends = self.store.triples([fact.triple for fact in retrieved.facts])
         names = self.store.names(
             {end for head, _, tail in ends.values() for end in (head, tail)}
@@ -99,13 +127,18 @@ class System:
                     "direction": fact.direction,
                 }
             )
-        knowledge = ", ".join(dict.fromkeys(row["text"] for row in rows))
-        prompt = answer_prompt(text, knowledge)
+        if self.teller is not None:
+            knowledge = self.teller.tell(retrieved)
+        else:
+            knowledge = ", ".join(dict.fromkeys(row["text"] for row in rows))
+        prompt = answer_prompt(text, knowledge, self.answering.template)
         completion = self.model.generate([prompt], GenerationParams(max_new_tokens=self.answering.max_new_tokens))[0]
         return {
             "question": text,
             "answer": completion.text.strip().split("\n")[0],
             "model": self.model.name,
+            "knowledge": self.knowledge,
+            "text": knowledge,
             "topics": [{"key": key, "name": names[entity]} for entity, key in found.items()],
             "facts": rows,
             "entities": [
@@ -150,6 +183,40 @@ class System:
             "SELECT DISTINCT type FROM types WHERE type IN (SELECT unnest(?))", [list(entities)]
         ).fetchall()
         return {entity for (entity,) in rows}
+
+
+def _opener(
+    name: str, dkg: Dkg, trained: Path | None, options: RetrievalOptions, kg: Path, cache: Path | None
+) -> Opener:
+    """How a retriever of this name is made for a question."""
+    if name == "kaping":
+        from kgqa_core.retrieval.kaping import Kaping
+
+        kaping = Kaping(dkg, options, kg, cache)
+        return lambda names: kaping
+    if name == "none":
+        return lambda names: _Nothing()
+    if trained is None:
+        raise ArtifactError(f"retriever {name!r} needs a trained retriever; run the pipeline with it first")
+    if name == "hop_path":
+        from kgqa_core.retrieval import hop_path_retriever
+
+        classifiers = hop_path_retriever.load(trained, dkg)
+        return lambda names: hop_path_retriever.HopPathRetriever(dkg, classifiers, options, names)
+    from kgqa_core.retrieval import rigel
+    from kgqa_core.retrieval.rigel_retriever import RigelRetriever
+
+    network = rigel.load(trained, dkg)
+    return lambda names: RigelRetriever(dkg, network, options, names)
+
+
+class _Nothing:
+    """The retriever of No Knowledge."""
+
+    name = "none"
+
+    def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
+        return [Retrieved(question.id) for question in questions]
 
 
 def _mentions(text: str, index: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
-from kgqa_core.config import EvaluationOptions, Profile
+from kgqa_core.config import EvaluationOptions, Price, Profile
 from tasks.run import Run, environment, flow_run_id
 from tasks.stage import stage
 
@@ -16,31 +17,36 @@ ATTRIBUTIONS = {
 }
 
 
-@stage("scores", runs="kgqa_core.benchmarks.score:score", packages=("numpy",))
+@stage("scores", runs="kgqa_core.benchmarks.score:score", packages=("numpy", "scipy"))
 def score(
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
+    knowledge: dict[str, ArtifactRef],
     answers: dict[str, ArtifactRef],
     options: EvaluationOptions,
     seed: int,
     limit: int | None = None,
+    prices: dict[str, Price] | None = None,
 ) -> ArtifactRef:
     """Score every question of every experiment, with bootstrap intervals and without leaked questions."""
     raise AssertionError
 
 
-def publish(
-    run: Run,
-    profile: Profile,
+def score_all(
     kg: ArtifactRef,
-    dkg: ArtifactRef,
     questions: ArtifactRef,
-    retriever: ArtifactRef,
     facts: dict[str, ArtifactRef],
+    knowledge: dict[str, ArtifactRef],
     answers: dict[str, ArtifactRef],
-    scores: ArtifactRef,
-) -> dict[str, Any]:
+    profile: Profile,
+) -> ArtifactRef:
+    """Scores of a profile's experiments."""
+    options, limit = profile.evaluation, profile.answering.limit
+    return score(kg, questions, facts, knowledge, answers, options, profile.seed, limit, dict(profile.llm.prices))
+
+
+def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     """Write the run's report and record, and show both in Prefect and MLflow.
 
     Returns home, run_id, report, mlflow_run_id and the headline scores.
@@ -49,7 +55,8 @@ def publish(
     from kgqa_core.report.examples import gather_examples
 
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
-    counts = {ref.kind: read_manifest(ref.folder)["counts"] for ref in (kg, dkg, questions)}
+    one = {kind: run.made(kind)[kind] for kind in ("kg", "dkg", "questions")}
+    counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in one.items()}
     run.folder.mkdir(parents=True, exist_ok=True)
     page.write(
         run.folder,
@@ -60,14 +67,19 @@ def publish(
             kg_counts=counts["kg"],
             dkg_counts=counts["dkg"],
             question_counts=counts["questions"],
-            curves=retriever.folder / "curves.parquet",
+            curves=_file(run, "retriever", "curves.parquet"),
+            path_curves=_file(run, "hop_path", "curves.parquet"),
+            corpus=_folder(run, "corpus"),
+            rewriter=_folder(run, "rewriter"),
+            knowledge={name: ref.folder for name, ref in run.made("knowledge").items()},
             examples=gather_examples(
-                kg=kg.folder,
-                questions=questions.folder,
-                facts={name: ref.folder for name, ref in facts.items()},
-                answers={name: ref.folder for name, ref in answers.items()},
+                kg=one["kg"].folder,
+                questions=one["questions"].folder,
+                facts={name: ref.folder for name, ref in run.made("facts").items()},
+                answers={name: ref.folder for name, ref in run.made("answers").items()},
                 n=profile.evaluation.examples,
                 seed=profile.seed,
+                knowledge={name: ref.folder for name, ref in run.made("knowledge").items()},
             ),
             stages=[
                 {
@@ -82,7 +94,7 @@ def publish(
                 **environment(),
                 "seed": profile.seed,
                 "run_id": run.id,
-                "kg_digest": kg.digest,
+                "kg_digest": one["kg"].digest,
                 "mlflow_run_id": run.tracked,
                 "flow_run_id": flow_run_id(),
             },
@@ -91,7 +103,7 @@ def publish(
         ),
     )
     report = run.folder / "report.html"
-    _remember(run, profile, kg, questions, retriever, scores, aggregates, counts)
+    _remember(run, profile, one["kg"], one["questions"], scores, aggregates, counts)
     _show_in_prefect(profile, aggregates)
     run.save(
         status="done",
@@ -110,33 +122,67 @@ def publish(
     }
 
 
+def _folder(run: Run, kind: str) -> Path | None:
+    ref = run.made(kind).get(kind)
+    return ref.folder if ref is not None else None
+
+
+def _file(run: Run, kind: str, name: str) -> Path | None:
+    folder = _folder(run, kind)
+    return folder / name if folder is not None else None
+
+
 def _remember(
     run: Run,
     profile: Profile,
     kg: ArtifactRef,
     questions: ArtifactRef,
-    retriever: ArtifactRef,
     scores: ArtifactRef,
     aggregates: dict[str, Any],
     counts: dict[str, dict[str, Any]],
 ) -> None:
+    tracker = run.tracker
     rows = [
         (f"{experiment}/{split}/{metric}", value["value"], 0)
         for experiment, splits in aggregates["scores"].items()
         for split, metrics in splits.items()
         for metric, value in metrics.items()
     ]
-    run.tracker.metrics(run.tracked, rows)
-    run.tracker.tags(run.tracked, {"kgqa.kg_digest": kg.digest, "kgqa.questions_digest": questions.digest})
-    run.tracker.dataset(run.tracked, profile.kg.name, kg.digest, counts["kg"], "graph")
-    run.tracker.dataset(run.tracked, profile.questions.name, questions.digest, counts["questions"], "questions")
-    run.tracker.file(run.tracked, run.folder / "report.html")
-    run.tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
-    run.tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
-    run.tracker.file(run.tracked, retriever.folder / "curves.parquet", "retriever")
-    trained = next((stage for stage in run.stages if stage.name == "retriever"), None)
-    if trained is not None and trained.status == "computed":
-        run.tracker.file(trained.tracked, retriever.folder, "retriever")
+    tracker.metrics(run.tracked, [*rows, *_comparisons(aggregates)])
+    tracker.tags(run.tracked, {"kgqa.kg_digest": kg.digest, "kgqa.questions_digest": questions.digest})
+    tracker.dataset(run.tracked, profile.kg.name, kg.digest, counts["kg"], "graph")
+    tracker.dataset(run.tracked, profile.questions.name, questions.digest, counts["questions"], "questions")
+    tracker.file(run.tracked, run.folder / "report.html")
+    tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
+    tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
+    for kind in ("retriever", "hop_path", "rewriter"):
+        record = next((stage for stage in run.stages if stage.name == kind and stage.artifact is not None), None)
+        if record is None or record.artifact is None:
+            continue
+        tracker.file(run.tracked, record.artifact.folder / "curves.parquet", kind)
+        if record.status == "computed":
+            tracker.file(record.tracked, record.artifact.folder, kind)
+        if kind == "rewriter":
+            _register(run, record.tracked, profile, record.artifact, record.status == "computed")
+
+
+def _register(run: Run, tracked: str | None, profile: Profile, rewriter: ArtifactRef, computed: bool) -> None:
+    """The adapter becomes a version of a registered model, tagged with its corpus."""
+    if not computed:
+        return
+    corpus = run.made("corpus")["corpus"]
+    tags = {"kgqa.digest": rewriter.digest, "kgqa.corpus_digest": corpus.digest, "kgqa.base": profile.rewriter.base}
+    run.tracker.register(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags)
+    run.tracker.dataset(tracked, f"{profile.kg.name} corpus", corpus.digest, {}, "training")
+
+
+def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
+    """Helpful and Harmful of each experiment against each baseline, as metrics."""
+    return [
+        (f"{row['experiment']}/against {row['baseline']}/{row['metric']}_{name}", float(row[name]), 0)
+        for row in aggregates.get("comparisons", ())
+        for name in ("helpful", "harmful")
+    ]
 
 
 def _show_in_prefect(profile: Profile, aggregates: dict[str, Any]) -> None:

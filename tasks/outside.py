@@ -39,10 +39,10 @@ def encoder_digest(encoder: str) -> str:
     return file_digest(folder) if folder.exists() else f"hub {encoder}"
 
 
-def answerer_digest(answerer: str) -> str:
-    """Digest of an answering model: its weights where they lie on this machine, else its name."""
-    backend, _, name = answerer.partition(":")
+def model_digest(spec: str) -> str:
+    """Digest of a language model: its weights where they lie on this machine, else its name."""
+    backend, _, name = spec.partition(":")
     if backend == "builtin":
         return file_digest(package_folder("kgqa_core") / "llm" / "builtin" / "weights")
     folder = Path(name)
-    return file_digest(folder) if backend == "hf" and folder.exists() else answerer
+    return file_digest(folder) if backend == "hf" and folder.exists() else spec

@@ -20,6 +20,8 @@ from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.config import Profile
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.cache import FILE as RESPONSES
 from tasks.progress import StageMonitor
 from tasks.tracking import NoTracker, Tracker, open_tracker
 
@@ -52,11 +54,32 @@ class Run:
     stages: list[StageRecord] = field(default_factory=list)
     states: dict[str, Any] = field(default_factory=dict)
     """Prefect's state of the task that returned each artifact, by path; from these it draws the arrows of the run."""
+    _budget: Budget | None = None
 
     @property
     def folder(self) -> Path:
         """Where this run's record, report and reject lists lie."""
         return self.home.root / "runs" / self.id
+
+    @property
+    def cache(self) -> Path:
+        """Folder of what all runs of this home share: responses of language models, vectors."""
+        return self.home.root / "cache"
+
+    def budget(self, account: str) -> Budget | None:
+        """What a stage may spend at endpoints: the run's limits less what its stages so far have cost."""
+        if self.profile is None:
+            return None
+        if self._budget is None:
+            llm = self.profile.llm
+            self.cache.mkdir(parents=True, exist_ok=True)
+            self._budget = Budget(llm.budget, llm.prices, self.cache / RESPONSES, account)
+        return self._budget.open(account)
+
+    def made(self, kind: str) -> dict[str, ArtifactRef]:
+        """Artifacts of a kind that this run has, by the stage's variant (the kind itself where it has none)."""
+        named = {stage.name: stage.artifact for stage in self.stages if stage.artifact is not None}
+        return {name.partition("/")[2] or kind: ref for name, ref in named.items() if name.partition("/")[0] == kind}
 
     @contextlib.contextmanager
     def stage(self, name: str, title: str) -> Iterator[StageRecord]:

@@ -26,6 +26,18 @@ from tasks.run import StageRecord, current_run
 Outside = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
 
+class Stage:
+    """A step of a run: called, it returns its artifact; `find` returns it only if it is finished already."""
+
+    def __init__(self, call: Callable[..., ArtifactRef], find: Callable[..., ArtifactRef | None]) -> None:
+        functools.update_wrapper(self, call)
+        self._call, self.find = call, find
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ArtifactRef:
+        """The artifact of the stage: found, or made now."""
+        return self._call(*args, **kwargs)
+
+
 def stage(
     kind: str,
     *,
@@ -36,7 +48,7 @@ def stage(
     packages: Iterable[str] = (),
     tags: Iterable[str] = ("cpu",),
     retries: int = 0,
-) -> Callable[[Callable[..., ArtifactRef]], Callable[..., ArtifactRef]]:
+) -> Callable[[Callable[..., ArtifactRef]], Stage]:
     """Make a stage that publishes artifacts of `kind` by calling the library function `runs` (`module:function`).
 
     label: what is said after the kind in run names, from the arguments.
@@ -47,7 +59,7 @@ def stage(
     """
     module, _, function = runs.partition(":")
 
-    def decorate(declared: Callable[..., ArtifactRef]) -> Callable[..., ArtifactRef]:
+    def decorate(declared: Callable[..., ArtifactRef]) -> Stage:
         signature = inspect.signature(declared)
 
         def body(key: str, title: str, parts: dict[str, Any], arguments: dict[str, Any]) -> ArtifactRef:
@@ -66,17 +78,25 @@ def stage(
             task_run_name="{title}",
         )
 
-        @functools.wraps(declared)
-        def call(*args: Any, **kwargs: Any) -> ArtifactRef:
+        def keyed(args: Any, kwargs: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             arguments = dict(bound.arguments)
+            return *stage_key(kind, module, arguments, outside(arguments), packages), arguments
+
+        def find(*args: Any, **kwargs: Any) -> ArtifactRef | None:
+            return current_run().home.find(kind, keyed(args, kwargs)[0])
+
+        @functools.wraps(declared)
+        def call(*args: Any, **kwargs: Any) -> ArtifactRef:
+            key, parts, arguments = keyed(args, kwargs)
             part = variant(arguments)
             title = f"{kind} {label(arguments) or part}".strip()
-            key, parts = stage_key(kind, module, arguments, outside(arguments), packages)
             run = current_run()
             started = time.monotonic()
             hit = run.home.find(kind, key)
+            if "llm" in arguments:
+                run.budget(f"{kind}/{key[:20]}")  # what was paid for it before counts, found or not
             with run.stage(f"{kind}/{part}" if part else kind, title) as record:
                 ready = prefect_task.with_options(cache_policy=StageKey(key), refresh_cache=hit is None)
                 state = ready(
@@ -87,7 +107,7 @@ def stage(
                 _finish(record, ref, run.id, found=hit is not None, seconds=time.monotonic() - started)
             return ref
 
-        return call
+        return Stage(call, find)
 
     return decorate
 
@@ -101,7 +121,9 @@ def _compute(
     def fill(out: Path, work: Path) -> Mapping[str, Any]:
         library = getattr(importlib.import_module(module), function)
         accepted = inspect.signature(library).parameters
-        extras: dict[str, Any] = {"monitor": monitor, "work": work}
+        extras: dict[str, Any] = {"monitor": monitor, "work": work, "cache": run.cache}
+        if "llm" in arguments:
+            extras["budget"] = run.budget(f"{kind}/{key[:20]}")
         given = {name: _as_paths(value) for name, value in arguments.items()}
         return library(out, **given, **{name: value for name, value in extras.items() if name in accepted})
 

@@ -50,6 +50,10 @@ class Tracker(Protocol):
         """A data set that the run read."""
         ...
 
+    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
+        """Make the files that a run keeps under `folder` a version of a registered model."""
+        ...
+
     def end(self, run: str | None, *, failed: bool = False) -> None:
         """Close a run."""
         ...
@@ -77,6 +81,9 @@ class NoTracker:
         """Ignored."""
 
     def dataset(self, run: str | None, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
+        """Ignored."""
+
+    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
         """Ignored."""
 
     def end(self, run: str | None, *, failed: bool = False) -> None:
@@ -153,6 +160,18 @@ class MlflowTracker:
         profile = json.dumps({key: value for key, value in counts.items() if isinstance(value, int | float)})
         source = Dataset(name=name, digest=digest[:36], source_type="kgqa", source=f"kgqa:{digest}", profile=profile)
         self._client.log_inputs(run or "", [DatasetInput(source, [InputTag("mlflow.data.context", context)])])
+
+    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
+        """Make the files that a run keeps under `folder` a version of a registered model."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            self._client.create_registered_model(model)
+        except MlflowException as fault:
+            if fault.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        uri = self._client.get_run(run or "").info.artifact_uri
+        self._client.create_model_version(model, f"{uri}/{folder}", run, tags=dict(tags))
 
     def end(self, run: str | None, *, failed: bool = False) -> None:
         """Close a run."""

@@ -68,7 +68,7 @@ def aggregate(
             continue
         for key, groups in (("by_complexity", complexity_groups), ("by_hops", hop_groups)):
             result[key][experiment] = {
-                group: mean(questions, scored) for group, questions in _group(members[chosen], by_id, groups).items()
+                group: mean(questions, scored) for group, questions in grouped(members[chosen], by_id, groups).items()
             }
     result["n_unlinkable"] = {
         split: sum(record.unlinkable is not None for record in records if record.split == split)
@@ -115,9 +115,10 @@ def gains(scores: Mapping[str, Mapping[str, Mapping[str, Cell]]]) -> dict[str, d
     return found
 
 
-def _group(
+def grouped(
     questions: Iterable[str], by_id: Mapping[str, Question], groups: Callable[[Question], tuple[str, ...]]
 ) -> dict[str, list[str]]:
+    """Group → its questions; complexity types in the order of Table 2, other groups by name."""
     found: dict[str, list[str]] = {}
     for question in questions:
         for group in groups(by_id[question]):

@@ -16,12 +16,16 @@ import polars as pl
 
 from kgqa_core.artifacts import write_json
 from kgqa_core.benchmarks.aggregate import Rows, aggregate
-from kgqa_core.config import EvaluationOptions
+from kgqa_core.benchmarks.compare import compare
+from kgqa_core.benchmarks.cost import cost
+from kgqa_core.benchmarks.frames import read_frame
+from kgqa_core.config import EvaluationOptions, Price
 from kgqa_core.datasets.leakage import read_leakage
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.hits import hits_at_1, hits_at_5, recall_of_answers
+from kgqa_core.metrics.paths import RelationPath, hop_accuracy, path_at_1, path_at_5
 from kgqa_core.metrics.text import TEXT_METRICS, Gold
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import SPLITS, Question
@@ -33,18 +37,23 @@ def score(
     kg: Path,
     questions: Path,
     facts: Mapping[str, Path],
+    knowledge: Mapping[str, Path],
     answers: Mapping[str, Path],
     options: EvaluationOptions,
     seed: int,
     limit: int | None = None,
+    prices: Mapping[str, Price] | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes `scores.parquet` (experiment, split, question, metric, value) and `aggregates.json`; returns counts.
 
-    facts: retriever name → its `facts` artifact.  answers: any name → an `answers` artifact; an experiment's name comes
-    from the rows, and from the mapping's key (`retriever/format/model`) when there are none.
+    facts: retriever name → its `facts` artifact.  knowledge: any name → a `knowledge` artifact, for its length.
+    answers: any name → an `answers` artifact; an experiment's name comes from the rows, and from the mapping's key
+    (`retriever/format/model`) when there are none.
     limit: the answering stage's limit, so that unanswered questions of a sample are known from those never asked.
+    prices: of endpoint models, for the column of costs.
+    The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`.
     Raises ArtifactError when an artifact is missing, or answers a question twice.
     """
     records = read_questions(questions)
@@ -64,6 +73,8 @@ def score(
         rows[name] = score_outputs(asked_records, outputs, golds)
     same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
+    aggregates["comparisons"] = compare(rows, records)
+    aggregates["cost"] = cost(given, knowledge, asked, prices)
     aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
     table = _write_scores(out, rows, records)
     write_json(out / "aggregates.json", aggregates)
@@ -95,10 +106,11 @@ def score_outputs(
 def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:
     """Scores of the splits that the retriever was asked about, every question of them counted."""
     ranked: dict[str, list[int]] = {}
-    entities = _read(folder / "entities.parquet", ("question", "rank", "entity")).sort("question", "rank")
+    entities = read_frame(folder / "entities.parquet", ("question", "rank", "entity")).sort("question", "rank")
     for (question,), part in entities.filter(pl.col("rank") < 5).group_by("question", maintain_order=True):
         ranked[str(question)] = part["entity"].to_list()
     found = _fact_entities(kg, folder / "facts.parquet")
+    paths = _read_paths(folder / "paths.parquet")
     split_of = {record.id: record.split for record in records}
     splits = {split_of[question] for question in (*ranked, *found) if question in split_of} or {"test"}
     rows = {}
@@ -111,12 +123,36 @@ def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dic
             "hits_at_5": hits_at_5(ranked.get(record.id, []), gold),
             "recall_of_answers": recall_of_answers(found.get(record.id, ()), gold),
         }
+        if paths:
+            rows[record.id] |= score_paths(record, paths.get(record.id, ()))
     return rows
+
+
+def score_paths(record: Question, ranked: Sequence[RelationPath]) -> dict[str, float]:
+    """Metrics of predicted relation paths, best first; those that the question is not annotated for are left out.
+
+    The annotated hops are the question's own number, or else the lengths of its annotated paths.
+    """
+    gold = frozenset(record.relation_paths)
+    hops = {record.hops} if record.hops is not None else {len(path) for path in gold}
+    scores = {"hop_accuracy": hop_accuracy(ranked, hops)} if hops else {}
+    return scores | ({"path_at_1": path_at_1(ranked, gold), "path_at_5": path_at_5(ranked, gold)} if gold else {})
+
+
+def _read_paths(file: Path) -> dict[str, list[RelationPath]]:
+    """Question id → its predicted relation paths, best first; nothing for retrievers that predict none."""
+    if not file.is_file():
+        return {}
+    found: dict[str, list[RelationPath]] = {}
+    frame = read_frame(file, ("question", "rank", "path")).sort("question", "rank")
+    for question, path in frame.select("question", "path").iter_rows():
+        found.setdefault(question, []).append(tuple(path))
+    return found
 
 
 def _fact_entities(kg: Path, facts: Path) -> dict[str, set[int]]:
     """Question id → heads and tails of its facts."""
-    frame = _read(facts, ("question", "triple")).select("question", "triple").unique().sort("question", "triple")
+    frame = read_frame(facts, ("question", "triple")).select("question", "triple").unique().sort("question", "triple")
     with KgStore.open(kg) as store:
         ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(frame["triple"]).items()}
     found: dict[str, set[int]] = {}
@@ -132,7 +168,7 @@ def _fact_entities(kg: Path, facts: Path) -> dict[str, set[int]]:
 def _read_answers(key: str, folder: Path) -> list[tuple[str, pl.DataFrame]]:
     """(experiment, its answers) of an artifact."""
     columns = ("question", "retriever", "format", "model", "output")
-    frame = _read(folder / "answers.parquet", columns).select(columns)
+    frame = read_frame(folder / "answers.parquet", columns, ("prompt_tokens", "tokens", "finish"))
     if frame.is_empty():
         return [(key, frame)] if key.count("/") >= 2 else []
     parts = []
@@ -159,16 +195,6 @@ def _asked(records: Sequence[Question], frames: Iterable[pl.DataFrame], limit: i
     sample = [question for question in everyone if question in answered]
     rest = [question for question in everyone if question not in answered]
     return frozenset(sample + rest[: max(0, limit - len(sample))])
-
-
-def _read(path: Path, columns: Sequence[str]) -> pl.DataFrame:
-    if not path.is_file():
-        raise ArtifactError(f"{path} is missing; run the pipeline again to rebuild it")
-    frame = pl.read_parquet(path)
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise ArtifactError(f"{path} has no column '{missing[0]}'; delete its folder and run the pipeline again")
-    return frame
 
 
 def _write_scores(out: Path, rows: Rows, records: Sequence[Question]) -> pl.DataFrame:

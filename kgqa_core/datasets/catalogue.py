@@ -79,6 +79,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "Microsoft Research: WebQuestions Semantic Parses Dataset",
         "see its page",
         ("webqsp/WebQSP.*.json", "WebQSP/data/WebQSP.*.json", "WebQSP.*.json"),
+        "webqsp",
     ),
     Benchmark(
         "CWQ",

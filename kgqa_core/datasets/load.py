@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.datasets import metaqa, simplequestions, zjqa
+from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
 from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
 from kgqa_core.datasets.leakage import leakage, write_leakage
 from kgqa_core.datasets.link import Linked, link
@@ -22,7 +22,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import SPLITS, Question
 
 HELD_OUT = 0.1
-"""Share of dev questions that stay dev when the others train."""
+"""Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
 
 
 def load(
@@ -74,6 +74,8 @@ def input_files(options: QuestionsOptions) -> list[Path]:
         return list(zjqa.question_files(path).values())
     if options.source == "simplequestions":
         return list(simplequestions.question_files(path).values())
+    if options.source == "webqsp":
+        return list(webqsp.question_files(path).values())
     if options.source == "metaqa":
         files = metaqa.question_files(path, options.hops)
         return [file for pair in files.values() for file in pair if file is not None]
@@ -94,6 +96,9 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
     )
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
+    if options.source == "webqsp" and options.train_from == "train":
+        kept = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
+        rows = [{**row, "split": "dev"} if row["id"] in kept else row for row in rows]
     if options.train_from == "dev":
         rows = _train_on_dev(rows, options, seed)
     if not rows:
@@ -115,6 +120,8 @@ def _benchmark(options: QuestionsOptions, seed: int) -> Iterable[Mapping[str, An
         return zjqa.read_zjqa(_path(options))
     if options.source == "simplequestions":
         return simplequestions.read_simplequestions(_path(options))
+    if options.source == "webqsp":
+        return webqsp.read_webqsp(_path(options))
     if options.source == "metaqa":
         return metaqa.read_metaqa(_path(options), options.hops)
     from kgqa_core.datasets.atlas.questions import questions as atlas_questions

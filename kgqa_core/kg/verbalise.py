@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
+from kgqa_core.kg.nameless import cvt_names, find_nameless
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
@@ -71,10 +74,11 @@ def write_knowledge(
 ) -> dict[str, Any]:
     """Writes `knowledge.parquet`: one row for every question, its text empty where there are no facts.
 
-    Facts stand in rank order; a triple that was retrieved twice stands once, where it first was.  qualifiers: put them
-    into the text, `(head, relation, tail; qualifier: value)`, once for each qualified statement.  retriever: its
-    name in the table, needed only where no question has facts.  Raises InputError for an unknown format, GraphMismatch
-    when the facts were retrieved from another graph, ArtifactError when an input is missing.
+    Facts stand in rank order; a triple that was retrieved twice, by several reasoning paths say, stands once, where it
+    first was.  Nodes without name are CVT1, CVT2, … in the order in which a question's text meets them.  qualifiers:
+    put them into the text, `(head, relation, tail; qualifier: value)`, once for each qualified statement.  retriever:
+    its name in the table, needed only where no question has facts.  Raises InputError for an unknown format,
+    GraphMismatch when the facts were retrieved from another graph, ArtifactError when an input is missing.
     """
     if format not in FORMATS:
         raise InputError(
@@ -89,15 +93,21 @@ def write_knowledge(
     with KgStore.open(kg) as store:
         found = ordered["triple"].unique().to_list()
         names = name_triples(store, found)
+        ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(found).items()}
+        nameless = find_nameless(store, {end for pair in ends.values() for end in pair})
         said = name_qualifiers(store, found) if qualifiers else {}
     texts: dict[str, list[str]] = {}
     behind: dict[str, list[int]] = {}
     if format != "none":
-        for question, triple, direction in ordered.select("question", "triple", "direction").iter_rows():
-            texts.setdefault(question, []).append(
-                qualified_text(*oriented(*names[triple], direction), said.get(triple, ()))
-            )
-            behind.setdefault(question, []).append(triple)
+        for question, own in groupby(ordered.select("question", "triple", "direction").iter_rows(), itemgetter(0)):
+            told = [(triple, way) for _, triple, way in own]
+            cvt = cvt_names((end for triple, way in told for end in ends[triple][::way]), nameless)
+            for triple, way in told:
+                head, relation, tail = names[triple]
+                first, last = ends[triple]
+                named = oriented(cvt.get(first, head), relation, cvt.get(last, tail), way)
+                texts.setdefault(question, []).append(qualified_text(*named, said.get(triple, ())))
+                behind.setdefault(question, []).append(triple)
     unknown = sorted(set(texts).difference(ids))
     if unknown:
         raise ArtifactError(

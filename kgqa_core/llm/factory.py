@@ -1,49 +1,97 @@
-"""From the name of an answerer to the model: `builtin`, `hf:FOLDER_OR_ID` or `openai:MODEL`."""
+"""From the name of a model to the model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`."""
 
 from __future__ import annotations
 
-from kgqa_core.config import AnsweringOptions
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.config import LlmOptions
 from kgqa_core.errors import ModelError, nearest
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.cache import Identity
 from kgqa_core.llm.protocol import LanguageModel
 
 KINDS = ("builtin", "hf", "openai")
 
 
-def parse_spec(spec: str) -> tuple[str, str]:
-    """Kind and rest of an answerer's name.  Raises ModelError for a name of another form."""
+def parse_spec(spec: str, llm: LlmOptions | None = None) -> tuple[str, str]:
+    """Kind and rest of a model's name, without loading it.
+
+    llm: checks the endpoint too.  Raises ModelError for a name of another form or an endpoint that is not there.
+    """
     kind, colon, rest = spec.strip().partition(":")
     if kind not in KINDS:
         raise ModelError(
-            f"unknown answerer '{spec}'{nearest(kind, KINDS)}; use builtin, hf:FOLDER_OR_ID or openai:MODEL"
+            f"unknown model '{spec}'{nearest(kind, KINDS)}; "
+            "use builtin, hf:FOLDER_OR_ID, openai:MODEL or openai:MODEL@ENDPOINT"
         )
     if kind == "builtin" and colon:
-        raise ModelError(f"answerer '{spec}': the builtin model takes no name; write builtin")
+        raise ModelError(f"model '{spec}': the builtin model takes no name; write builtin")
     if kind != "builtin" and not rest.strip():
         example = "hf:google/flan-t5-small" if kind == "hf" else "openai:my-model"
-        raise ModelError(f"answerer '{spec}' names no model; write for example {example}")
+        raise ModelError(f"model '{spec}' names no model; write for example {example}")
+    if kind == "openai" and llm is not None:
+        split_endpoint(rest.strip(), llm)
     return kind, rest.strip()
 
 
-def load_model(spec: str, options: AnsweringOptions) -> LanguageModel:
-    """The model that an answerer's name stands for.
+def split_endpoint(rest: str, llm: LlmOptions) -> tuple[str, str | None]:
+    """Model and endpoint of `MODEL` or `MODEL@ENDPOINT`; None is the default endpoint.
 
-    Raises ModelError when the name or the folder is not one of a model, EndpointError when an endpoint is down.
+    Raises ModelError for an endpoint that `llm.endpoints` does not have.
     """
-    kind, rest = parse_spec(spec)
+    model, at, endpoint = rest.rpartition("@")
+    if not at:
+        return rest, None
+    if endpoint in llm.endpoints and model:
+        return model, endpoint
+    known = ", ".join(sorted(llm.endpoints)) or "none"
+    raise ModelError(
+        f"model 'openai:{rest}': no endpoint is named '{endpoint}'{nearest(endpoint, llm.endpoints)}; llm.endpoints "
+        f"has {known}; add it there, or write openai:MODEL for the default endpoint"
+    )
+
+
+def load_model(
+    spec: str, llm: LlmOptions, *, budget: Budget | None = None, adapter: Path | None = None
+) -> LanguageModel:
+    """The model that a name stands for.
+
+    budget: of an endpoint's requests; local models are free.  adapter: folder of a peft adapter for a local model.
+    Raises ModelError when the name or the folder is not one of a model, EndpointError when an endpoint has no address
+    or no key.
+    """
+    kind, rest = parse_spec(spec, llm)
     if kind == "openai":
-        from kgqa_core.llm.openai_api import OpenAIModel
+        if adapter is not None:
+            raise ModelError(f"model '{spec}' is behind an endpoint and cannot take the adapter {adapter.name}")
+        from kgqa_core.llm.openai_api import open_endpoint
 
-        return OpenAIModel(
-            rest,
-            base_url=options.base_url,
-            concurrency=options.concurrency,
-            timeout_seconds=options.timeout_seconds,
-            retries=options.retries,
-        )
-    from kgqa_core.llm.hf import HFModel
-
+        return open_endpoint(rest, llm, budget)
+    given: dict[str, Any] = {"batch_tokens": llm.batch_tokens, "device": llm.device}
+    if adapter is not None:
+        given["adapter"] = adapter
+    if llm.dtype != "auto":
+        given["dtype"] = llm.dtype
     if kind == "builtin":
         from kgqa_core.llm.builtin.model import load_builtin
 
-        return load_builtin(batch_tokens=options.batch_tokens, device=options.device)
-    return HFModel(rest, batch_tokens=options.batch_tokens, device=options.device)
+        return load_builtin(**given)
+    from kgqa_core.llm.hf import HFModel
+
+    return HFModel(rest, **given)
+
+
+def identify(spec: str, llm: LlmOptions) -> Identity | None:
+    """What the cache knows a model by, without loading it; None for a hub id, whose revision only loading tells."""
+    kind, rest = parse_spec(spec, llm)
+    if kind != "openai":
+        from kgqa_core.llm.builtin.model import WEIGHTS
+        from kgqa_core.llm.hf_load import revision_of
+
+        folder = WEIGHTS if kind == "builtin" else Path(rest).expanduser()
+        return Identity(kind, "", rest, revision_of(str(folder), None)) if folder.is_dir() else None
+    from kgqa_core.llm.openai_api import endpoint_address
+
+    model, endpoint = split_endpoint(rest, llm)
+    return Identity("openai", endpoint_address(llm, endpoint), model, model)

@@ -1,52 +1,62 @@
-"""Local models of transformers: causal and seq2seq, from a folder or a hub id, in batches of similar length.
-
-Weights are read from safetensors only and no code of a model's author is run.
-"""
+"""Local models of transformers: causal and seq2seq, from a folder or a hub id, in batches of similar length."""
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import logging
-from collections.abc import Iterator, Sequence
+import queue
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from torch import Tensor
 
 from kgqa_core.errors import ModelError
+from kgqa_core.llm.hf_decode import decode, is_out_of_memory, seed_of
+from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, revision_of
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
 from kgqa_core.monitor import QUIET, Monitor
 
 log = logging.getLogger("kgqa.llm")
 
-HASHED_WHOLE = 256 * 2**20
-"""Files up to this many bytes count in full in a revision; of larger ones the size and both ends."""
+ROW_FAULTS = (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError)
+"""What one prompt can make a tokenizer or a model raise; it costs that prompt, not its batch."""
 
 
 class HFModel:
-    """A causal or seq2seq model of transformers.
+    """A causal or seq2seq model of transformers, with a LoRA adapter or without.
 
-    source: a folder with config.json, tokenizer and *.safetensors, or a hub id.  batch_tokens: prompt tokens of one
-    batch, padding included.  device: `auto` (all GPUs, else the CPU), `cpu`, `cuda`, or a device map of Accelerate.
-    Raises ModelError when the source does not hold such a model.
+    source: a folder with config.json, tokenizer and *.safetensors, or a hub id.  batch_tokens: tokens of one batch,
+    padding and room for the output included.  device: `auto` (all GPUs, the layers spread by Accelerate, else the
+    CPU), `cpu`, `cuda`, a device map of Accelerate, or devices with commas between (`cuda:0,cuda:1`): a copy of the
+    model on each, which share the batches.  dtype: `auto` (fp32 on a CPU, as stored on a GPU), `fp32`, `bf16`.
+    adapter: folder of a peft adapter; its digest becomes part of the name and the revision.
+    Raises ModelError when the source does not hold such a model, or the adapter is not one of it.
     """
 
     batch_sensitive = True
 
     def __init__(
-        self, source: str | Path, *, batch_tokens: int = 8192, device: str = "auto", name: str | None = None
+        self,
+        source: str | Path,
+        *,
+        batch_tokens: int = 8192,
+        device: str = "auto",
+        dtype: str = "auto",
+        name: str | None = None,
+        adapter: Path | None = None,
     ) -> None:
         self.source = str(source)
         self.name = name or f"hf:{source}"
         self.batch_tokens = batch_tokens
-        config, self.tokenizer, self.model = _load(self.source, device)
-        self.seq2seq = bool(config.is_encoder_decoder)
-        self.revision = _revision(self.source, config)
-        self.device = next(self.model.parameters()).device
-        self.limit = _limit(config, self.tokenizer)
-        self.ends = _end_ids(self.model, self.tokenizer)
+        self.base = load(self.source, device, dtype)
+        self.tokenizer, self.model = self.base.tokenizer, self.base.copies[0]
+        self.seq2seq = bool(self.base.config.is_encoder_decoder)
+        self.revision = revision_of(self.source, self.base.config)
+        self.limit = input_limit(self.base.config, self.tokenizer)
+        self.ends = end_ids(self.model, self.tokenizer)
         if self.tokenizer.pad_token_id is None:
             if not self.ends:
                 raise ModelError(
@@ -54,6 +64,29 @@ class HFModel:
                 )
             self.tokenizer.pad_token_id = self.ends[0]
         self.pad = int(self.tokenizer.pad_token_id)
+        self._bare = (self.name, self.revision)
+        self._adapter: str | None = None
+        self._too_much: int | None = None
+        if adapter is not None:
+            self._put_on(Path(adapter))
+
+    def adapter(self, folder: Path | None) -> HFModel:
+        """The same weights with the adapter of a folder, or with none: another model, no second copy in memory.
+
+        Several may be asked in turn; each call switches to its own.  Raises ModelError when it does not fit.
+        """
+        other = copy.copy(self)
+        if folder is None:
+            other._adapter = None
+            other.name, other.revision = self._bare
+        else:
+            other._put_on(Path(folder))
+        return other
+
+    def _put_on(self, folder: Path) -> None:
+        self._adapter = self.base.add(folder)
+        name, revision = self._bare
+        self.name, self.revision = f"{name}+{self._adapter[:8]}", f"{revision}+{self._adapter}"
 
     def generate(
         self,
@@ -65,106 +98,114 @@ class HFModel:
         """One completion per prompt, in the order of the prompts; an equal prompt is computed once.
 
         A prompt that is too long for the model loses tokens of its middle: the worst facts go, the question stays.
-        Raises ModelError when several completions a prompt are asked for.
+        A batch that does not fit into memory is halved; a prompt that fails alone gets a completion `error`.
         """
-        if params.n != 1:
-            raise ModelError(f"a local model writes one completion a prompt, not n={params.n}; ask once per sample")
         places: dict[str, list[int]] = {}
         for place, prompt in enumerate(prompts):
             places.setdefault(prompt, []).append(place)
         unique = list(places)
-        encoded = [self._encode(prompt, params.max_new_tokens) for prompt in unique]
         results: list[Completion | None] = [None] * len(prompts)
-        generator = torch.Generator().manual_seed(params.seed or 0)
         done = 0
-        for batch in self._batches(encoded):
-            rows = [encoded[index] for index in batch]
-            written = self._batch(rows, params, generator)
-            for index, ids in zip(batch, written, strict=True):
-                completion = self._completion(ids, len(encoded[index]), params)
-                for place in places[unique[index]]:
-                    results[place] = completion
-                    if on_result is not None:
-                        on_result(place, completion)
-                done += len(places[unique[index]])
-            monitor.progress(done, len(prompts), "answers")
+
+        def tell(prompt: str, completion: Completion) -> None:
+            nonlocal done
+            for place in places[prompt]:
+                results[place] = completion
+                if on_result is not None:
+                    on_result(place, completion)
+            done += len(places[prompt])
+
+        encoded: list[list[int]] = []
+        readable: list[str] = []
+        for prompt in unique:
+            try:
+                encoded.append(self._encode(prompt, params.max_new_tokens))
+                readable.append(prompt)
+            except ROW_FAULTS as fault:
+                tell(prompt, _failed(fault, 0))
+        batches = self._batches(encoded, params)
+        with closing(self._written(batches, encoded, readable, params)) as stream:
+            for batch, written in stream:
+                for index, completion in zip(batch, written, strict=True):
+                    tell(readable[index], completion)
+                monitor.progress(done, len(prompts), "answers")
+        failed = [completion for completion in results if completion is not None and completion.finish == "error"]
+        if failed:
+            log.warning("%d of %d prompts failed on %s: %s", len(failed), len(prompts), self.name, failed[0].error)
         return [completion for completion in results if completion is not None]
 
     def _encode(self, prompt: str, new: int) -> list[int]:
         ids: list[int] = self.tokenizer(prompt, add_special_tokens=True, verbose=False)["input_ids"]
-        room = self.limit - (0 if self.seq2seq else new)
+        room = max(2, self.limit - (0 if self.seq2seq else new))
         if len(ids) > room:
             tail = min(128, room // 2)
             ids = ids[: room - tail] + ids[-tail:]
         return ids or [self.pad]
 
-    def _batches(self, encoded: list[list[int]]) -> Iterator[list[int]]:
+    def _batches(self, encoded: list[list[int]], params: GenerationParams) -> Iterator[list[int]]:
         """Indices of prompts of similar length, longest first, within the token budget."""
         order = sorted(range(len(encoded)), key=lambda index: (-len(encoded[index]), index))
         batch: list[int] = []
         for index in order:
-            if batch and len(encoded[batch[0]]) * (len(batch) + 1) > self.batch_tokens:
+            if batch and _tokens(len(batch) + 1, len(encoded[batch[0]]), params) > self.batch_tokens:
                 yield batch
                 batch = []
             batch.append(index)
         if batch:
             yield batch
 
-    @torch.inference_mode()
-    def _batch(self, rows: list[list[int]], params: GenerationParams, generator: torch.Generator) -> list[list[int]]:
-        """New token ids of each row, up to and including its end token."""
-        width = max(len(row) for row in rows)
-        ids = torch.full((len(rows), width), self.pad)
-        mask = torch.zeros_like(ids)
-        for place, row in enumerate(rows):
-            where = slice(0, len(row)) if self.seq2seq else slice(width - len(row), width)
-            ids[place, where], mask[place, where] = torch.tensor(row), 1
-        ids, mask = ids.to(self.device), mask.to(self.device)
-        new: list[list[int]] = [[] for _ in rows]
-        live = list(range(len(rows)))
-        extra: dict[str, Any]
-        if self.seq2seq:
-            encoder = self.model.get_encoder()(input_ids=ids, attention_mask=mask)
-            start = self.model.generation_config.decoder_start_token_id
-            start = self.model.config.decoder_start_token_id if start is None else start
-            step = torch.full((len(rows), 1), int(start), device=self.device)
-            extra = {"encoder_outputs": encoder, "attention_mask": mask}
-        else:
-            step = ids
-            extra = {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0), "logits_to_keep": 1}
-        cache: Any = None
-        for _ in range(params.max_new_tokens):
-            given = {"decoder_input_ids": step} if self.seq2seq else {"input_ids": step}
-            out = self.model(**given, past_key_values=cache, use_cache=True, **extra)
-            cache = out.past_key_values
-            chosen = _choose(out.logits[:, -1].float(), params, generator)
-            going = []
-            for place, token in zip(live, chosen.tolist(), strict=True):
-                new[place].append(token)
-                going.append(token not in self.ends)
-            if not any(going):
-                break
-            keep = None
-            if not self.seq2seq and going.count(False) * 8 >= len(live):
-                keep = torch.tensor([row for row, goes in enumerate(going) if goes], device=self.device)
-                live = [place for place, goes in zip(live, going, strict=True) if goes]
-                cache.batch_select_indices(keep)
-                chosen = chosen[keep]
-            step = chosen[:, None]
-            if not self.seq2seq:
-                extra = self._next(extra, keep)
-        return [self._until_end(row) for row in new]
+    def _written(
+        self, batches: Iterator[list[int]], encoded: list[list[int]], prompts: list[str], params: GenerationParams
+    ) -> Generator[tuple[list[int], list[Completion]], None, None]:
+        """Each batch with its completions, in the order of the batches, whichever copy of the model wrote them."""
 
-    def _next(self, extra: dict[str, Any], keep: Tensor | None) -> dict[str, Any]:
-        mask, positions = extra["attention_mask"], extra["position_ids"][:, -1:] + 1
-        if keep is not None:
-            mask, positions = mask[keep], positions[keep]
-        one = torch.ones_like(mask[:, :1])
-        return extra | {"attention_mask": torch.cat([mask, one], dim=1), "position_ids": positions}
+        def write(copy_of: Any, batch: list[int]) -> list[Completion]:
+            return self._batch(
+                copy_of, [encoded[index] for index in batch], [prompts[index] for index in batch], params
+            )
 
-    def _until_end(self, ids: list[int]) -> list[int]:
-        end = next((place for place, token in enumerate(ids) if token in self.ends), None)
-        return ids if end is None else ids[: end + 1]
+        copies = self.base.copies
+        with self.base.using(self._adapter):
+            if len(copies) == 1:
+                for batch in batches:
+                    yield batch, write(copies[0], batch)
+                return
+            free: queue.SimpleQueue[Any] = queue.SimpleQueue()
+            for each in copies:
+                free.put(each)
+
+            def take(batch: list[int]) -> list[Completion]:
+                mine = free.get()
+                try:
+                    return write(mine, batch)
+                finally:
+                    free.put(mine)
+
+            listed = list(batches)
+            with ThreadPoolExecutor(len(copies)) as pool:
+                yield from zip(listed, pool.map(take, listed), strict=True)
+
+    def _batch(
+        self, model: Any, rows: list[list[int]], prompts: list[str], params: GenerationParams
+    ) -> list[Completion]:
+        """Completions of a batch; one that fails is halved until the rows at fault stand alone."""
+        asked = _tokens(len(rows), len(rows[0]), params)
+        if len(rows) == 1 or self._too_much is None or asked < self._too_much:
+            try:
+                seeds = [seed_of(prompt, params.seed) for prompt in prompts]
+                written = decode(model, rows, params, seeds, pad=self.pad, ends=self.ends)
+                return [self._completion(ids, len(row), params) for ids, row in zip(written, rows, strict=True)]
+            except ROW_FAULTS as fault:
+                if len(rows) == 1:
+                    return [_failed(fault, len(rows[0]))]
+                if is_out_of_memory(fault):
+                    self._too_much = asked
+                    log.info("a batch of %d rows and %d tokens does not fit into memory; halved", len(rows), asked)
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        half = (len(rows) + 1) // 2
+        first = self._batch(model, rows[:half], prompts[:half], params)
+        return first + self._batch(model, rows[half:], prompts[half:], params)
 
     def _completion(self, ids: list[int], prompt_tokens: int, params: GenerationParams) -> Completion:
         text = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -176,88 +217,10 @@ class HFModel:
         return Completion(shown, finish, prompt_tokens, len(ids))
 
 
-def _choose(logits: Tensor, params: GenerationParams, generator: torch.Generator) -> Tensor:
-    """The next token of each row: the likeliest, or drawn from the nucleus.  logits: [rows, vocabulary]."""
-    if params.temperature <= 0:
-        return logits.argmax(-1)
-    share, order = torch.sort((logits / params.temperature).softmax(-1).cpu(), descending=True, stable=True)
-    share = share.masked_fill(share.cumsum(-1) - share >= params.top_p, 0.0)
-    drawn = torch.multinomial(share, 1, generator=generator)
-    return order.gather(-1, drawn)[:, 0].to(logits.device)
+def _tokens(rows: int, width: int, params: GenerationParams) -> int:
+    """Tokens of a batch of rows whose longest prompt has `width`: padding, room for the output, and every beam."""
+    return rows * (width + params.max_new_tokens) * max(1, params.num_beams)
 
 
-def _load(source: str, device: str) -> tuple[Any, Any, Any]:
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
-    from transformers.utils import logging as chatter
-
-    chatter.disable_progress_bar()
-    local = _check_folder(source)
-    hint = "give a folder with config.json, tokenizer and *.safetensors, or a hub id such as google/flan-t5-small"
-    try:
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=local)
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=local)
-        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-        gpu = torch.cuda.is_available()
-        place: dict[str, Any] = {} if device == "cpu" or (device == "auto" and not gpu) else {"device_map": device}
-        model = kind.from_pretrained(
-            source, config=config, use_safetensors=True, trust_remote_code=False, local_files_only=local,
-            dtype=torch.float32 if not place else "auto", **place,
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, SafetensorError) as fault:
-        first = str(fault).strip().splitlines()[0][:200] if str(fault).strip() else type(fault).__name__
-        raise ModelError(f"model '{source}' cannot be loaded: {first}; {hint}") from fault
-    tokenizer.padding_side = "right" if config.is_encoder_decoder else "left"
-    model.eval()
-    return config, tokenizer, model
-
-
-def _check_folder(source: str) -> bool:
-    """Whether the source is a folder; raises ModelError when it is one without a model, or a path of nothing."""
-    path = Path(source).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ModelError(f"model folder '{source}' has no config.json; give the folder that save_pretrained wrote")
-        if not any(path.glob("*.safetensors")):
-            raise ModelError(
-                f"model folder '{source}' has no *.safetensors weights; save it again with safe_serialization=True"
-            )
-        return True
-    if path.exists() or source.startswith((".", "/", "~")) or source.count("/") > 1 or "\\" in source:
-        raise ModelError(
-            f"'{source}' is not a model folder; give a folder with config.json, or a hub id like owner/name"
-        )
-    return False
-
-
-def _limit(config: Any, tokenizer: Any) -> int:
-    """Longest input in tokens that the model was made for."""
-    numbers = [getattr(config, key, None) for key in ("max_position_embeddings", "n_positions")]
-    known = [int(number) for number in (*numbers, tokenizer.model_max_length) if number and 0 < number < 10**7]
-    return min(known, default=4096)
-
-
-def _end_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    found = model.generation_config.eos_token_id
-    if found is None:
-        found = tokenizer.eos_token_id
-    if found is None:
-        return ()
-    return tuple(int(token) for token in found) if isinstance(found, list | tuple) else (int(found),)
-
-
-def _revision(source: str, config: Any) -> str:
-    """Digest of a folder's weights, configuration and tokenizer; of a hub id its commit."""
-    path = Path(source).expanduser()
-    if not path.is_dir():
-        return str(getattr(config, "_commit_hash", None) or source)
-    digest = hashlib.sha256()
-    for file in sorted([*path.glob("*.safetensors"), *path.glob("*.json"), *path.glob("*.model")]):
-        digest.update(f"{file.name} {file.stat().st_size}\n".encode())
-        with file.open("rb") as stream:
-            if file.stat().st_size <= HASHED_WHOLE:
-                digest.update(stream.read())
-            else:
-                digest.update(stream.read(2**20))
-                stream.seek(-(2**20), 2)
-                digest.update(stream.read())
-    return digest.hexdigest()[:16]
+def _failed(fault: BaseException, prompt_tokens: int) -> Completion:
+    return Completion("", "error", prompt_tokens, 0, f"{type(fault).__name__}: {first_line(fault)}")

@@ -1,45 +1,54 @@
 """Any server that speaks the OpenAI chat-completions protocol: vLLM, Ollama, llama.cpp, a vendor.
 
-The key comes from OPENAI_API_KEY and from nowhere else; it is never logged and never part of a message.
+The key of the default endpoint comes from OPENAI_API_KEY, that of a named endpoint from the variable that the endpoint
+names.  A key goes to no other endpoint, into no log and into no message.
 """
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
+import json
 import logging
 import os
 import random
-import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
-from kgqa_core.errors import EndpointError, ModelError
+from kgqa_core.config import LlmOptions
+from kgqa_core.errors import BudgetReached, EndpointError, ModelError
+from kgqa_core.llm.budget import Budget, Reservation
+from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain, secrets_of, shown
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
+from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
 
 log = logging.getLogger("kgqa.llm")
 
-RETRIED = (408, 409, 425, 429)
-"""Statuses below 500 that another try may mend."""
+KEY = "OPENAI_API_KEY"
+"""Variable with the key of the default endpoint."""
 
-REFUSED = (401, 403, 404)
-"""Statuses that no try mends and that concern every prompt alike."""
+VENDOR = "https://api.openai.com/v1"
+"""The default endpoint where neither `llm.base_url` nor OPENAI_BASE_URL names one."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before the first retry, doubling up to the longest; a Retry-After of the server is kept up to two minutes."""
 
 LONGEST_ASKED = 120.0
 
+DOWN = 3
+"""So many different prompts must all fail before an endpoint that never answered counts as down."""
+
 
 class OpenAIModel:
     """A chat model behind an endpoint.
 
     model: the id that the endpoint knows.  base_url: of the server, such as http://localhost:8000/v1; OPENAI_BASE_URL
-    or the vendor's when absent.  concurrency: requests under way at once.  timeout_seconds: of one request.
-    retries: further tries of a failed request.  Raises EndpointError when there is neither a key nor a base URL.
+    or the vendor's when absent.  endpoint: its name in `llm.endpoints`.  key_env: variable with its key, None sends
+    none.  concurrency: requests under way at once.  timeout_seconds: of one request.  retries: further tries of a
+    failed request.  budget: reserves every try before it leaves.  secrets: further texts that no message may show.
+    Raises EndpointError when the address is not one or the key is missing.
     """
 
     batch_sensitive = False
@@ -49,30 +58,45 @@ class OpenAIModel:
         model: str,
         *,
         base_url: str | None = None,
+        endpoint: str | None = None,
+        key_env: str | None = KEY,
         concurrency: int = 16,
         timeout_seconds: float = 60.0,
         retries: int = 4,
         first_wait: float = FIRST_WAIT,
+        budget: Budget | None = None,
+        secrets: Iterable[str] = (),
     ) -> None:
-        self.model = model
-        self.name = f"openai:{model}"
+        self.model, self.endpoint, self.key_env = model, endpoint, key_env
+        self.name = f"openai:{model}" if endpoint is None else f"openai:{model}@{endpoint}"
         self.revision = model
         self.concurrency, self.timeout_seconds, self.retries = concurrency, timeout_seconds, retries
-        self.first_wait = first_wait
-        self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
+        self.first_wait, self.budget = first_wait, budget
+        self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
+        self.answered = False
+        self.limit_name = "max_tokens"
+        setting = f"llm.endpoints.{endpoint}.base_url" if endpoint else "llm.base_url"
         if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise EndpointError(
-                f"base_url '{_shown(self.base_url)}' is not an http(s) address; write for example http://localhost:8000/v1"
+                f"{setting} '{shown(self.base_url)}' is not an http(s) address; write for example "
+                "http://localhost:8000/v1"
             )
-        if self.base_url is None and not os.environ.get("OPENAI_API_KEY"):
+        if self.base_url is None and (endpoint is not None or not os.environ.get(KEY)):
+            raise EndpointError(f"model '{self.name}' needs {KEY} in the environment, or {setting}")
+        if endpoint is not None and key_env is not None and not os.environ.get(key_env):
             raise EndpointError(
-                f"answerer '{self.name}' needs OPENAI_API_KEY in the environment, or answering.base_url"
+                f"model '{self.name}': endpoint '{endpoint}' takes its key from {key_env}, which is not set; set it, "
+                f"or remove llm.endpoints.{endpoint}.key_env if the server wants no key"
             )
+        self.secrets = [*secrets, *secrets_of(self.base_url or ""), os.environ.get(KEY, ""), self._key() or ""]
+
+    def _key(self) -> str | None:
+        return os.environ.get(self.key_env) or None if self.key_env is not None else None
 
     @property
     def address(self) -> str:
         """The endpoint as it may be shown: without user, password and query."""
-        return _shown(self.base_url) if self.base_url else "the vendor's default endpoint"
+        return shown(self.base_url or VENDOR)
 
     def generate(
         self,
@@ -85,184 +109,268 @@ class OpenAIModel:
 
         A prompt that fails after all tries becomes a completion with finish `error` and the others go on.
         Raises EndpointError when the endpoint cannot be reached at the start, refuses every prompt alike (key, model or
-        address wrong), or when all prompts fail; ModelError when several completions a prompt are asked for.
+        address wrong), or has never answered and fails on all of several prompts; BudgetReached when the budget has no
+        room for a request, after those under way have been answered; ModelError when params want a beam search.
         """
-        if params.n != 1:
-            raise ModelError(f"one completion a prompt is supported, not n={params.n}; ask once per sample")
+        if params.num_beams != 1:
+            raise ModelError(f"model '{self.name}' is behind an endpoint and has no beam search; set num_beams to 1")
         if not prompts:
             return []
-        return _run(self._all(prompts, params, monitor, on_result))
+        return _run(_Batch(self, prompts, params, monitor, on_result).all())
 
-    async def _all(
-        self, prompts: Sequence[str], params: GenerationParams, monitor: Monitor, on_result: OnResult | None
-    ) -> list[Completion]:
-        from openai import AsyncOpenAI
+    def client(self) -> Any:
+        """A client that sends this endpoint's own key, or none, and nothing else that identifies the user."""
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 
-        places: dict[str, list[int]] = {}
-        for place, prompt in enumerate(prompts):
-            places.setdefault(prompt, []).append(place)
-        results: list[Completion | None] = [None] * len(prompts)
-        done = succeeded = 0
-        queue = iter(places.items())
-        fatal: list[EndpointError] = []
+        headers: dict[str, Any] = {}
+        if self.endpoint is not None:  # OPENAI_CUSTOM_HEADERS are meant for the default endpoint
+            lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+            headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
+        given: dict[str, Any] = {}
+        if self.concurrency > 100:  # the library keeps 100 connections; more would be opened anew for every request
+            import httpx2
 
-        async def step(client: AsyncOpenAI, prompt: str, where: list[int]) -> None:
-            nonlocal done, succeeded
-            completion = await self._one(client, prompt, params)
-            if completion.finish == "error" and _concerns_all(completion.error or "", succeeded):
-                fatal.append(self._down(completion.error or "it failed"))
-                return
-            succeeded += completion.finish != "error"
-            for place in where:
-                results[place] = completion
-                if on_result is not None:
-                    on_result(place, completion)
-            done += len(where)
-            monitor.progress(done, len(prompts), "answers")
+            given["http_client"] = DefaultAsyncHttpxClient(
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=self.concurrency)
+            )
+        client = AsyncOpenAI(
+            api_key=self._key() or "none", base_url=self.base_url or VENDOR, timeout=self.timeout_seconds,
+            max_retries=0, default_headers=headers, **given,
+        )  # fmt: skip
+        if self.endpoint is not None:
+            client.organization = client.project = None
+        return client
 
-        async def worker(client: AsyncOpenAI) -> None:
-            while not fatal and (item := next(queue, None)) is not None:
-                await step(client, *item)
+    def request_options(self) -> dict[str, Any]:
+        """Options of the library for each request: without a key no Authorization header is sent."""
+        from openai import Omit
 
-        async with AsyncOpenAI(
-            api_key=os.environ.get("OPENAI_API_KEY") or "none",
-            base_url=self.base_url,
-            timeout=self.timeout_seconds,
-            max_retries=0,
-        ) as client:
-            await step(client, *next(queue))  # alone: an endpoint that is down costs one request, not a burst
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(min(self.concurrency, len(places))):
-                        group.create_task(worker(client))
-            except ExceptionGroup as faults:
-                raise faults.exceptions[0] from None
-        if fatal:
-            raise fatal[0]
-        complete = [completion for completion in results if completion is not None]
-        if complete and all(completion.finish == "error" for completion in complete):
-            raise self._down(complete[0].error or "it failed")
-        return complete
+        return {"headers": {"Authorization": Omit()}} if self._key() is None else {}
 
-    def _down(self, why: str) -> EndpointError:
-        return EndpointError(
-            f"the endpoint {self.address} does not answer for model '{self.model}': {why}; "
-            "check that the server runs, answering.base_url, the model's id and OPENAI_API_KEY"
-        )
-
-    async def _one(self, client: Any, prompt: str, params: GenerationParams) -> Completion:
-        """One prompt with its retries.  Never raises for what the server does."""
-        error = ""
-        for attempt in range(self.retries + 1):
-            error, again, asked = "", False, None
-            try:
-                return await self._ask(client, prompt, params)
-            except Exception as fault:  # _sort raises again what is not the client's
-                error, again, asked = _sort(fault)
-            if not again or attempt == self.retries:
-                break
-            wait = min(LONGEST_WAIT, self.first_wait * 2**attempt) * (0.5 + random.random() / 2)
-            wait = max(wait, min(asked, LONGEST_ASKED)) if asked is not None else wait
-            log.info("%s: %s; try %d of %d in %.1f s", self.name, error, attempt + 2, self.retries + 1, wait)
-            await asyncio.sleep(wait)
-        return Completion("", "error", error=error)
-
-    async def _ask(self, client: Any, prompt: str, params: GenerationParams) -> Completion:
-        given: dict[str, Any] = {"temperature": params.temperature, "max_tokens": params.max_new_tokens}
+    def body(self, prompt: str, params: GenerationParams) -> dict[str, Any]:
+        """A request as the protocol wants it."""
+        given: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": params.temperature,
+            self.limit_name: params.max_new_tokens,
+        }
         if params.temperature > 0:
             given["top_p"] = params.top_p
+        if params.top_k > 0:
+            given["top_k"] = params.top_k
         if params.seed is not None:
             given["seed"] = params.seed
         if params.stop:
             given["stop"] = list(params.stop)
-        # The library's timeout is between bytes; this one is for the whole request.
-        async with asyncio.timeout(self.timeout_seconds):
-            reply = await client.chat.completions.create(
-                model=self.model, messages=[{"role": "user", "content": prompt}], **given
+        return given
+
+    def down(self, why: str) -> EndpointError:
+        """The error that says that this endpoint cannot be used."""
+        where = f"llm.endpoints.{self.endpoint}.base_url" if self.endpoint else "llm.base_url"
+        return EndpointError(
+            f"the endpoint {self.address} does not answer for model '{self.model}': {why}; "
+            f"check that the server runs, {where}, the model's id and {self.key_env or 'its key_env'}"
+        )
+
+
+class _Batch:
+    """The prompts of one call of `generate` on their way."""
+
+    def __init__(
+        self,
+        model: OpenAIModel,
+        prompts: Sequence[str],
+        params: GenerationParams,
+        monitor: Monitor,
+        on_result: OnResult | None,
+    ) -> None:
+        self.model, self.params, self.monitor, self.on_result = model, params, monitor, on_result
+        self.places: dict[str, list[int]] = {}
+        for place, prompt in enumerate(prompts):
+            self.places.setdefault(prompt, []).append(place)
+        self.results: list[Completion | None] = [None] * len(prompts)
+        self.done = 0
+        self.fatal: EndpointError | None = None
+        self.reached: BudgetReached | None = None
+        self.under_way = self.settled = 0
+        self.options = model.request_options()
+        self.room = asyncio.Event()
+        self.narrow = asyncio.Lock()
+
+    async def all(self) -> list[Completion]:
+        queue = iter(self.places)
+
+        async def worker(client: Any) -> None:
+            while self.fatal is None and self.reached is None and (prompt := next(queue, None)) is not None:
+                await self.step(client, prompt)
+
+        async with self.model.client() as client:
+            if not self.model.answered:  # alone: an endpoint that is down costs one request, not a burst
+                await self.step(client, next(queue))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self.model.concurrency, len(self.places))):
+                        group.create_task(worker(client))
+            except ExceptionGroup as faults:
+                raise faults.exceptions[0] from None
+        if self.fatal is not None:
+            raise self.fatal
+        if self.reached is not None:
+            reached = self.reached
+            raise BudgetReached(reached.limit, reached.spent, reached.needed, self.done, len(self.results) - self.done)
+        complete = [completion for completion in self.results if completion is not None]
+        if not self.model.answered and len(self.places) >= DOWN:
+            raise self.model.down(complete[0].error or "it failed")
+        return complete
+
+    async def step(self, client: Any, prompt: str) -> None:
+        try:
+            completion = await self.tries(client, prompt)
+        except BudgetReached as reached:
+            self.reached = reached
+            return
+        if completion.finish == "error" and concerns_all(completion.error or "", self.model.answered):
+            self.fatal = self.model.down(completion.error or "it failed")
+            return
+        self.model.answered |= completion.finish != "error"
+        for place in self.places[prompt]:
+            self.results[place] = completion
+            if self.on_result is not None:
+                self.on_result(place, completion)
+        self.done += len(self.places[prompt])
+        self.monitor.progress(self.done, len(self.results), "answers")
+
+    async def tries(self, client: Any, prompt: str) -> Completion:
+        """One prompt with its retries.  Raises nothing for what the server does, BudgetReached without room."""
+        model = self.model
+        attempt = 0
+        while True:
+            reservation = await self.reserve(prompt) if model.budget is not None else None
+            failure, completion = None, None
+            try:
+                completion = await self.request(client, prompt)
+            except Exception as fault:  # `explain` raises again what is not the client's
+                failure = explain(fault, model.secrets)
+            finally:
+                self.settle(reservation, completion, failure)
+            if completion is not None:
+                return completion
+            assert failure is not None
+            if "max_completion_tokens" in failure.says and model.limit_name == "max_tokens":
+                model.limit_name = "max_completion_tokens"
+                continue
+            if not failure.again or attempt >= model.retries or self.fatal is not None:
+                return Completion("", "error", error=failure.says)
+            attempt += 1
+            await self.pause(failure, attempt)
+
+    async def pause(self, failure: Failure, attempt: int) -> None:
+        model = self.model
+        wait = min(LONGEST_WAIT, model.first_wait * 2 ** (attempt - 1)) * (0.5 + random.random() / 2)
+        wait = max(wait, min(failure.wait, LONGEST_ASKED)) if failure.wait is not None else wait
+        log.info("%s: %s; try %d of %d in %.1f s", model.name, failure.says, attempt + 1, model.retries + 1, wait)
+        await asyncio.sleep(wait)
+
+    async def request(self, client: Any, prompt: str) -> Completion:
+        import httpx2
+
+        # The library's time-out is between bytes; this one is for the whole request.
+        async with asyncio.timeout(self.model.timeout_seconds):
+            reply = await client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                body=self.model.body(prompt, self.params),
+                options=self.options,
             )
-        return _completion(reply, params)
+        return read_reply(reply.content, self.params)
+
+    async def reserve(self, prompt: str) -> Reservation:
+        """Room for one request; waits for those under way when what they give back may make it."""
+        budget, asked = self.model.budget, (self.model.name, bound(prompt), self.params.max_new_tokens)
+        assert budget is not None
+        if self.reached is not None:
+            raise self.reached
+        try:
+            reservation = await budget.reserve_soon(*asked)
+        except BudgetReached:
+            async with self.narrow:
+                reservation = await self.reserve_narrowly(budget, asked)
+        self.under_way += 1
+        return reservation
+
+    async def reserve_narrowly(self, budget: Budget, asked: tuple[str, int, int]) -> Reservation:
+        while self.reached is None:
+            settled = self.settled
+            self.room.clear()
+            try:
+                return await budget.reserve_soon(*asked)
+            except BudgetReached as reached:
+                if settled != self.settled:
+                    continue
+                if self.under_way == 0 or reached.limit == "max_calls":
+                    self.reached = reached
+                else:
+                    await self.room.wait()
+        raise self.reached
+
+    def settle(self, reservation: Reservation | None, completion: Completion | None, failure: Failure | None) -> None:
+        """Gives back what a request did not need; one whose cost is unknown stays spent in full."""
+        if reservation is None or self.model.budget is None:
+            return
+        self.under_way -= 1
+        self.settled += 1
+        if completion is not None and completion.prompt_tokens + completion.completion_tokens > 0:
+            self.model.budget.settle(reservation, completion.prompt_tokens, completion.completion_tokens)
+        elif failure is not None and failure.free:
+            self.model.budget.settle(reservation, paid=False)
+        self.room.set()
 
 
-def _concerns_all(error: str, succeeded: int) -> bool:
-    """Whether a failure would meet every other prompt too: refused, or nobody there from the beginning."""
-    return error.startswith(tuple(f"status {status}" for status in REFUSED)) or (
-        succeeded == 0 and error.startswith("no connection")
+def open_endpoint(rest: str, llm: LlmOptions, budget: Budget | None = None) -> OpenAIModel:
+    """The model `MODEL` or `MODEL@ENDPOINT` with the options of a profile."""
+    from kgqa_core.llm.factory import split_endpoint
+
+    model, name = split_endpoint(rest, llm)
+    endpoint = llm.endpoints[name] if name is not None else None
+    variables = [each.key_env for each in llm.endpoints.values() if each.key_env is not None]
+    return OpenAIModel(
+        model,
+        base_url=endpoint.base_url if endpoint is not None else llm.base_url,
+        endpoint=name,
+        key_env=endpoint.key_env if endpoint is not None else KEY,
+        concurrency=llm.concurrency,
+        timeout_seconds=llm.timeout_seconds,
+        retries=llm.retries,
+        budget=budget,
+        secrets=[os.environ.get(variable, "") for variable in variables],
     )
 
 
-def _sort(fault: Exception) -> tuple[str, bool, float | None]:
-    """What a failed request says, whether another try may mend it, and the seconds that the server asks to wait.
-
-    Faults that are not the client's or the network's are raised again.
-    """
-    import openai
-
-    if isinstance(fault, openai.APIStatusError):
-        status = fault.status_code
-        body = " ".join(_redacted(str(fault.body or "")).split())[:200]
-        return (
-            f"status {status} {body}".strip(),
-            status in RETRIED or status >= 500,
-            _retry_after(fault.response.headers),
-        )
-    if isinstance(fault, openai.APITimeoutError | TimeoutError):
-        return "timed out", True, None
-    if isinstance(fault, openai.APIConnectionError):
-        cause = fault.__cause__
-        name = type(cause).__name__ if cause is not None else "connection error"
-        lost = name in ("RemoteProtocolError", "ReadError", "WriteError", "CloseError")
-        return f"{'connection lost' if lost else 'no connection'} ({name})", True, None
-    if isinstance(fault, openai.OpenAIError | _Unreadable | ValueError):
-        return f"unreadable reply ({type(fault).__name__})", True, None
-    raise fault
+def endpoint_address(llm: LlmOptions, endpoint: str | None) -> str:
+    """An endpoint's address as the cache knows it, without opening it."""
+    url = llm.endpoints[endpoint].base_url if endpoint else llm.base_url or os.environ.get("OPENAI_BASE_URL")
+    return shown(url or VENDOR)
 
 
-class _Unreadable(Exception):
-    """A reply without the fields of a chat completion."""
-
-
-def _completion(reply: Any, params: GenerationParams) -> Completion:
-    choices: list[Any] = getattr(reply, "choices", None) or []
-    message = getattr(choices[0], "message", None) if choices else None
-    if message is None:
-        raise _Unreadable("the reply has no choices")
-    usage = getattr(reply, "usage", None)
-    counts = (int(getattr(usage, "prompt_tokens", 0) or 0), int(getattr(usage, "completion_tokens", 0) or 0))
-    refusal = getattr(message, "refusal", None)
-    if refusal or choices[0].finish_reason == "content_filter":
+def read_reply(data: bytes, params: GenerationParams) -> Completion:
+    """The completion in a reply.  Raises UnreadableReply when it is none."""
+    try:
+        reply = json.loads(data)
+        choice = reply["choices"][0]
+        message = choice["message"]
+        usage = reply.get("usage") or {}
+        counts = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+        refusal, reason, content = message.get("refusal"), choice.get("finish_reason"), message.get("content")
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as fault:
+        raise UnreadableReply("the reply is no chat completion") from fault
+    if refusal or reason == "content_filter":
         return Completion(str(refusal or ""), "refusal", *counts)
-    text = cut_at_stop(str(message.content or ""), params.stop)
-    finish: Finish = "length" if choices[0].finish_reason == "length" else "stop"
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    text = cut_at_stop(str(content or ""), params.stop)
+    finish: Finish = "length" if reason == "length" else "stop"
     return Completion(text, finish if text.strip() else "empty", *counts)
-
-
-def _retry_after(headers: Any) -> float | None:
-    """Seconds that a Retry-After (or retry-after-ms) header asks for, from a number or a date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            return max(0.0, float(text) * unit)
-        except ValueError:
-            pass
-        try:
-            return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-        except (TypeError, ValueError):
-            continue
-    return None
-
-
-def _redacted(text: str) -> str:
-    key = os.environ.get("OPENAI_API_KEY")
-    return text.replace(key, "[key]") if key else text
-
-
-def _shown(url: str) -> str:
-    """An address without user, password, query and fragment."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:

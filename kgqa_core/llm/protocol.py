@@ -16,15 +16,17 @@ Finish = Literal["stop", "length", "refusal", "empty", "error"]
 class GenerationParams:
     """How to write.
 
-    max_new_tokens: longest completion.  temperature: 0 is greedy.  top_p: nucleus, in (0, 1].  seed: of sampling.
-    n: completions wanted of one prompt; only 1 so far.  stop: texts at which a completion is cut.
+    max_new_tokens: longest completion.  temperature: 0 is greedy.  top_p: nucleus, in (0, 1].  top_k: likeliest tokens
+    that are drawn from; 0 is all.  num_beams: of a beam search, which does not sample; 1 is none.  seed: of sampling.
+    stop: texts at which a completion is cut.  Several samples of one prompt are several requests (`llm.paid.ask`).
     """
 
     max_new_tokens: int = 32
     temperature: float = 0.0
     top_p: float = 1.0
+    top_k: int = 0
+    num_beams: int = 1
     seed: int | None = None
-    n: int = 1
     stop: tuple[str, ...] = ()
 
 
@@ -64,7 +66,8 @@ class LanguageModel(Protocol):
     ) -> list[Completion]:
         """One completion per prompt, in the order of the prompts.  Equal prompts get equal completions.
 
-        Raises EndpointError when an endpoint is down, ModelError when the model cannot do what params ask.
+        Raises EndpointError when an endpoint is down, ModelError when the model cannot do what params ask,
+        BudgetReached when no further request may start; what was asked until then has gone to on_result.
         """
         ...
 

@@ -41,6 +41,7 @@ _NUMBER = re.compile(
 )
 _LIST_POINT = re.compile(r"(?<=\d)\.")
 _TOKEN = re.compile(r"\S+")
+_WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
 # Private-use characters hold a number's sign and point while punctuation is taken away.
 _POINT, _MINUS = "\ue000", "\ue001"
 
@@ -49,6 +50,15 @@ def is_cjk(character: str) -> bool:
     """Whether a character belongs to a writing system without spaces between words."""
     code = ord(character)
     return code >= 0x2E80 and any(low <= code <= high for low, high in _CJK_RANGES)
+
+
+def count_words(text: str) -> int:
+    """Length of a text in words; each Chinese or Japanese character is one.
+
+    >>> count_words("(Paris, capital of, France)"), count_words("导演 Zhang Yimou")
+    (4, 4)
+    """
+    return len(_WORD.findall(text))
 
 
 @lru_cache(maxsize=65536)

@@ -1,4 +1,4 @@
-"""How far a mean over questions can be trusted: percentile bootstrap."""
+"""How far scores can be trusted: percentile bootstrap of a mean, McNemar's test of a difference."""
 
 from __future__ import annotations
 
@@ -54,3 +54,19 @@ def bootstrap_interval(values: ArrayLike, *, samples: int = 1000, seed: int = 0,
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(value, min(float(low), value), max(float(high), value), n)
+
+
+def mcnemar(helpful: int, harmful: int) -> float:
+    """Two-sided p of McNemar's exact test: could chance alone fix and break so unequal numbers of questions?
+
+    helpful, harmful: questions that only one of two experiments gets right.  Were both equally good, each such question
+    would be a toss of a coin, so p is the chance of a binomial (n = helpful + harmful, 1/2) at least as far from n / 2;
+    questions that both get right or wrong say nothing.  In (0, 1], lower is stronger; symmetric; 1 without any
+    difference.  Below 1e-300 it is 0.  Source: McNemar 1947, in the exact form.
+    """
+    n, few = helpful + harmful, min(helpful, harmful)
+    if 2 * few >= n - 1:
+        return 1.0
+    ranks = np.arange(1, few + 1)
+    ways = np.concatenate([[0.0], np.cumsum(np.log((n - ranks + 1) / ranks))])  # log of n over 0, 1, …, few
+    return min(1.0, 2 * float(np.exp(ways - n * np.log(2)).sum()))

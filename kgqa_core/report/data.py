@@ -39,7 +39,7 @@ class Example:
 
     kind: `fixed` (wrong without facts, right with them), `wrong` (still wrong with facts), `broken` (right without
     facts only) or `right`.  topics and gold_entities: entity ids.  gold: first names of the gold answers.
-    ranked: (name, score) of the retriever's best entities.
+    ranked: (name, score) of the retriever's best entities.  read: (format, text) of sentences made from the facts.
     """
 
     question: str
@@ -54,6 +54,7 @@ class Example:
     facts: tuple[ExampleFact, ...] = ()
     ranked: tuple[tuple[str, float], ...] = ()
     outputs: tuple[ExampleOutput, ...] = ()
+    read: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class ReportData:
     """Everything that the page shows; nothing is computed anew.
 
     profile: the run's configuration as plain values.  aggregates: content of `aggregates.json`.
-    curves: frame or Parquet file with `step` or `epoch`, `split`, `metric`, `value`.
+    curves, path_curves: training of Rigel and of the path retriever, as frame or Parquet file with `step` or `epoch`,
+    `split`, `metric`, `value`.  corpus, rewriter: artifact folders.  knowledge: any name → a knowledge artifact.
     stages: `{"name", "status": "cached" or "computed", "seconds", "digest"}` in order.
     links: name → http(s) or relative address.  environment: versions, seed, git, digests; may be nested one level.
     created: when the run finished, ISO 8601; now when absent.
@@ -74,6 +76,10 @@ class ReportData:
     dkg_counts: Mapping[str, Any] = field(default_factory=dict)
     question_counts: Mapping[str, Any] = field(default_factory=dict)
     curves: pl.DataFrame | Path | None = None
+    path_curves: pl.DataFrame | Path | None = None
+    corpus: Path | None = None
+    rewriter: Path | None = None
+    knowledge: Mapping[str, Path] = field(default_factory=dict)
     examples: Sequence[Example] = ()
     stages: Sequence[Mapping[str, Any]] = ()
     links: Mapping[str, str] = field(default_factory=dict)

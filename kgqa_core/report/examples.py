@@ -13,7 +13,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import Gold, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
-from kgqa_core.report.labels import model_experiments, split_experiment
+from kgqa_core.report.labels import knowledge_place, model_experiments, split_experiment
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
 MOST_FACTS = 24
@@ -23,16 +23,23 @@ PLAN = ("fixed", "wrong", "right", "fixed", "wrong", "broken", "fixed", "right")
 
 
 def gather_examples(
-    kg: Path, questions: Path, facts: Mapping[str, Path], answers: Mapping[str, Path], n: int, seed: int
+    kg: Path,
+    questions: Path,
+    facts: Mapping[str, Path],
+    answers: Mapping[str, Path],
+    n: int,
+    seed: int,
+    knowledge: Mapping[str, Path] | None = None,
 ) -> list[Example]:
     """At most n examples: fixed by retrieval, still wrong, right and broken in turn, over the complexity types.
 
-    facts and answers as for `score`.  Facts shown are those of `rigel`, else of the first retriever.  A question is
-    right where the output contains a gold answer (`contains`).  The same seed gives the same examples.
+    facts, answers and knowledge as for `score`.  Facts shown are those of `rigel`, else of the first retriever that
+    learns, else of the first; sentences made from them are shown too.  A question is right where the output contains a
+    gold answer (`contains`), its kind that of the triples.  The same seed gives the same examples.
     """
     if n <= 0:
         return []
-    retriever = "rigel" if "rigel" in facts or not facts else sorted(facts)[0]
+    retriever = next((name for name in ("rigel", "hop_path", *sorted(facts)) if name in facts), "rigel")
     outputs = _read_outputs(answers)
     asked = {question for table in outputs.values() for question in table}
     records = [record for record in read_questions(questions) if record.unlinkable is None]
@@ -42,7 +49,8 @@ def gather_examples(
     candidates = [record for record in records if record.id in asked]
     judged = {record.id: _judge(record, outputs) for record in candidates}
     chosen = _choose(candidates, {name: _kind(results, retriever) for name, results in judged.items()}, n, seed)
-    return _describe(kg, facts.get(retriever), chosen, judged, retriever)
+    read = _read_sentences(knowledge or {}, retriever, [record.id for _, record in chosen])
+    return _describe(kg, facts.get(retriever), chosen, judged, read)
 
 
 def _read_outputs(answers: Mapping[str, Path]) -> dict[str, dict[str, str]]:
@@ -65,7 +73,9 @@ def _judge(record: Question, outputs: Mapping[str, Mapping[str, str]]) -> tuple[
 
 
 def _kind(results: Sequence[ExampleOutput], retriever: str) -> str:
-    right = {split_experiment(result.experiment)[0]: result.correct for result in results}
+    right: dict[str, bool] = {}
+    for result in results:  # triples come first
+        right.setdefault(split_experiment(result.experiment)[0], result.correct)
     with_facts, without = right.get(retriever, False), right.get("none", False)
     if with_facts:
         return "right" if without else "fixed"
@@ -99,7 +109,7 @@ def _describe(
     facts: Path | None,
     chosen: Sequence[tuple[str, Question]],
     judged: Mapping[str, tuple[ExampleOutput, ...]],
-    retriever: str,
+    read: Mapping[str, tuple[tuple[str, str], ...]],
 ) -> list[Example]:
     ids = [record.id for _, record in chosen]
     rows = _rows(facts, "facts.parquet", ids, MOST_FACTS)
@@ -141,9 +151,29 @@ def _describe(
                 facts=tuple(shown),
                 ranked=tuple((name(row["entity"]), row["score"]) for row in entities.get(record.id, [])),
                 outputs=judged[record.id],
+                read=read.get(record.id, ()),
             )
         )
     return examples
+
+
+def _read_sentences(
+    knowledge: Mapping[str, Path], retriever: str, ids: Sequence[str]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Question id → (format, text) of the knowledge that is in sentences."""
+    found: dict[str, dict[str, str]] = {}
+    for _, folder in sorted(knowledge.items()):
+        frame = pl.read_parquet(folder / "knowledge.parquet", columns=["question", "retriever", "format", "text"])
+        frame = frame.filter(
+            (pl.col("retriever") == retriever) & (pl.col("format") != "triples") & pl.col("question").is_in(list(ids))
+        )
+        for question, form, text in frame.select("question", "format", "text").iter_rows():
+            if text and text.strip():
+                found.setdefault(question, {})[form] = text
+    return {
+        question: tuple(sorted(texts.items(), key=lambda item: knowledge_place(f"-/{item[0]}/-")))
+        for question, texts in found.items()
+    }
 
 
 def _rows(folder: Path | None, file: str, ids: Sequence[str], most: int) -> dict[str, list[dict[str, Any]]]:

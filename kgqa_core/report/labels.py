@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-KNOWLEDGE = {
+from kgqa_core.types import COMPLEXITY_TYPES
+
+RETRIEVERS = {
     "-": "As given",
     "none": "No knowledge",
-    "random": "Random facts",
-    "rigel": "Rigel facts",
-    "oracle": "Oracle facts",
+    "random": "Random",
+    "kaping": "KAPING",
+    "rigel": "Rigel",
+    "hop_path": "HopPath",
+    "oracle": "Oracle",
 }
-"""Retrievers in the order of Table 1."""
+"""Retrievers in the order of the tables."""
+
+FORMATS = ("-", "none", "triples", "template", "rewritten")
+"""Formats in the order of the tables."""
 
 METRICS = {
     "exact": "Exact",
     "contains": "Contains",
     "contains_substring": "Contains, as substring",
-    "hit_rra": "Hit (RRA)",
-    "hit_rra_substring": "Hit (RRA), as substring",
+    "hit_rra": "Hit@1 (RRA)",
+    "hit_rra_substring": "Hit@1 (RRA), as substring",
     "f1": "F1",
     "hits_at_1": "Hits@1",
     "hits_at_5": "Hits@5",
     "recall_of_answers": "Recall of answers",
+    "hop_accuracy": "Hop accuracy",
+    "path_at_1": "Path@1",
+    "path_at_5": "Path@5",
 }
 
 MEANINGS = {
@@ -35,6 +45,9 @@ MEANINGS = {
     "hits_at_1": "the retriever's first-ranked entity is a gold answer",
     "hits_at_5": "a gold answer is among its first five entities",
     "recall_of_answers": "a gold answer is an end of a retrieved fact",
+    "hop_accuracy": "the first predicted path has the annotated number of hops (annotated questions only)",
+    "path_at_1": "the first predicted path is an annotated one (annotated questions only)",
+    "path_at_5": "an annotated path is among the first five predicted (annotated questions only)",
 }
 
 
@@ -47,14 +60,32 @@ def split_experiment(experiment: str) -> tuple[str, str, str]:
 def knowledge_label(experiment: str) -> str:
     """What the model of an experiment reads: `Rigel facts`; with the format unless it is triples."""
     retriever, form, _ = split_experiment(experiment)
-    label = KNOWLEDGE.get(retriever, f"{retriever} facts")
+    label = RETRIEVERS.get(retriever, retriever)
+    label = label if retriever in ("-", "none") else f"{label} facts"
     return label if form in ("none", "triples", "-") else f"{label} ({form})"
 
 
 def retriever_label(experiment: str) -> str:
     """Name of a retriever alone."""
     retriever = split_experiment(experiment)[0]
-    return {"rigel": "Rigel", "random": "Random", "oracle": "Oracle"}.get(retriever, retriever)
+    return RETRIEVERS.get(retriever, retriever)
+
+
+def knowledge_place(experiment: str) -> tuple[int, int, str]:
+    """Sorts experiments as the tables show them: by retriever, then by format, then by name."""
+    retriever, form, _ = split_experiment(experiment)
+    retrievers = list(RETRIEVERS)
+    return (
+        retrievers.index(retriever) if retriever in retrievers else len(retrievers),
+        FORMATS.index(form) if form in FORMATS else len(FORMATS),
+        experiment,
+    )
+
+
+def group_order(group: str) -> tuple[int, int, str]:
+    """Sorts groups of questions: complexity types as Mintaka has them, then numbers, then names."""
+    place = COMPLEXITY_TYPES.index(group) if group in COMPLEXITY_TYPES else len(COMPLEXITY_TYPES)
+    return place, int(group) if group.isdecimal() else 0, group
 
 
 def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
@@ -64,14 +95,14 @@ def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
         _, _, model = split_experiment(experiment)
         if model != "-":
             found.setdefault(model, []).append(experiment)
-    return {model: sorted(found[model], key=_place) for model in sorted(found)}
+    return {model: sorted(found[model], key=knowledge_place) for model in sorted(found)}
 
 
 def retriever_experiments(experiments: Iterable[str]) -> list[str]:
     """Retrievers alone, Rigel first."""
     alone = [experiment for experiment in experiments if split_experiment(experiment)[1:] == ("-", "-")]
-    order = {"rigel": 0, "random": 1, "oracle": 2}
-    return sorted(alone, key=lambda name: (order.get(split_experiment(name)[0], 9), name))
+    first = {"rigel": 0, "hop_path": 1, "kaping": 2, "random": 3, "oracle": 4}
+    return sorted(alone, key=lambda name: (first.get(split_experiment(name)[0], 9), name))
 
 
 def main_split(splits: Collection[str]) -> str | None:
@@ -82,6 +113,11 @@ def main_split(splits: Collection[str]) -> str | None:
 def percent(value: float) -> str:
     """0.8731 → `87.3`."""
     return f"{100 * value:.1f}"
+
+
+def p_text(p: float) -> str:
+    """0.0132 → `p = 0.013`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def gain_text(gain: float | None) -> str:
@@ -100,8 +136,3 @@ def seconds_text(seconds: float) -> str:
         return f"{whole} s"
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s"
-
-
-def _place(experiment: str) -> tuple[int, str]:
-    order = {name: place for place, name in enumerate(KNOWLEDGE)}
-    return order.get(split_experiment(experiment)[0], len(order)), experiment

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kgqa_core.report import tables
+from kgqa_core.report import comparison, tables
 from kgqa_core.report.data import Example, ReportData
+from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.labels import (
     MEANINGS,
     METRICS,
@@ -27,10 +28,13 @@ from kgqa_core.report.labels import (
     knowledge_label,
     main_split,
     model_experiments,
+    p_text,
     percent,
+    retriever_label,
     seconds_text,
 )
 from kgqa_core.report.plots import line_class, training_curves
+from kgqa_core.report.rewriting import corpus_part, faithfulness_table, rewriter_part
 from kgqa_core.report.subgraph import draw_subgraph
 
 KINDS = {
@@ -39,6 +43,8 @@ KINDS = {
     "broken": "Broken by retrieval",
     "right": "Right with and without facts",
 }
+LEARNT = ("rigel", "hop_path")
+"""Retrievers whose scores open the page, best known first."""
 LONGEST = 600
 """Characters of an output that the page shows."""
 
@@ -69,6 +75,7 @@ def render(data: ReportData) -> str:
     environment.filters.update(
         percent=percent,
         gain=gain_text,
+        p=p_text,
         seconds=seconds_text,
         knowledge=knowledge_label,
         number=_number,
@@ -97,17 +104,30 @@ def _context(data: ReportData) -> dict[str, Any]:
         ]
         if model
         else [],
-        "table_1": _filled(*(tables.table_1(aggregates, metric) for metric in tables.TABLE_1_METRICS)),
-        "all_metrics": _filled(*(tables.all_metrics_table(aggregates, name) for name in models)),
+        "table_1": _filled(
+            *(tables.table_1(aggregates, metric).fitted("Knowledge") for metric in tables.TABLE_1_METRICS)
+        ),
+        "all_metrics": _filled(*(tables.all_metrics_table(aggregates, name).fitted("Knowledge") for name in models)),
         "alone": _filled(tables.retriever_table(aggregates)),
         "by_complexity": _filled(
-            *(tables.breakdown_table(aggregates, "by_complexity", model, metric) for metric in complexity_metrics)
+            *(
+                tables.breakdown_table(aggregates, "by_complexity", model, metric).fitted("Knowledge")
+                for metric in complexity_metrics
+            )
         ),
-        "by_hops": _filled(tables.breakdown_table(aggregates, "by_hops", model, "exact")),
+        "by_hops": _filled(tables.breakdown_table(aggregates, "by_hops", model, "exact").fitted("Knowledge")),
+        **_formats(aggregates, models),
+        "corpus": corpus_part(data.corpus),
+        "rewriter": rewriter_part(data.rewriter),
+        "faithfulness": _filled(faithfulness_table(data.knowledge)),
         "without_leaked": _filled(tables.without_leaked_table(aggregates)),
         "unlinkable": aggregates.get("n_unlinkable", {}),
         "leakage": aggregates.get("leakage", {}),
-        "curves": training_curves(data.curves),
+        "curves": [
+            (title, panels)
+            for title, given in (("Rigel", data.curves), ("Path retriever", data.path_curves))
+            if (panels := training_curves(given))
+        ],
         "line_class": line_class,
         "examples": [
             (example, draw_subgraph(example.facts, example.topics, example.gold_entities)) for example in data.examples
@@ -133,46 +153,79 @@ def _context(data: ReportData) -> dict[str, Any]:
     }
 
 
+def _formats(aggregates: Mapping[str, Any], models: Sequence[str]) -> dict[str, list[Grid]]:
+    """Grids that compare forms of knowledge; all empty where no two experiments can be compared."""
+    names = ("formats", "format_groups", "format_groups_more", "helpful", "helpful_more", "cost")
+    if not aggregates.get("comparisons"):
+        return dict.fromkeys(names, [])
+    keys = ("by_hops", "by_complexity")
+    groups = [comparison.groups_table(aggregates, key, model) for model in models for key in keys]
+    more = [comparison.helpful_table(aggregates, model, "exact") for model in models]
+    more += [
+        comparison.helpful_groups_table(aggregates, key, model, against)
+        for model in models
+        for against in ("none", "triples")
+        for key in keys
+    ]
+    grids = (
+        [comparison.formats_table(aggregates)],
+        groups[:1],
+        groups[1:],
+        [comparison.helpful_table(aggregates, model) for model in models],
+        more,
+        [comparison.cost_table(aggregates, model) for model in models],
+    )
+    return {name: [g.fitted() for g in _filled(*part)] for name, part in zip(names, grids, strict=True)}
+
+
 def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
     """Key scores as (value, label, detail)."""
     aggregates = data.aggregates
     scores = aggregates.get("scores", {})
+    names = model_experiments(scores).get(model or "", [])
     found: list[dict[str, str]] = []
-    for name in model_experiments(scores).get(model or "", []):
-        split = main_split(scores[name])
-        if not name.startswith("rigel/") or split is None:
-            continue
-        cell = scores[name][split]["exact"]
-        interval = f"95 % interval {percent(cell['low'])} to {percent(cell['high'])}"
-        found.append(
-            {"value": f"{percent(cell['value'])} %", "label": "answered exactly with Rigel facts", "detail": interval}
-        )
-        gains = aggregates.get("gain_over_no_knowledge", {}).get(name, {})
+    triples = next((name for first in LEARNT for name in names if name.startswith(f"{first}/triples/")), None)
+    if triples is not None and (cell := score_cell(aggregates, triples, "exact")) is not None:
+        interval = f"95 % interval {percent(cell.low)} to {percent(cell.high)}"
+        label = f"answered exactly with {knowledge_label(triples)}"
+        found.append({"value": f"{percent(cell.value)} %", "label": label, "detail": interval})
+        gains = aggregates.get("gain_over_no_knowledge", {}).get(triples, {})
         metric = next((metric for metric in ("exact", "contains") if gains.get(metric) is not None), None)
         if metric:
             detail = f"{METRICS[metric].lower()}, relative; the paper's mean is +83 %"
             found.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
-        break
-    alone = scores.get("rigel/-/-", {})
-    split = main_split(alone)
-    if split:
-        cell = alone[split]["hits_at_1"]
-        recall = f"an answer among the facts: {percent(alone[split]['recall_of_answers']['value'])} %"
-        found.append({"value": f"{percent(cell['value'])} %", "label": "Hits@1 of Rigel alone", "detail": recall})
+    found += _told(aggregates, names)
+    alone = next((f"{first}/-/-" for first in LEARNT if f"{first}/-/-" in scores), None)
+    hits = score_cell(aggregates, alone, "hits_at_1")
+    if alone is not None and hits is not None:
+        recall = f"an answer among the facts: {score_cell(aggregates, alone, 'recall_of_answers')} %"
+        label = f"Hits@1 of {retriever_label(alone)} alone"
+        found.append({"value": f"{percent(hits.value)} %", "label": label, "detail": recall})
     counted = max((cell["n"] for by in scores.values() for s in by.values() for cell in s.values()), default=0)
     if counted:
         unlinkable = aggregates.get("n_unlinkable", {}).get(main_split(aggregates.get("n_unlinkable", {})) or "", 0)
-        found.append(
-            {
-                "value": f"{counted:,}",
-                "label": "questions scored",
-                "detail": f"{unlinkable:,} not in the graph, scored 0",
-            }
-        )
+        detail = f"{unlinkable:,} not in the graph, scored 0"
+        found.append({"value": f"{counted:,}", "label": "questions scored", "detail": detail})
     return found
 
 
-def _filled(*grids: tables.Grid) -> list[tables.Grid]:
+def _told(aggregates: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, str]]:
+    """The rewritten knowledge of a retriever that learns, against its own triples."""
+    name = next((name for first in LEARNT for name in names if name.startswith(f"{first}/rewritten/")), None)
+    cell = score_cell(aggregates, name, "hit_rra")
+    if name is None or cell is None:
+        return []
+    against = name.replace("/rewritten/", "/triples/", 1)
+    wanted = (name, against, "hit_rra")
+    rows = aggregates.get("comparisons", ())
+    pair = next((row for row in rows if (row["experiment"], row["baseline"], row["metric"]) == wanted), None)
+    detail = (
+        f"+{pair['helpful']:,} −{pair['harmful']:,} questions against its triples, {p_text(pair['p'])}" if pair else ""
+    )
+    return [{"value": f"{percent(cell.value)} %", "label": f"hit@1 with {knowledge_label(name)}", "detail": detail}]
+
+
+def _filled(*grids: Grid) -> list[Grid]:
     return [grid for grid in grids if grid.rows and len(grid.columns) > 1]
 
 

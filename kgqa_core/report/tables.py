@@ -1,98 +1,82 @@
-"""Score tables: built once as grids of cells, shown on the console by rich and on the page by the template."""
+"""Score tables after Sen et al. 2023, and all of them as a terminal shows them; the page shows the same grids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any
 
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from kgqa_core.metrics.hits import RETRIEVER_METRICS
+from kgqa_core.metrics.paths import PATH_METRICS
+from kgqa_core.report.comparison import helpful_table
+from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
 from kgqa_core.report.labels import (
-    KNOWLEDGE,
     METRICS,
     gain_text,
     knowledge_label,
-    main_split,
+    knowledge_place,
     model_experiments,
+    p_text,
     percent,
     retriever_experiments,
     retriever_label,
 )
 from kgqa_core.types import COMPLEXITY_TYPES
 
-RETRIEVER_METRICS = ("hits_at_1", "hits_at_5", "recall_of_answers")
 TEXT_METRICS = ("exact", "contains", "contains_substring", "hit_rra", "hit_rra_substring", "f1")
 TABLE_1_METRICS = ("exact", "contains")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A score in [0, 1] with its interval; gain in percent, `gained` says whether a gain is to be shown at all."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-    gain: float | None = None
-    gained: bool = False
-
-    def __str__(self) -> str:
-        return percent(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table: the first column names the row, the others hold cells; None where nothing was measured."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell | int | None, ...]], ...]
-    note: str = ""
+MOST_COLUMNS = 4
+"""Columns of scores that a terminal shows with intervals, and kinds of knowledge that are columns; more become rows."""
 
 
 def table_1(aggregates: Mapping[str, Any], metric: str) -> Grid:
     """Answerer × knowledge for one metric, with the improvement over no knowledge (Sen et al. 2023, Table 1)."""
     models = model_experiments(aggregates.get("scores", {}))
-    columns = list(dict.fromkeys(knowledge_label(name) for names in models.values() for name in names))
-    order = {label: place for place, label in enumerate(KNOWLEDGE.values())}
-    columns.sort(key=lambda label: order.get(label, len(order)))
+    everything = sorted((name for names in models.values() for name in names), key=knowledge_place)
+    columns = list(dict.fromkeys(map(knowledge_label, everything)))
     rows = []
     for model, names in models.items():
         by_label = {knowledge_label(name): name for name in names}
-        rows.append((model, tuple(_score(aggregates, by_label.get(label), metric) for label in columns)))
+        rows.append((model, tuple(score_cell(aggregates, by_label.get(label), metric) for label in columns)))
     note = "Percent of all questions, 95 % interval, and improvement over No knowledge."
     return Grid(f"Table 1 · {METRICS[metric]}", ("Answerer", *columns), tuple(rows), note)
 
 
 def retriever_table(aggregates: Mapping[str, Any]) -> Grid:
-    """Retrievers without a language model."""
-    rows = tuple(
-        (retriever_label(name), tuple(_score(aggregates, name, metric) for metric in RETRIEVER_METRICS))
-        for name in retriever_experiments(aggregates.get("scores", {}))
-    )
-    return Grid("Retriever alone", ("Retriever", *(METRICS[metric] for metric in RETRIEVER_METRICS)), rows)
+    """Retrievers without a language model; path metrics where any of them predicts relation paths."""
+    scores = aggregates.get("scores", {})
+    names = retriever_experiments(scores)
+    metrics = [*RETRIEVER_METRICS, *PATH_METRICS]
+    metrics = [metric for metric in metrics if any(score_cell(aggregates, name, metric) for name in names)]
+    rows = tuple((retriever_label(name), tuple(score_cell(aggregates, name, m) for m in metrics)) for name in names)
+    return Grid("Retriever alone", ("Retriever", *(METRICS[metric] for metric in metrics)), rows)
 
 
 def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:
     """Every metric of one answerer."""
     names = model_experiments(aggregates.get("scores", {})).get(model, [])
     rows = tuple(
-        (METRICS[metric], tuple(_score(aggregates, name, metric) for name in names)) for metric in TEXT_METRICS
+        (METRICS[metric], tuple(score_cell(aggregates, name, metric) for name in names)) for metric in TEXT_METRICS
     )
     return Grid(f"All metrics · {model}", ("Metric", *map(knowledge_label, names)), rows)
 
 
-def breakdown_table(aggregates: Mapping[str, Any], key: str, model: str | None, metric: str) -> Grid:
+def breakdown_table(
+    aggregates: Mapping[str, Any], key: str, model: str | None, metric: str, *, alone: bool = True
+) -> Grid:
     """Scores by complexity type (`key` by_complexity; all nine types, then other groups) or by hops (by_hops).
 
-    Columns: number of questions, Hits@1 of Rigel alone (or the first retriever), then `metric` of the answerer.
+    Columns: number of questions, Hits@1 of Rigel alone (or the first retriever) if wanted, `metric` of the answerer.
     """
     table = aggregates.get(key, {})
-    alone = retriever_experiments(table)[:1]
+    retrievers = retriever_experiments(table)[: int(alone)]
     names = model_experiments(table).get(model or "", [])
-    found = list(dict.fromkeys(group for name in (*alone, *names) for group in table[name]))
+    found = list(dict.fromkeys(group for name in (*retrievers, *names) for group in table[name]))
     if key == "by_complexity":
         groups = [*COMPLEXITY_TYPES, *(group for group in found if group not in COMPLEXITY_TYPES)] if found else []
         title, first = f"Table 2 · {METRICS[metric]} by complexity type", "Type"
@@ -101,11 +85,16 @@ def breakdown_table(aggregates: Mapping[str, Any], key: str, model: str | None, 
         title, first = f"{METRICS[metric]} by hops", "Hops"
     rows = []
     for group in groups:
-        cells = [_cell(table[name].get(group, {}).get("hits_at_1")) for name in alone]
-        cells += [_cell(table[name].get(group, {}).get(metric)) for name in names]
+        cells = [make_cell(table[name].get(group, {}).get("hits_at_1")) for name in retrievers]
+        cells += [make_cell(table[name].get(group, {}).get(metric)) for name in names]
         counted = next((cell.n for cell in reversed(cells) if cell is not None), None)
         rows.append((group.replace("+", " + "), (counted, *cells)))
-    columns = (first, "n", *(f"{retriever_label(name)} alone, Hits@1" for name in alone), *map(knowledge_label, names))
+    columns = (
+        first,
+        "n",
+        *(f"{retriever_label(name)} alone, Hits@1" for name in retrievers),
+        *map(knowledge_label, names),
+    )
     return Grid(title, columns, tuple(rows))
 
 
@@ -119,47 +108,96 @@ def without_leaked_table(aggregates: Mapping[str, Any], metric: str = "exact") -
         reader = f"{model}, " if len(models) > 1 else ""
         named += [(name, metric, f"{reader}{knowledge_label(name)}, {METRICS[metric]}") for name in names]
     for name, shown, label in named:
-        without = [_score(aggregates, name, shown, key) for key in ("without_same_text", "without_leaked")]
-        rows.append((label, (_score(aggregates, name, shown, gains=False), *without)))
+        without = [score_cell(aggregates, name, shown, key) for key in ("without_same_text", "without_leaked")]
+        rows.append((label, (score_cell(aggregates, name, shown, gains=False), *without)))
     columns = ("Experiment", "All questions", "Without same text", "Without same text or topic and path")
     return Grid("With and without leaked questions", columns, tuple(rows))
 
 
+def overview_table(aggregates: Mapping[str, Any], model: str) -> Grid:
+    """One row for each kind of knowledge of one answerer: Exact, Contains, hit@1, and tokens of a prompt."""
+    metrics = ("exact", "contains", "hit_rra")
+    costs = aggregates.get("cost", {})
+    names = model_experiments(aggregates.get("scores", {})).get(model, [])
+    rows = []
+    for name in names:
+        tokens = costs.get(name, {}).get("prompt_tokens")
+        cells = (score_cell(aggregates, name, metric, gains=False) for metric in metrics)
+        rows.append((knowledge_label(name), (*cells, None if tokens is None else round(tokens))))
+    return Grid(f"Table 1 · {model}", ("Knowledge", *(METRICS[metric] for metric in metrics), "Tokens"), tuple(rows))
+
+
 def score_tables(aggregates: Mapping[str, Any]) -> list[Table]:
-    """The console's tables: Table 1 (exact, contains), retriever alone, Table 2, by hops; empty ones are left out."""
-    grids = [table_1(aggregates, metric) for metric in TABLE_1_METRICS]
-    grids.append(retriever_table(aggregates))
-    model = next(iter(model_experiments(aggregates.get("scores", {}))), None)
-    grids += [breakdown_table(aggregates, key, model, "exact") for key in ("by_complexity", "by_hops")]
-    wide = len(TABLE_1_METRICS) + 1  # tables with many columns leave the intervals to the report
-    tables = [
-        rich_table(grid, intervals=place < wide)
-        for place, grid in enumerate(grids)
-        if grid.rows and len(grid.columns) > 1
-    ]
+    """The console's tables: Table 1, Helpful and Harmful, retriever alone, Table 2, by hops; empty ones are left out.
+
+    Where an answerer has more than four kinds of knowledge they are rows, named by a letter in the tables below.
+    """
+    models = model_experiments(aggregates.get("scores", {}))
+    model = next(iter(models), "")
+    many = max(map(len, models.values()), default=0) > MOST_COLUMNS
+    tables: list[Table] = []
+    if many:
+        tables += [rich_table(overview_table(aggregates, name), letters=True, plain=True) for name in models]
+    else:
+        tables += _tables((table_1(aggregates, metric) for metric in TABLE_1_METRICS), plain=False)
+    tables += _tables((helpful_table(aggregates, name, every=False) for name in models), plain=many)
+    tables += _tables([retriever_table(aggregates)], plain=many)
+    for key in ("by_complexity", "by_hops"):
+        grid = breakdown_table(aggregates, key, model, "exact", alone=not many)
+        if many:
+            grid = replace(grid, columns=(*grid.columns[:2], *ascii_uppercase[: len(grid.columns) - 2]))
+        tables += _tables([grid], plain=many, intervals=False)
     notes = _notes(aggregates)
     if tables and notes:
         tables[-1].caption = notes
     return tables
 
 
-def rich_table(grid: Grid, *, intervals: bool = True) -> Table:
-    """A grid for the console; names are shown as they are, never read as markup."""
-    table = Table(title=Text(grid.title), title_justify="left", title_style="bold", caption_justify="left")
+def rich_table(grid: Grid, *, intervals: bool = True, letters: bool = False, plain: bool = False) -> Table:
+    """A grid for the console; names are shown as they are, never read as markup.
+
+    letters: rows are A, B, C ….  plain: without lines between columns, which saves room.
+    """
+    table = Table(
+        title=Text(grid.title),
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD if plain else box.HEAVY_HEAD,
+        pad_edge=not plain,
+        padding=(0, 1, 0, 0) if plain else (0, 1),
+    )
+    if letters:
+        table.add_column("")
     for place, column in enumerate(grid.columns):
         table.add_column(Text(column), justify="right" if place else "left", no_wrap=not place)
-    for name, cells in grid.rows:
+    for place, (name, cells) in enumerate(grid.rows):
         if all(cell is None for cell in cells):
             continue  # the report shows a type without questions as dashes, a terminal leaves it out
-        table.add_row(Text(name), *(_rich_cell(cell, intervals) for cell in cells))
+        letter = [Text(ascii_uppercase[place % 26], style="dim")] if letters else []
+        table.add_row(*letter, Text(name), *(_rich_cell(cell, intervals) for cell in cells))
     return table
 
 
-def _rich_cell(cell: Cell | int | None, interval: bool) -> Text:
+def _tables(grids: Iterable[Grid], *, plain: bool, intervals: bool = True) -> list[Table]:
+    """Tables of the grids that hold anything; those of many columns leave the intervals to the report."""
+    return [
+        rich_table(grid, intervals=intervals and len(grid.columns) - 1 <= MOST_COLUMNS, plain=plain)
+        for grid in grids
+        if grid.rows and len(grid.columns) > 1
+    ]
+
+
+def _rich_cell(cell: Entry, interval: bool) -> Text:
     if cell is None:
         return Text("–", style="dim")
     if isinstance(cell, int):
         return Text(f"{cell:,}")
+    if isinstance(cell, str):
+        return Text(cell)
+    if isinstance(cell, Pair):
+        text = Text(f"+{cell.helpful:,}", style="green").append(f" −{cell.harmful:,}", style="red")
+        return text if cell.p is None else text.append(f"  {p_text(cell.p)}", style="not bold dim")
     text = Text(percent(cell.value), style="bold")
     if interval:
         text.append(f" [{percent(cell.low)}, {percent(cell.high)}]", style="not bold dim")
@@ -177,31 +215,11 @@ def _notes(aggregates: Mapping[str, Any]) -> str:
     return " ".join(notes)
 
 
-def _score(
-    aggregates: Mapping[str, Any], experiment: str | None, metric: str, table: str = "scores", *, gains: bool = True
-) -> Cell | None:
-    if experiment is None:
-        return None
-    by_split: Mapping[str, Any] = aggregates.get(table, {}).get(experiment, {})
-    split = main_split(by_split)
-    if split is None:
-        return None
-    gain: Mapping[str, float | None] = aggregates.get("gain_over_no_knowledge", {}).get(experiment, {})
-    shown = gains and table == "scores" and metric in gain
-    return _cell(by_split[split].get(metric), gain.get(metric), shown)
-
-
-def _cell(given: Mapping[str, Any] | None, gain: float | None = None, gained: bool = False) -> Cell | None:
-    if given is None:
-        return None
-    return Cell(float(given["value"]), float(given["low"]), float(given["high"]), int(given["n"]), gain, gained)
-
-
 def chart_rows(aggregates: Mapping[str, Any], model: str, metric: str) -> Sequence[tuple[str, str, Cell]]:
     """(retriever, label, cell) of each knowledge of one answerer, for the bars of the headline."""
     rows = []
     for name in model_experiments(aggregates.get("scores", {})).get(model, []):
-        cell = _score(aggregates, name, metric)
+        cell = score_cell(aggregates, name, metric)
         if cell is not None:
             rows.append((name.split("/", 1)[0], knowledge_label(name), cell))
     return rows

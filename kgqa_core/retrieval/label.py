@@ -47,7 +47,7 @@ def relation_texts(dkg: Dkg) -> list[str]:
 
     Empty for a relation that an update removed.
     """
-    return ["" if name.startswith(REMOVED) else _words(name) for name in dkg.relation_names[: dkg.relations]]
+    return ["" if name.startswith(REMOVED) else words(name) for name in dkg.relation_names[: dkg.relations]]
 
 
 def unlabelled(dkg: Dkg) -> list[str]:
@@ -171,10 +171,10 @@ def _encode(encoder: Encoder, ids: Tensor, mask: Tensor, device: torch.device) -
     return torch.cat([encoder(own.to(device), real.to(device)) for own, real in parts])
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
     """`starred_actors` and `people.person.placeOfBirth` in words.
 
-    >>> _words("people.person.placeOfBirth")
+    >>> words("people.person.placeOfBirth")
     'people person place Of Birth'
     """
     return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"[_./]+", " ", name)).split()) or name

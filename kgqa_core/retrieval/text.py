@@ -40,6 +40,11 @@ def mask_topic(question: Question, token: str, names: Mapping[int, Sequence[str]
     return " ".join(text.split())
 
 
+def is_mentioned(text: str, form: str) -> bool:
+    """Whether a name stands in a text, whatever its case, and not as a part of a longer word."""
+    return form.lower() in text.lower() and _replaced(text, form, "\0") != text
+
+
 def topic_names(kg: Path | None, questions: Sequence[Question]) -> dict[int, list[str]]:
     """Surface forms of the topic entities of some questions; empty without a graph store."""
     if kg is None:

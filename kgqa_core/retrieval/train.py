@@ -1,8 +1,7 @@
 """Stage `train`: a Rigel retriever from questions and answers alone; no gold relation path is read.
 
-A plain loop: AdamW, linear warm-up and cosine decay, early stopping on dev hits@1, checkpoints at step boundaries.
-The batches of an epoch follow from the seed and the epoch's number, so that a killed run that goes on from its
-checkpoint ends with the same bits as one that was left alone.
+The loop is that of `loop`, with early stopping on dev hits@1.  The batches of an epoch follow from the seed and the
+epoch's number.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import torch
 from torch import Tensor
 
@@ -23,9 +20,9 @@ from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.errors import ConfigError, TrainingError
+from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval import checkpoint
+from kgqa_core.retrieval import checkpoint, loop
 from kgqa_core.retrieval.batches import Prepared, batches, prepare, usable
 from kgqa_core.retrieval.encoders import Reader, new_encoder
 from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled_note
@@ -40,16 +37,11 @@ EPSILON = 1e-4
 EDGE_BUDGET = 200_000
 """Edges followed per question and hop in training, so that a hub does not stop it; with the loss `normalised`, a very
 large last hop is not followed at all, and not cut (`lazy`)."""
-WARM_UP = 0.06
-"""Share of all steps in which the learning rate rises."""
-CLIP = 1.0
-"""Largest norm of a step's gradient."""
 UNKNOWN_LIMIT = 0.05
 """Share of unknown tokens above which a run warns."""
 GROUP = 4
 """Questions of one wording that stay together in a batch: encoding them is what a pretrained encoder's step costs."""
 EVALUATION_BATCH = 128
-LOG_EVERY = 20
 
 
 def train(
@@ -79,7 +71,7 @@ def train(
             "check that topic_entities and answers are keys or labels of it"
         )
     names = topic_names(kg, learn + develop)
-    device = pick_device(options.device)
+    device = loop.pick_device(options.device)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         by_label = options.decoder == "label"
@@ -108,15 +100,9 @@ def train(
     network.load_state_dict(weights, strict=False)
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
     save(out, network.state_dict(), reader, config)
-    curve = pl.DataFrame(
-        progress.curve,
-        schema={"step": pl.Int64, "epoch": pl.Int32, "split": pl.String, "metric": pl.String, "value": pl.Float64},
-        orient="row",
-    )
-    curve.write_parquet(out / "curves.parquet", compression="zstd", statistics=False)
+    loop.write_curves(out, progress)
     if work is not None:
         (work / checkpoint.FILE).unlink(missing_ok=True)
-    dev = {row[3]: row[4] for row in progress.curve if row[2] == "dev" and row[1] == progress.best_epoch}
     return {
         "questions": {"train": len(learn), "dev": len(develop)},
         "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": left_out[:20]},
@@ -125,21 +111,8 @@ def train(
         "unknown_token_share": round(unknown, 4),
         "epochs": progress.epoch,
         "best_epoch": progress.best_epoch,
-        **{f"dev_{name}": round(value, 6) for name, value in dev.items()},
+        **loop.dev_of_best(progress),
     }
-
-
-def pick_device(name: str) -> torch.device:
-    """The device of an option `auto`, `cpu`, `cuda` or `cuda:N`.  Raises ConfigError when it is not there."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"retriever.device {name!r} is unknown; use 'auto', 'cpu', 'cuda' or 'cuda:N'") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"retriever.device {name!r} is not on this machine; use 'auto' or 'cpu'")
-    return device
 
 
 def _fit(
@@ -155,62 +128,21 @@ def _fit(
     monitor: Monitor,
     work: Path | None,
 ) -> tuple[checkpoint.Progress, dict[str, Tensor]]:
-    """The training loop; returns what was measured and the weights of the best epoch."""
-    optimizer = _optimizer(network, options)
-    peaks = [group["lr"] for group in optimizer.param_groups]
+    """What was measured and the weights of the best epoch."""
     per_epoch = math.ceil(len(learning) / options.batch_size)
     epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
-    patience = math.ceil(options.patience * epochs / options.epochs)
-    total = per_epoch * epochs
     together = 1 if options.encoder == "scratch" else GROUP
-    progress, best = checkpoint.Progress(key), dict[str, Tensor]()
-    restored = checkpoint.restore(work, key, network, optimizer, device) if work is not None else None
-    if restored is not None:
-        progress, best = restored
-        monitor.note(
-            f"training goes on from its checkpoint: epoch {progress.epoch + 1}, step {progress.step} of {per_epoch}"
-        )
-    saved = time.monotonic()
-    while progress.epoch < epochs and progress.epoch - progress.best_epoch <= patience:
-        order = batches(learning, options.batch_size, together, seed, progress.epoch)
-        network.train()
-        while progress.step < per_epoch:
-            done = progress.epoch * per_epoch + progress.step
-            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
-                group["lr"] = peak * _schedule(done, total)
-            loss = _loss(network, reader, graph, learning, order[progress.step], options, device)
-            value = loss.item()
-            if not math.isfinite(value):
-                raise TrainingError(f"the loss is not finite at step {done}; lower retriever.learning_rate")
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
-            optimizer.step()
-            progress.step += 1
-            progress.sums = [progress.sums[0] + value, progress.sums[1] + 1]
-            if progress.step % LOG_EVERY == 0 or progress.step == per_epoch:
-                mean = progress.sums[0] / progress.sums[1]
-                progress.curve.append([done + 1, progress.epoch, "train", "loss", mean])
-                progress.sums = [0.0, 0.0]
-                monitor.metric("loss", mean, done + 1)
-            monitor.progress(done + 1, total, "training steps")
-            if work is not None and time.monotonic() - saved >= options.checkpoint_seconds:
-                checkpoint.store(work, progress, network, optimizer, best)
-                saved = time.monotonic()
-        step = (progress.epoch + 1) * per_epoch
-        measured = evaluate(network, reader, graph, developing, options, device) if len(developing) else {}
-        for name, value in measured.items():
-            progress.curve.append([step, progress.epoch, "dev", name, value])
-            monitor.metric(f"dev_{name}", value, step)
-        standing = [measured["hits_at_1"], -measured["loss"]] if measured else [float(progress.epoch)]
-        if not progress.best or standing > progress.best:
-            progress.best, progress.best_epoch, best = standing, progress.epoch, checkpoint.trainable(network)
-        progress.epoch, progress.step = progress.epoch + 1, 0
-        if work is not None:
-            checkpoint.store(work, progress, network, optimizer, best)
-            saved = time.monotonic()
-    monitor.progress(total, total, "training steps")
-    return progress, best
+    course = loop.Course(
+        per_epoch=per_epoch,
+        epochs=epochs,
+        patience=math.ceil(options.patience * epochs / options.epochs),
+        order=lambda epoch: batches(learning, options.batch_size, together, seed, epoch),
+        loss=lambda batch: _loss(network, reader, graph, learning, batch, options, device),
+        measure=lambda: evaluate(network, reader, graph, developing, options, device) if len(developing) else {},
+        standing=lambda measured: [measured["hits_at_1"], -measured["loss"]],
+        section="retriever",
+    )
+    return loop.run(network, course, options, device, key, monitor, work)
 
 
 def evaluate(
@@ -266,24 +198,6 @@ def _asked(
     numbers = batch.tolist()
     topics = EntityWeights.one_hot([questions.topics[number] for number in numbers])
     return plan, topics, [questions.answers[number] for number in numbers]
-
-
-def _optimizer(network: Rigel | LabelRigel, options: RetrieverOptions) -> torch.optim.AdamW:
-    encoder = [parameter for parameter in network.encoder.parameters() if parameter.requires_grad]
-    inside = {id(parameter) for parameter in encoder}
-    decoder = [
-        parameter for parameter in network.parameters() if parameter.requires_grad and id(parameter) not in inside
-    ]
-    rate = options.learning_rate if options.encoder == "scratch" else options.encoder_learning_rate
-    groups = [{"params": encoder, "lr": rate}, {"params": decoder, "lr": options.learning_rate}]
-    return torch.optim.AdamW(groups, weight_decay=0.01)
-
-
-def _schedule(step: int, total: int) -> float:
-    warm = max(1, round(WARM_UP * total))
-    if step < warm:
-        return (step + 1) / warm
-    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
 
 
 def _key(graph: Dkg, questions: Path, options: RetrieverOptions, seed: int, names: dict[int, list[str]]) -> str:

@@ -5,8 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from peft import LoraConfig, TaskType, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ?.:"
 
@@ -25,12 +35,12 @@ def save_tokenizer(folder: Path, *, pad: bool = True, end_after: bool = False) -
     return len(vocabulary)
 
 
-def save_causal(folder: Path, *, seed: int = 0, positions: int = 128) -> Path:
+def save_causal(folder: Path, *, seed: int = 0, positions: int = 128, width: int = 32) -> Path:
     """A Llama of two layers."""
     size = save_tokenizer(folder)
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=size, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        vocab_size=size, hidden_size=width, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=positions, eos_token_id=1, pad_token_id=0,
         bos_token_id=None, initializer_range=0.6,
     )  # fmt: skip
@@ -47,4 +57,21 @@ def save_seq2seq(folder: Path, *, seed: int = 1) -> Path:
         decoder_start_token_id=0, initializer_factor=10.0,
     )  # fmt: skip
     T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
+
+
+def save_lora(model: Path, folder: Path, *, seed: int = 0) -> Path:
+    """A LoRA adapter of the model in a folder, with random weights that change what it writes."""
+    config = AutoConfig.from_pretrained(model)
+    kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+    task = TaskType.SEQ_2_SEQ_LM if config.is_encoder_decoder else TaskType.CAUSAL_LM
+    torch.manual_seed(seed)
+    network = get_peft_model(
+        kind.from_pretrained(model), LoraConfig(task_type=task, r=4, lora_alpha=8, target_modules="all-linear")
+    )
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.5)
+    network.save_pretrained(str(folder), save_embedding_layers=False)
     return folder

@@ -10,13 +10,22 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from kgqa_core.llm.builtin import corpus, tokens
+from kgqa_core.llm.builtin import corpus, mixture, tokens
 from kgqa_core.llm.builtin.names import Names
+
+FIRST_TOKEN = 4.0
+"""Weight of the first token of an answer in the second phase: it decides between the names."""
+REWRITTEN = 0.7
+"""Weight of the tokens of a rewriting; the other tokens of answers have 1.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides what a run yields."""
+    """Everything that decides what a run yields.
+
+    phase: 1 learns the text of corpus.py from nothing, 2 that of mixture.py from the weights of phase 1.
+    long_every: every so many steps half the rows are twice as long, for long contexts; 0 is never.
+    """
 
     seed: int = 11
     steps: int = 4000
@@ -33,6 +42,15 @@ class Recipe:
     decay_share: float = 0.3
     context_weight: float = 0.5
     level_steps: tuple[int, int] = (500, 1200)
+    phase: int = 1
+    long_every: int = 0
+
+
+SECOND = Recipe(
+    steps=1650, muon_rate=1.5e-3, adam_rate=1.5e-3, warmup=40, decay_share=0.7, context_weight=0.2,
+    level_steps=(200, 600), phase=2, long_every=8,
+)  # fmt: skip
+"""The second phase, which made the shipped weights from those of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +69,11 @@ def tokenizer_of(recipe: Recipe) -> Tokenizer:
 
 
 def encode(
-    sample: corpus.Sample, tokenizer: Tokenizer, limit: int, context_weight: float
+    sample: corpus.Sample,
+    tokenizer: Tokenizer,
+    limit: int,
+    context_weight: float,
+    first_token: float = 1.5,
 ) -> tuple[list[int], list[float]]:
     """Token ids of a sample and the weight of each, cut to whole questions in `limit` tokens (empty if none fits)."""
     end, text = tokenizer.token_to_id(corpus.END), sample.text()
@@ -61,9 +83,12 @@ def encode(
         return [], []
     ids = ids[: stops[-1]]
     weights, start = [context_weight] * len(ids), 0
-    for stop, (_, _, answer) in zip(stops, sample.items, strict=False):
+    for stop, (family, _, answer) in zip(stops, sample.items, strict=False):
         size = len(tokenizer.encode(" " + answer).ids) + 1
-        weights[max(start, stop - size) : stop] = [1.5] * (stop - max(start, stop - size))
+        weight, begin = REWRITTEN if family == mixture.REWRITE else 1.5, max(start, stop - size)
+        weights[begin:stop] = [weight] * (stop - begin)
+        if family != mixture.REWRITE:
+            weights[begin] = first_token
         start = stop
     return ids, weights
 
@@ -72,20 +97,26 @@ def make_batch(recipe: Recipe, step: int, tokenizer: Tokenizer, pieces: tuple[st
     """The batch of one step: samples put into the first row with room, until eight in a row found none."""
     random = Random(f"{recipe.seed}/step {step}")
     names = Names(random, pieces)
-    rows: list[list[tuple[list[int], list[float]]]] = [[] for _ in range(recipe.rows)]
-    room, misses = [recipe.length] * recipe.rows, 0
+    long = bool(recipe.long_every) and step % recipe.long_every == recipe.long_every - 1
+    count, length = (recipe.rows // 2, recipe.length * 2) if long else (recipe.rows, recipe.length)
+    rows: list[list[tuple[list[int], list[float]]]] = [[] for _ in range(count)]
+    room, misses = [length] * count, 0
     while misses < 8:
         roll, level = random.random(), sum(step >= bound for bound in recipe.level_steps)
         level = max(0, level - (1 if roll < 0.25 else 0) - (1 if roll < 0.08 else 0))
-        sample = corpus.draw_sample(random, names, level)
-        ids, weights = encode(sample, tokenizer, recipe.length, recipe.context_weight)
-        row = next((row for row in range(recipe.rows) if ids and len(ids) <= room[row]), None)
+        if recipe.phase == 1:
+            sample = corpus.draw_sample(random, names, level)
+            ids, weights = encode(sample, tokenizer, length, recipe.context_weight)
+        else:
+            sample = mixture.draw(random, names, level, long=long and roll < 0.7)
+            ids, weights = encode(sample, tokenizer, length, recipe.context_weight, FIRST_TOKEN)
+        row = next((row for row in range(count) if ids and len(ids) <= room[row]), None)
         if row is None:
             misses += 1
             continue
         rows[row].append((ids, weights))
         room[row] -= len(ids)
-    shape = (recipe.rows, recipe.length)
+    shape = (count, length)
     ids_, weights_ = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape)
     positions, samples = torch.zeros(shape, dtype=torch.int64), torch.full(shape, -1)
     for row, parts in enumerate(rows):
@@ -104,6 +135,13 @@ def attention_mask(samples: Tensor) -> Tensor:
     length = samples.shape[1]
     seen = (samples[:, :, None] == samples[:, None, :]) & torch.ones(length, length, dtype=torch.bool).tril()
     return torch.zeros(seen.shape).masked_fill(~seen, -1e4)[:, None]
+
+
+def scored(recipe: Recipe, pieces: tuple[str, ...], each: int) -> list[tuple[str, corpus.Sample]]:
+    """The held-out samples of a recipe's phase by the name under which they are scored."""
+    if recipe.phase == 1:
+        return [("zh" if sample.chinese else name, sample) for name, sample in held_out(recipe, pieces, each)]
+    return list(mixture.held_out(recipe.seed, pieces, each))
 
 
 def held_out(recipe: Recipe, pieces: tuple[str, ...], each: int) -> Iterator[tuple[str, corpus.Sample]]:

@@ -31,21 +31,28 @@ WEIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A context with its questions: (family, question, answer), the first in retrieval order."""
+    """A context with its questions: (family, question, answer), the first in retrieval order.
+
+    template: name of the prompt with knowledge, or `rewrite`, whose context is the whole prompt.
+    """
 
     context: str
     items: tuple[tuple[str, str, str], ...]
     chinese: bool
+    template: str = "sen2023"
 
     def prompt(self) -> str:
         """The prompt of the first question, as the pipeline writes it."""
-        return prompts.answer_prompt(self.items[0][1], self.context)
+        if self.template == "rewrite":
+            return self.context
+        return prompts.answer_prompt(self.items[0][1], self.context, self.template)
 
     def text(self) -> str:
         """The training text."""
         first, *others = self.items
         parts = [f"{self.prompt()} {first[2]}{END}"]
-        lead = " Answer the question: {}. Answer: {}" + END if self.context else " Question: {} Answer: {}" + END
+        bare = not self.context or self.template == "rra2023"
+        lead = " Question: {} Answer: {}" + END if bare else " Answer the question: {}. Answer: {}" + END
         parts += [lead.format(question, answer) for _, question, answer in others]
         return "".join(parts)
 

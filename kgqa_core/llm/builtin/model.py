@@ -12,11 +12,16 @@ WEIGHTS: Final = Path(__file__).parent / "weights"
 """Folder with model.safetensors, config.json, tokenizer.json and training.json."""
 
 
-def load_builtin(*, batch_tokens: int = 8192, device: str = "auto") -> HFModel:
-    """The packaged reader.  Raises ModelError when its weights are not installed."""
+def load_builtin(
+    *, batch_tokens: int = 8192, device: str = "auto", dtype: str = "auto", adapter: Path | None = None
+) -> HFModel:
+    """The packaged reader, with a LoRA adapter where one is given.
+
+    Raises ModelError when its weights are not installed or the adapter is not one of it.
+    """
     if not (WEIGHTS / "model.safetensors").is_file():
         raise ModelError(
             f"the weights of the builtin model are not in {WEIGHTS.name}/ of this installation; install the package "
             "again, or train them with python -m kgqa_core.llm.builtin.train --out DIR"
         )
-    return HFModel(WEIGHTS, batch_tokens=batch_tokens, device=device, name="builtin")
+    return HFModel(WEIGHTS, batch_tokens=batch_tokens, device=device, dtype=dtype, name="builtin", adapter=adapter)

@@ -1,9 +1,10 @@
-"""Trains the packaged reader from nothing: `python -m kgqa_core.llm.builtin.train --out DIR`.
+"""Trains the packaged reader: `python -m kgqa_core.llm.builtin.train --out DIR`, then again with `--from FOLDER`.
 
-Text is invented on the fly (corpus.py), step by step from the seed, so nothing is read from disk and a run that was
-stopped continues where it was.  Loss is over the whole sequence, with the answers weighted more; samples are packed
-into rows and do not see each other.  Muon (Jordan 2024) for the matrices of the blocks, AdamW for the rest; warm-up,
-constant, linear decay.
+The first phase starts from nothing and learns the text of corpus.py, the second from the weights of a published folder
+and learns that of mixture.py.  Text is invented on the fly, step by step from the seed, so no corpus is read from disk
+and a run that was stopped continues where it was.  Loss is over the whole sequence, with the answers weighted more;
+samples are packed into rows and do not see each other.  Muon (Jordan 2024) for the matrices of the blocks, AdamW for
+the rest; warm-up, constant, linear decay.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import math
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,26 +27,30 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from kgqa_core.errors import TrainingError
 from kgqa_core.llm.builtin import corpus, tokens
-from kgqa_core.llm.builtin.batches import Recipe, attention_mask, held_out, make_batch, tokenizer_of
+from kgqa_core.llm.builtin.batches import SECOND, Recipe, attention_mask, make_batch, scored, tokenizer_of
 
 log = logging.getLogger("kgqa.builtin")
 
 
 class Stepper(nn.Module):
-    """The weighted next-token loss of a batch, in bfloat16 where the processor has it."""
+    """The weighted next-token loss of a batch, in bfloat16 where the processor has it.
 
-    def __init__(self, model: LlamaForCausalLM) -> None:
+    compiled: compile all but the output layer, which sees only the tokens that count.
+    """
+
+    def __init__(self, model: LlamaForCausalLM, *, compiled: bool = False) -> None:
         super().__init__()
         self.model = model
+        self.body = cast(nn.Module, torch.compile(model.model, dynamic=False)) if compiled else model.model
 
     def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
         """Mean loss over the weights.  ids: [rows, length]."""
         with torch.autocast("cpu", torch.bfloat16):
-            logits = self.model(ids, position_ids=positions, attention_mask=mask.bfloat16(), use_cache=False).logits
-        losses = nn.functional.cross_entropy(
-            logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none"
-        )
-        share = weights[:, 1:].flatten()
+            states = self.body(ids, position_ids=positions, attention_mask=mask.bfloat16(), use_cache=False)
+            counted = weights[:, 1:] > 0
+            logits = self.model.lm_head(states.last_hidden_state[:, :-1][counted])
+        losses = nn.functional.cross_entropy(logits.float(), ids[:, 1:][counted], reduction="none")
+        share = weights[:, 1:][counted]
         return (losses * share).sum() / share.sum()
 
 
@@ -72,7 +77,7 @@ def optimisers(recipe: Recipe, model: nn.Module) -> list[torch.optim.Optimizer]:
 def accuracy(
     model: LlamaForCausalLM, tokenizer: Tokenizer, examples: list[tuple[str, corpus.Sample]]
 ) -> dict[str, float]:
-    """Share of first questions per family (and `zh`) whose greedy answer is exactly right, in [0, 1], and `all`.
+    """Share of first questions per name whose greedy answer is exactly right, in [0, 1], and `all`.
 
     Asked with the answer in place: greedy decoding writes it exactly when each of its tokens is the likeliest.
     """
@@ -82,7 +87,7 @@ def accuracy(
         known, ids = len(tokenizer.encode(before).ids), tokenizer.encode(before + answer).ids
         logits = model(torch.tensor([ids]), use_cache=False, logits_to_keep=len(ids) - known + 1).logits[0]
         hit = logits[:-1].argmax(-1).tolist() == ids[known:]
-        right.setdefault("zh" if sample.chinese else family, []).append(hit)
+        right.setdefault(family, []).append(hit)
         right.setdefault("all", []).append(hit)
     return {family: sum(hits) / len(hits) for family, hits in sorted(right.items())}
 
@@ -127,6 +132,7 @@ def train(
     out: Path,
     recipe: Recipe,
     *,
+    base: Path | None = None,
     compiled: bool = True,
     every: int = 250,
     each: int = 24,
@@ -134,10 +140,11 @@ def train(
 ) -> dict[str, float]:
     """Trains, logs held-out accuracy every `every` steps, keeps `out/checkpoint` and publishes to `out/model`.
 
-    Returns the last accuracies.  Raises TrainingError when the loss is not a number.
+    base: a published folder whose weights and tokenizer are the start; its training.json is kept in the new one.
+    Returns the last accuracies.  Raises TrainingError when the loss is not a number or the base is another shape.
     """
     torch.manual_seed(recipe.seed)
-    tokenizer = tokenizer_of(recipe)
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json")) if base else tokenizer_of(recipe)
     pieces = tokens.letter_pieces(tokenizer)
     config = LlamaConfig(
         vocab_size=tokenizer.get_vocab_size(), hidden_size=recipe.width, intermediate_size=recipe.inner,
@@ -145,15 +152,17 @@ def train(
         max_position_embeddings=1024, tie_word_embeddings=True, initializer_range=0.02,
     )  # fmt: skip
     model = LlamaForCausalLM(config)
+    if base:
+        _start_from(base, model)
     parameters = dict(model.named_parameters())
     makers = optimisers(recipe, model)
-    examples = list(held_out(recipe, pieces, each))
+    examples = scored(recipe, pieces, each)
     step, tokens_seen, scores, kept = 0, 0, dict[str, float](), out / "checkpoint"
     if (kept / "state.safetensors").exists():
         step, tokens_seen = _restore(kept, parameters, makers)
         log.info("continues at step %d", step)
     log.info("%d parameters; %s", sum(p.numel() for p in parameters.values()), asdict(recipe))
-    stepper = cast(nn.Module, torch.compile(Stepper(model), dynamic=False)) if compiled else Stepper(model)
+    stepper = Stepper(model, compiled=compiled)
     began = saved = time.monotonic()
     running = math.nan
     while step < recipe.steps:
@@ -188,11 +197,22 @@ def train(
                 "held_out": scores,
                 "loss": round(running, 4),
             }
+            if base:
+                facts["base"] = json.loads((base / "training.json").read_text(encoding="utf-8"))
             publish(out / "model", model, tokenizer, facts)
         if last or time.monotonic() - saved > checkpoint_seconds:
             _keep(kept, parameters, makers, step, tokens_seen)
             saved = time.monotonic()
     return scores
+
+
+def _start_from(base: Path, model: LlamaForCausalLM) -> None:
+    """Copies the weights of a published folder into a model of the same shape."""
+    held, own = load_file(base / "model.safetensors"), model.state_dict()
+    shapes = {name: tuple(tensor.shape) for name, tensor in own.items() if name != "lm_head.weight"}
+    if {name: tuple(tensor.shape) for name, tensor in held.items()} != shapes:
+        raise TrainingError(f"the weights in {base.name}/ are not of the shape that the recipe says")
+    model.load_state_dict({name: tensor.float() for name, tensor in held.items()}, strict=False)
 
 
 def _keep(
@@ -231,16 +251,20 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint and the model")
+    parser.add_argument("--from", dest="base", type=Path, help="published folder to start from: the second phase")
     for name, value in asdict(Recipe()).items():
-        if not isinstance(value, tuple):
-            parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+        if not isinstance(value, tuple) and name != "phase":
+            parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), help="else that of the phase's recipe")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (no C++ compiler needed)")
     parser.add_argument("--every", type=int, default=250, help="steps between held-out scores")
     parser.add_argument("--each", type=int, default=24, help="held-out samples a family")
     given = vars(parser.parse_args())
-    out, compiled, every, each = given.pop("out"), not given.pop("no_compile"), given.pop("every"), given.pop("each")
+    out, base, compiled = given.pop("out"), given.pop("base"), not given.pop("no_compile")
+    every, each = given.pop("every"), given.pop("each")
+    changed = {name: value for name, value in given.items() if value is not None}
+    recipe = replace(SECOND if base else Recipe(), **changed)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    train(out, Recipe(**given), compiled=compiled, every=every, each=each)
+    train(out, recipe, base=base, compiled=compiled, every=every, each=each)
 
 
 if __name__ == "__main__":

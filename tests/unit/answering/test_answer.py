@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,13 @@ import polars as pl
 import pytest
 
 from kgqa_core.answering import answer as stage
-from kgqa_core.answering.answer import answer, ask, choose, parse_output
-from kgqa_core.config import AnsweringOptions
+from kgqa_core.answering.answer import answer, choose, parse_output, word
+from kgqa_core.config import AnsweringOptions, BudgetOptions, LlmOptions
 from kgqa_core.datasets.question import write_questions
-from kgqa_core.errors import ArtifactError, EndpointError, ModelError, QuestionFileError
+from kgqa_core.errors import ArtifactError, BudgetReached, EndpointError, ModelError, QuestionFileError
+from kgqa_core.llm import paid
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Question
@@ -27,7 +29,7 @@ QUESTIONS += [Question(id="d0", text="Who is in dev?", split="dev")]
 
 @pytest.fixture
 def folders(tmp_path: Path) -> dict[str, Path]:
-    made = {name: tmp_path / name for name in ("questions", "knowledge", "work")}
+    made = {name: tmp_path / name for name in ("questions", "knowledge", "cache")}
     for folder in made.values():
         folder.mkdir()
     write_questions(made["questions"], QUESTIONS)
@@ -41,7 +43,7 @@ def folders(tmp_path: Path) -> dict[str, Path]:
         }
         for question in QUESTIONS[:9]
     ]
-    rows.append({"question": "q09", "retriever": "rigel", "format": "none", "text": "", "triples": []})
+    rows.append({"question": "q09", "retriever": "rigel", "format": "triples", "text": "", "triples": []})
     pl.DataFrame(rows, schema_overrides={"triples": pl.List(pl.Int64)}).write_parquet(
         made["knowledge"] / "knowledge.parquet"
     )
@@ -76,17 +78,28 @@ class Stub:
 
 
 def run(
-    folders: dict[str, Path], out: Path, *, model: Any = None, knowledge: bool = True, **given: Any
+    folders: dict[str, Path],
+    out: Path,
+    *,
+    model: Any = None,
+    name: str = "rigel/triples",
+    llm: LlmOptions | None = None,
+    budget: Budget | None = None,
+    monitor: Monitor = QUIET,
+    **given: Any,
 ) -> dict[str, Any]:
     out.mkdir()
     return answer(
         out,
         questions=folders["questions"],
-        knowledge=folders["knowledge"] if knowledge else None,
-        retriever="rigel" if knowledge else "none",
+        knowledge=folders["knowledge"] if name != "none/none" else None,
+        name=name,
         options=AnsweringOptions(**given),
+        llm=llm or LlmOptions(),
         seed=7,
-        work=folders["work"],
+        cache=folders["cache"],
+        budget=budget,
+        monitor=monitor,
         model=model,
     )
 
@@ -106,14 +119,14 @@ def test_every_question_of_the_split_gets_one_row_and_the_papers_prompt(
     digest = hashlib.sha256(b"Question: Who is number 9? Answer:").hexdigest()[:16]
     assert frame["prompt_digest"][9] == digest
     assert all(output.startswith("me ") and "more" not in output for output in frame["output"])
-    assert (counts["questions"], counts["prompts"], counts["errors"], counts["resumed"]) == (10, 10, 0, 0)
+    assert (counts["questions"], counts["prompts"], counts["errors"], counts["cached"]) == (10, 10, 0, 0)
     assert (counts["prompt_tokens"], counts["completion_tokens"], counts["empty_knowledge"]) == (50, 20, 1)
     assert (tmp_path / "out" / "volatile" / "answers_seconds.parquet").exists()
 
 
 def test_without_knowledge_the_prompt_is_no_knowledge(folders: dict[str, Path], tmp_path: Path) -> None:
     model = Stub()
-    counts = run(folders, tmp_path / "out", model=model, knowledge=False)
+    counts = run(folders, tmp_path / "out", model=model, name="none/none")
     assert set(model.asked) == {f"Question: Who is number {number}? Answer:" for number in range(10)}
     frame = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     assert frame["format"].unique().to_list() == ["none"] and counts["empty_knowledge"] == 0
@@ -131,9 +144,28 @@ def test_split_and_limit_choose_questions_by_seed() -> None:
 
 
 def test_a_blank_text_is_asked_without_facts() -> None:
-    asked = ask(QUESTIONS[:2], {"q00": ("triples", " \n"), "q01": ("triples", "(a, b, c)")})
-    assert [(item.format, item.bare) for item in asked] == [("triples", True), ("triples", False)]
+    asked = word(QUESTIONS[:2], {"q00": " \n", "q01": "(a, b, c)"}, AnsweringOptions())
+    assert [item.bare for item in asked] == [True, False]
     assert "context" not in asked[0].prompt
+
+
+def test_the_template_words_the_prompt(folders: dict[str, Path], tmp_path: Path) -> None:
+    model = Stub()
+    run(folders, tmp_path / "out", model=model, template="rra2023")
+    known = "Below are the facts that might be relevant to answer the question: (q00, is, me)"
+    assert f"{known} Question: Who is number 0? Answer:" in model.asked
+    assert "Question: Who is number 9? Answer:" in model.asked, "without facts the wording is the same for all"
+
+
+def test_the_format_chooses_the_rows_of_the_knowledge(folders: dict[str, Path], tmp_path: Path) -> None:
+    file = folders["knowledge"] / "knowledge.parquet"
+    told = pl.read_parquet(file).with_columns(format=pl.lit("rewritten"), text=pl.lit("Told of ") + pl.col("question"))
+    told.write_parquet(file)
+    model = Stub()
+    run(folders, tmp_path / "out", model=model, name="rigel/rewritten")
+    assert 'Given the following context: "Told of q00" Answer the question: Who is number 0?. Answer:' in model.asked
+    frame = pl.read_parquet(tmp_path / "out" / "answers.parquet")
+    assert frame["format"].unique().to_list() == ["rewritten"]
 
 
 @pytest.mark.parametrize(
@@ -143,32 +175,37 @@ def test_output_is_the_first_line(text: str, output: str) -> None:
     assert parse_output(text) == output
 
 
-def test_abstentions_are_marked(folders: dict[str, Path], tmp_path: Path) -> None:
-    replies = {"0": Completion("Unknown."), "1": Completion("I cannot", "refusal"), "2": Completion("", "empty")}
-    run(
+def test_every_end_of_a_completion_is_told_apart(folders: dict[str, Path], tmp_path: Path) -> None:
+    replies = {
+        "0": Completion("Unknown."),
+        "1": Completion("I cannot", "refusal"),
+        "2": Completion("", "empty"),
+        "3": Completion("a long", "length"),
+        "4": Completion("", "error", error="x"),
+    }
+    counts = run(
         folders,
         tmp_path / "out",
         model=Stub(lambda prompt: replies.get(prompt.split("number ")[1][0], Completion("x"))),
     )
     frame = pl.read_parquet(tmp_path / "out" / "answers.parquet")
-    assert frame["abstained"].to_list() == [True] * 3 + [False] * 7
+    assert frame["finish"].to_list() == ["stop", "refusal", "empty", "length", "error"] + ["stop"] * 5
+    assert frame["abstained"].to_list() == [True, True, True, False, False] + [False] * 5
+    assert frame["output"].to_list()[3:5] == ["a long", ""]
+    assert counts["finish"] == {"empty": 1, "error": 1, "length": 1, "refusal": 1, "stop": 6}
+    assert (counts["abstained"], counts["errors"]) == (3, 1)
 
 
-@pytest.mark.parametrize("torn", [False, True])
-def test_a_killed_stage_does_not_ask_again_what_it_has(folders: dict[str, Path], tmp_path: Path, torn: bool) -> None:
-    whole = Stub()
-    run(folders, tmp_path / "whole", model=whole)
-    (folders["work"] / "completions.jsonl").unlink()
-    killed = Stub(die_after=6)
+@pytest.mark.parametrize("die_after", [0, 1, 6, 9])
+def test_a_killed_stage_does_not_ask_again_what_it_has(
+    folders: dict[str, Path], tmp_path: Path, die_after: int
+) -> None:
+    run(folders | {"cache": tmp_path / "other"}, tmp_path / "whole", model=Stub())
     with pytest.raises(KeyboardInterrupt):
-        run(folders, tmp_path / "killed", model=killed)
-    if torn:
-        journal = folders["work"] / "completions.jsonl"
-        journal.write_bytes(journal.read_bytes()[:-20])
+        run(folders, tmp_path / "killed", model=Stub(die_after=die_after))
     again = Stub()
     counts = run(folders, tmp_path / "again", model=again)
-    done = 5 if torn else 6
-    assert counts["resumed"] == done and len(again.asked) == 10 - done
+    assert counts["cached"] == die_after and len(again.asked) == 10 - die_after
     for name in ("answers.parquet", "meta.json"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -176,7 +213,7 @@ def test_a_killed_stage_does_not_ask_again_what_it_has(folders: dict[str, Path],
 def test_a_local_model_repeats_whole_groups(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "GROUP", 4)
+    monkeypatch.setattr(paid, "GROUP", 4)
     killed = Stub(die_after=6)
     killed.batch_sensitive = True
     with pytest.raises(KeyboardInterrupt):
@@ -184,17 +221,38 @@ def test_a_local_model_repeats_whole_groups(
     again = Stub()
     again.batch_sensitive = True
     counts = run(folders, tmp_path / "again", model=again)
-    assert counts["resumed"] == 4 and again.asked == sorted(set(again.asked), key=lambda prompt: (len(prompt), prompt))
-    assert len(again.asked) == 6
+    assert counts["cached"] == 4 and len(again.asked) == 6
 
 
-def test_a_journal_of_another_model_is_not_taken(folders: dict[str, Path], tmp_path: Path) -> None:
-    run(folders, tmp_path / "one", model=Stub())
-    other = Stub()
-    other.revision = "2"
-    assert run(folders, tmp_path / "two", model=other)["resumed"] == 0
-    (folders["work"] / "completions.jsonl").write_bytes(b"\x00\xff rubbish")
-    assert run(folders, tmp_path / "three", model=Stub())["resumed"] == 0
+def test_without_a_shared_cache_the_working_folder_keeps_what_was_asked(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {
+        "questions": folders["questions"], "knowledge": None, "name": "none/none", "options": AnsweringOptions(),
+        "llm": LlmOptions(), "seed": 7, "work": tmp_path / "work",
+    }  # fmt: skip
+    for name in ("work", "one", "two"):
+        (tmp_path / name).mkdir()
+    assert answer(tmp_path / "one", **given, model=Stub())["cached"] == 0
+    assert answer(tmp_path / "two", **given, model=Stub())["cached"] == 10
+
+
+def test_experiments_share_what_they_have_in_common(folders: dict[str, Path], tmp_path: Path) -> None:
+    run(folders, tmp_path / "one", model=Stub(), name="none/none")
+    model = Stub()
+    counts = run(folders, tmp_path / "two", model=model)
+    assert counts["cached"] == 1 and len(model.asked) == 9, "the question without facts was asked before"
+    model.revision = "2"
+    assert run(folders, tmp_path / "three", model=model)["cached"] == 0
+
+
+def test_equal_prompts_are_asked_once_and_answer_every_question(folders: dict[str, Path], tmp_path: Path) -> None:
+    twins = [Question(id=name, text="Who?", split="test") for name in "ab"]
+    write_questions(folders["questions"], twins)
+    model = Stub()
+    counts = run(folders, tmp_path / "out", model=model, name="none/none")
+    assert (counts["questions"], counts["prompts"], len(model.asked)) == (2, 1, 1)
+    assert pl.read_parquet(tmp_path / "out" / "answers.parquet")["output"].n_unique() == 1
 
 
 def test_failed_prompts_stay_in_the_rows_and_are_asked_again_later(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -204,39 +262,60 @@ def test_failed_prompts_stay_in_the_rows_and_are_asked_again_later(folders: dict
     assert frame.height == 10 and frame["output"][3] == ""
     again = Stub()
     counts = run(folders, tmp_path / "two", model=again)
-    assert (counts["resumed"], len(again.asked), counts["errors"]) == (9, 1, 0)
+    assert (counts["cached"], len(again.asked), counts["errors"]) == (9, 1, 0)
+
+
+def test_progress_reaches_the_number_of_prompts(folders: dict[str, Path], tmp_path: Path) -> None:
+    seen: list[tuple[float, float | None, str]] = []
+
+    class Listener:
+        def progress(self, done: float, total: float | None, what: str) -> None:
+            seen.append((done, total, what))
+
+        def metric(self, name: str, value: float, step: int | None = None) -> None: ...
+
+        def note(self, message: str) -> None: ...
+
+    run(folders, tmp_path / "out", model=Stub(), monitor=Listener())
+    assert seen[-1] == (10, 10, "answers")
 
 
 def test_the_server_is_paid_once(folders: dict[str, Path], tmp_path: Path) -> None:
     with ChatServer(reply=lambda prompt: "Rome") as server:
-        given = {"answerer": "openai:m", "base_url": server.base_url, "retries": 0, "concurrency": 1}
+        llm = LlmOptions(base_url=server.base_url, retries=0, concurrency=1)
         server.fail("number 7", Fault(status=500))
-        first = run(folders, tmp_path / "one", **given)
+        first = run(folders, tmp_path / "one", answerer="openai:m", llm=llm)
         assert (first["errors"], len(server.prompts)) == (1, 10)
-        second = run(folders, tmp_path / "two", **given)
-        assert (second["errors"], second["resumed"], len(server.prompts)) == (0, 9, 11)
+        second = run(folders, tmp_path / "two", answerer="openai:m", llm=llm)
+        assert (second["errors"], second["cached"], len(server.prompts)) == (0, 9, 11)
     assert set(pl.read_parquet(tmp_path / "two" / "answers.parquet")["output"]) == {"Rome"}
 
 
 def test_a_server_that_dies_keeps_what_was_paid(folders: dict[str, Path], tmp_path: Path) -> None:
     with ChatServer(reply=lambda prompt: "Rome") as server:
-        given = {"answerer": "openai:m", "base_url": server.base_url, "retries": 0, "concurrency": 1}
+        llm = LlmOptions(base_url=server.base_url, retries=0, concurrency=1)
         server.always("number 5", Fault(status=401))
         with pytest.raises(EndpointError, match="status 401"):
-            run(folders, tmp_path / "one", **given)
-        lines = (folders["work"] / "completions.jsonl").read_text().splitlines()[1:]
-        assert 0 < len(lines) < 10
-        assert all(json.loads(line)["completion"]["text"] == "Rome" for line in lines)
+            run(folders, tmp_path / "one", answerer="openai:m", llm=llm)
+        assert 0 < open_cache(folders["cache"]).stats()["accepted"] < 10
 
 
-def test_knowledge_of_another_retriever_is_an_error(folders: dict[str, Path], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    given = {"questions": folders["questions"], "options": AnsweringOptions(), "seed": 7, "model": Stub()}
-    with pytest.raises(ArtifactError, match="'oracle'"):
-        answer(out, knowledge=folders["knowledge"], retriever="oracle", **given)
+def test_a_budget_stops_the_stage_and_a_higher_one_goes_on(folders: dict[str, Path], tmp_path: Path) -> None:
+    with ChatServer(reply=lambda prompt: "Rome") as server:
+        llm = LlmOptions(base_url=server.base_url, retries=0, concurrency=1)
+        with pytest.raises(BudgetReached, match="max_calls"):
+            run(folders, tmp_path / "one", answerer="openai:m", llm=llm, budget=Budget(BudgetOptions(max_calls=4)))
+        assert len(server.prompts) == 4
+        counts = run(folders, tmp_path / "two", answerer="openai:m", llm=llm, budget=Budget(BudgetOptions(max_calls=6)))
+        assert (counts["cached"], counts["errors"], len(server.prompts)) == (4, 0, 10)
+
+
+def test_knowledge_of_another_experiment_is_an_error(folders: dict[str, Path], tmp_path: Path) -> None:
+    for place, name in enumerate(("oracle/triples", "rigel/rewritten")):
+        with pytest.raises(ArtifactError, match=f"rigel/triples, not {name}"):
+            run(folders, tmp_path / str(place), name=name, model=Stub())
     with pytest.raises(ArtifactError, match="cannot be read"):
-        answer(out, knowledge=folders["work"], retriever="rigel", **given)
+        run(folders | {"knowledge": folders["cache"]}, tmp_path / "out", model=Stub())
 
 
 def test_a_model_that_is_none_is_named(folders: dict[str, Path], tmp_path: Path) -> None:

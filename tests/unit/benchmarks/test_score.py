@@ -10,7 +10,7 @@ import pytest
 from kgqa_core.benchmarks.aggregate import COMBINED
 from kgqa_core.benchmarks.predictions import EXPERIMENT, evaluate_predictions
 from kgqa_core.benchmarks.score import score
-from kgqa_core.config import EvaluationOptions
+from kgqa_core.config import EvaluationOptions, Price
 from kgqa_core.datasets.leakage import leakage, write_leakage
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import ArtifactError, QuestionFileError
@@ -92,6 +92,7 @@ def run(artifacts: dict[str, Path], **extra: object) -> dict:
         kg=artifacts["kg"],
         questions=artifacts["questions"],
         facts={"rigel": artifacts["rigel"]},
+        knowledge=extra.pop("knowledge", {}),  # type: ignore[arg-type]
         answers={"none": artifacts["none"], "rigel": artifacts["with_facts"]},
         options=EvaluationOptions(bootstrap=200),
         seed=7,
@@ -207,6 +208,7 @@ def test_no_answers_at_all_score_zero_under_the_name_of_the_key(artifacts: dict[
         kg=artifacts["kg"],
         questions=artifacts["questions"],
         facts={},
+        knowledge={},
         answers={"none/none/builtin": artifacts["none"]},
         options=EvaluationOptions(bootstrap=100),
         seed=7,
@@ -215,6 +217,71 @@ def test_no_answers_at_all_score_zero_under_the_name_of_the_key(artifacts: dict[
         "exact"
     ]
     assert cell == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 4}
+
+
+def write_paths(folder: Path, paths: list[tuple[str, int, list[str]]]) -> None:
+    schema = {"question": pl.String, "rank": pl.Int32, "path": pl.List(pl.String)}
+    pl.DataFrame(paths, schema=schema, orient="row").write_parquet(folder / "paths.parquet")
+
+
+def test_predicted_paths_are_scored_on_annotated_questions_only(artifacts: dict[str, Path]) -> None:
+    write_paths(artifacts["rigel"], [("q1", 1, ["capital"]), ("q1", 0, ["<inv>-capital"]), ("q2", 0, ["capital"])])
+    cells = run(artifacts)["scores"]["rigel/-/-"]["test"]
+    # q1 has one annotated hop and path, q2 two hops and no path, q3 and q4 neither
+    assert {name: (cells[name]["value"], cells[name]["n"]) for name in ("hop_accuracy", "path_at_1", "path_at_5")} == {
+        "hop_accuracy": (0.5, 2),
+        "path_at_1": (0.0, 1),
+        "path_at_5": (1.0, 1),
+    }
+    assert cells["hits_at_1"]["n"] == 4
+
+
+def test_a_question_without_a_predicted_path_stays_in_the_denominator(artifacts: dict[str, Path]) -> None:
+    write_paths(artifacts["rigel"], [("q2", 0, ["capital", "capital"])])
+    cells = run(artifacts)["scores"]["rigel/-/-"]["test"]
+    assert (cells["hop_accuracy"]["value"], cells["hop_accuracy"]["n"], cells["path_at_5"]["value"]) == (0.5, 2, 0.0)
+
+
+def test_retrievers_without_paths_have_no_path_metrics(artifacts: dict[str, Path]) -> None:
+    write_paths(artifacts["rigel"], [])
+    assert set(run(artifacts)["scores"]["rigel/-/-"]["test"]) == {"hits_at_1", "hits_at_5", "recall_of_answers"}
+
+
+def test_comparisons_are_in_the_aggregates(artifacts: dict[str, Path]) -> None:
+    found = {row["metric"]: row for row in run(artifacts)["comparisons"]}
+    assert set(found) == {"hit_rra", "exact"}
+    row = found["exact"]  # q3 is fixed: 14 becomes 4.0
+    assert (row["experiment"], row["baseline"]) == ("rigel/triples/builtin", "none/none/builtin")
+    assert (row["helpful"], row["harmful"], row["n"], row["p"]) == (1, 0, 4, 1.0)
+
+
+def test_length_tokens_and_money_by_hand(artifacts: dict[str, Path], tmp_path: Path) -> None:
+    frame = pl.read_parquet(artifacts["with_facts"] / "answers.parquet").with_columns(
+        pl.Series("prompt_tokens", [30, 20, 10]),
+        pl.Series("tokens", [4, 2, 2]),
+        pl.Series("finish", ["stop", "length", "stop"]),
+        pl.lit("openai:m").alias("model"),
+    )
+    frame.write_parquet(artifacts["with_facts"] / "answers.parquet")
+    texts = {"train1": "not asked", "q1": "(France, capital, Paris)", "q2": "(Norway, capital, Oslo) x", "q3": " "}
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    pl.DataFrame({"question": list(texts), "text": list(texts.values())}).with_columns(
+        retriever=pl.lit("rigel"), format=pl.lit("triples")
+    ).write_parquet(folder / "knowledge.parquet")
+    prices = {"openai:m": Price(prompt=1.0, completion=10.0)}
+    found = run(artifacts, knowledge={"rigel": folder}, prices=prices)["cost"]
+    assert found["rigel/triples/openai:m"] == {
+        "questions": 4,
+        "words": 1.75,  # 3 + 4 over four questions
+        "characters": 12.25,  # 24 + 25
+        "without_knowledge": 2,  # q3 and q4
+        "prompt_tokens": 15.0,
+        "completion_tokens": 2.0,
+        "cost_per_1000": 0.035,  # (60 * 1 + 8 * 10) / 1e6 for four
+        "finish": {"stop": 2, "length": 1},
+    }
+    assert found["none/none/builtin"] == {"questions": 4, "words": 0.0, "characters": 0.0, "without_knowledge": 4}
 
 
 def write_lines(path: Path, rows: list[object]) -> Path:

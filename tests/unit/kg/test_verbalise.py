@@ -70,6 +70,44 @@ def test_knowledge_has_every_question_in_rank_order_without_repetition(graph, tm
     ]
 
 
+def test_triple_of_several_reasoning_paths_is_told_once_where_it_first_stands(graph, tmp_path):
+    facts = [
+        ("q1", "hop_path", 0, 0.9, 0, 1, 0, 1),
+        ("q1", "hop_path", 1, 0.9, 0, 2, 1, 1),
+        ("q1", "hop_path", 2, 0.5, 1, 1, 0, 1),
+        ("q1", "hop_path", 3, 0.5, 1, 2, 2, -1),
+        ("q1", "hop_path", 4, 0.1, 2, 1, 1, -1),
+    ]
+    counts = write_knowledge(tmp_path / "out", kg=graph.path, **_inputs(tmp_path, facts, ("q1",)))
+    assert counts == {"questions": 1, "with_facts": 1, "facts": 3}
+    [row] = pl.read_parquet(tmp_path / "out" / "knowledge.parquet").rows()
+    assert row == ("q1", "hop_path", "triples", "(Anna, likes, b), (b, s, c), (Anna, <inv>-likes, c)", [0, 1, 2])
+
+
+def test_nodes_without_name_are_numbered_as_each_question_meets_them(make, tmp_path):
+    lines = ("Anna\tmarriage\tm.0bbb", "m.0aaa\tspouse\tCarl", "m.0bbb\tspouse\tBert", "m.0bbb\tin\tQ42",
+             "m.0ccc\tin\tQ42", "m.0ccc\tlabel\tThe Day")  # fmt: skip
+    store, _ = make("\n".join(lines) + "\n", "g.tsv", label_predicates=("label",))
+    triples = {f"{store.names([h])[h]} {store.names([t])[t]}": i for i, (h, _, t) in store.triples(range(5)).items()}
+    first, second = triples["Anna m.0bbb"], triples["m.0bbb Bert"]
+    other, place, day = triples["m.0aaa Carl"], triples["m.0bbb Q42"], triples["The Day Q42"]
+    facts = [
+        ("q1", "hop_path", 0, 0.9, 0, 1, other, -1),
+        ("q1", "hop_path", 1, 0.9, 0, 2, second, 1),
+        ("q1", "hop_path", 2, 0.5, 1, 1, first, 1),
+        ("q1", "hop_path", 3, 0.5, 1, 2, place, 1),
+        ("q2", "hop_path", 0, 0.9, 0, 1, first, 1),
+        ("q2", "hop_path", 1, 0.9, 0, 2, other, 1),
+        ("q2", "hop_path", 2, 0.9, 0, 2, day, 1),
+    ]
+    write_knowledge(tmp_path / "out", kg=store.path, **_inputs(tmp_path, facts))
+    assert pl.read_parquet(tmp_path / "out" / "knowledge.parquet")["text"].to_list() == [
+        "(Carl, <inv>-spouse, CVT1), (CVT2, spouse, Bert), (Anna, marriage, CVT2), (CVT2, in, Q42)",
+        "(Anna, marriage, CVT1), (CVT2, spouse, Carl), (The Day, in, Q42)",
+        "",
+    ]
+
+
 def test_knowledge_without_any_fact_and_of_another_graph(graph, tmp_path):
     inputs = _inputs(tmp_path, [])
     write_knowledge(tmp_path / "out", kg=graph.path, retriever="random", **inputs)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from kgqa_core.llm.builtin import mixture
 from kgqa_core.llm.builtin.batches import Recipe, attention_mask, encode, held_out, make_batch
 from kgqa_core.llm.builtin.corpus import END, FAMILIES, Sample, draw_sample, samples
 from kgqa_core.llm.builtin.names import Names
 from kgqa_core.llm.builtin.relations import CHINESE, ENGLISH
 from kgqa_core.llm.builtin.tokens import learn, letter_pieces
+from kgqa_core.llm.builtin.worlds import Edge
 
 FACT = re.compile(r"\((.+?), (.+?), (.+?)\)(?=, \(|$)")
 
@@ -147,19 +151,38 @@ def test_held_out_samples_are_not_in_the_training_text() -> None:
     assert len(held) == 10 * len(FAMILIES) and not held & trained
 
 
-def _facts_of_text(count: int) -> tuple[set[tuple[str, str]], set[str], set[str]]:
-    """Pairs (head, tail) of the facts, names of entities and questions in `count` samples."""
-    pairs, names, questions = set[tuple[str, str]](), set[str](), set[str]()
-    for sample in draw(count, seed=11):
-        for match in FACT.finditer(sample.context):
-            pairs.add((match[1], match[3]))
-            names |= {match[1], match[3]}
-        questions |= {item[1].casefold().rstrip("?？. ") for item in sample.items}
-    return pairs, names, questions
+Invented = tuple[set[tuple[str, str]], set[str], set[str]]
 
 
-def test_no_fact_and_no_question_of_zjqa_or_metaqa_is_in_the_text(shared_data: Path) -> None:
-    pairs, names, questions = _facts_of_text(3000)
+@pytest.fixture(scope="module", params=["first phase", "second phase"])
+def invented(request: pytest.FixtureRequest) -> Invented:
+    """Pairs (head, tail) of the facts, their names and the questions in 3,000 samples of a phase, as it makes them."""
+    pairs, questions = set[tuple[str, str]](), set[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        real, told = mixture.tell_freely, mixture.facts_to_tell
+
+        def free(random: Random, edges: Sequence[Edge], *, chinese: bool) -> str:
+            pairs.update((edge.head, edge.tail) for edge in edges)
+            return real(random, edges, chinese=chinese)
+
+        def facts(*given: Any, **named: Any) -> list[tuple[str, str, str]]:
+            made = told(*given, **named)
+            pairs.update((head, tail) for head, _, tail in made)
+            return made
+
+        patch.setattr(mixture, "tell_freely", free)
+        patch.setattr(mixture, "facts_to_tell", facts)
+        drawn = draw(3000, seed=11) if request.param == "first phase" else mixture.samples(11, 0, 3000)
+        for sample in drawn:
+            if sample.context.startswith("("):
+                pairs.update((match[1], match[3]) for match in FACT.finditer(sample.context))
+            questions |= {item[1].casefold().rstrip("?？. ") for item in sample.items if item[1]}
+    return pairs, {name for pair in pairs for name in pair}, questions
+
+
+def test_no_fact_and_no_question_of_zjqa_or_metaqa_is_in_the_text(invented: Invented, shared_data: Path) -> None:
+    pairs, names, questions = invented
+    assert len(pairs) > 10_000
     zjqa = [line.split("\t") for line in (shared_data / "zjqa/indexes/triple.txt").read_text("utf-8").splitlines()]
     movies = [line.split("|") for line in (shared_data / "metaqa/kb_reconstructed.txt").read_text("utf-8").splitlines()]
     real = {(fact[0], fact[-1]) for fact in [*zjqa, *movies]}
@@ -173,7 +196,7 @@ def test_no_fact_and_no_question_of_zjqa_or_metaqa_is_in_the_text(shared_data: P
     assert len(names & topics) / len(names) < 0.001
 
 
-def test_names_of_atlas_occur_only_by_chance() -> None:
+def test_names_of_atlas_occur_only_by_chance(invented: Invented) -> None:
     """A few invented names coincide with one of 130,000 real ones; their facts are then still invented."""
     import gzip
 
@@ -190,16 +213,15 @@ def test_names_of_atlas_occur_only_by_chance() -> None:
             elif rest.startswith("<"):
                 links.append((subject, rest.split(" ")[0]))
     real = {(labels.get(head, ""), labels.get(tail, "")) for head, tail in links}
-    pairs, names, _ = _facts_of_text(3000)
+    pairs, names, _ = invented
     assert not pairs & (real | {(tail, head) for head, tail in real})
     share = len(names & set(labels.values())) / len(names)
     assert share < 0.005, share
 
 
-def test_no_question_of_atlas_is_in_the_text() -> None:
+def test_no_question_of_atlas_is_in_the_text(invented: Invented) -> None:
     from kgqa_core.datasets.atlas.questions import questions
 
     asked = {row["question"].casefold().rstrip("? .") for row in questions(7)}
-    _, _, invented = _facts_of_text(3000)
     assert len(asked) > 12_000
-    assert not invented & asked
+    assert not invented[2] & asked

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,31 @@ def test_the_published_folder_is_a_model(tmp_path: Path) -> None:
     model = HFModel(tmp_path / "model", device="cpu")
     assert len(model.generate(["Question: a? Answer:"], GenerationParams(max_new_tokens=3))) == 1
     assert sorted(path.suffix for path in (tmp_path / "checkpoint").iterdir()) == [".safetensors"]
+
+
+def test_the_second_phase_starts_from_published_weights_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module.train(tmp_path / "first", TINY, compiled=False, every=100, each=1)
+    base = tmp_path / "first" / "model"
+    recipe = replace(TINY, phase=2, steps=0, context_weight=0.0, long_every=2)
+    kept = dict[str, torch.Tensor]()
+    monkeypatch.setattr(module, "optimisers", lambda _, model: kept.update(model.state_dict()) or [])
+    module.train(tmp_path / "start", recipe, base=base, compiled=False, each=1)
+    for name, tensor in load_file(base / "model.safetensors").items():
+        assert torch.equal(kept[name], tensor.float())
+    monkeypatch.undo()
+    scores = module.train(tmp_path / "second", replace(recipe, steps=2), base=base, compiled=False, every=100, each=1)
+    assert {"rewrite", "sentences 2-hop zh", "triples yes/no"} <= set(scores)
+    facts = json.loads((tmp_path / "second" / "model" / "training.json").read_text("utf-8"))
+    assert facts["recipe"]["phase"] == 2 and facts["base"]["recipe"]["phase"] == 1
+    assert (base / "tokenizer.json").read_bytes() == (tmp_path / "second/model/tokenizer.json").read_bytes()
+
+
+def test_weights_of_another_shape_are_no_start(tmp_path: Path) -> None:
+    module.train(tmp_path, TINY, compiled=False, every=100, each=1)
+    with pytest.raises(TrainingError, match="not of the shape"):
+        module.train(tmp_path / "second", replace(TINY, width=64), base=tmp_path / "model", compiled=False, each=1)
 
 
 def test_the_learning_rate_warms_up_holds_and_decays() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kgqa_core.metrics.hits import hits_at_1, hits_at_5, recall_of_answers
-from kgqa_core.metrics.significance import bootstrap_interval
+from kgqa_core.metrics.significance import bootstrap_interval, mcnemar
 
 
 def test_hits_look_at_the_first_and_the_first_five() -> None:
@@ -62,3 +62,38 @@ def test_chunks_do_not_change_the_size_of_the_answer(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("kgqa_core.metrics.significance._CELLS", 1000)
     parts = bootstrap_interval(values, samples=500, seed=1)
     assert parts == whole
+
+
+@pytest.mark.parametrize(
+    ("helpful", "harmful", "p"),
+    [
+        (0, 0, 1.0),
+        (1, 0, 1.0),  # one toss: either side is as far from the middle
+        (5, 0, 2 / 32),
+        (6, 0, 2 / 64),
+        (8, 2, 2 * (1 + 10 + 45) / 1024),
+        (4, 4, 1.0),
+        (5, 4, 1.0),
+        (7, 3, 2 * (1 + 10 + 45 + 120) / 1024),
+    ],
+)
+def test_mcnemar_by_hand(helpful: int, harmful: int, p: float) -> None:
+    assert mcnemar(helpful, harmful) == pytest.approx(p, rel=1e-12)
+    assert mcnemar(harmful, helpful) == mcnemar(helpful, harmful)
+
+
+def test_mcnemar_is_the_binomial_test_of_scipy() -> None:
+    from scipy.stats import binomtest
+
+    draw = np.random.default_rng(4)
+    pairs = [(459, 119), (9_000, 8_700), *map(tuple, draw.integers(0, 400, size=(200, 2)).tolist())]
+    for helpful, harmful in pairs:
+        if helpful + harmful:
+            oracle = binomtest(helpful, helpful + harmful, 0.5).pvalue
+            assert mcnemar(helpful, harmful) == pytest.approx(oracle, rel=1e-9)
+
+
+def test_mcnemar_falls_with_the_difference_and_with_the_evidence() -> None:
+    by_difference = [mcnemar(50 + extra, 50) for extra in range(2, 40, 4)]
+    assert by_difference == sorted(by_difference, reverse=True) and len(set(by_difference)) == len(by_difference)
+    assert 0 <= mcnemar(100_000, 10) < mcnemar(60, 40) < mcnemar(6, 4) <= 1

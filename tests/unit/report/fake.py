@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import polars as pl
 
 from kgqa_core.config import Profile
@@ -10,6 +13,15 @@ from kgqa_core.types import COMPLEXITY_TYPES
 
 MODEL = "builtin"
 EXPERIMENTS = {"none/none": 0.084, "random/triples": 0.171, "rigel/triples": 0.752, "oracle/triples": 0.806}
+FORMATS = EXPERIMENTS | {
+    "kaping/triples": 0.522,
+    "hop_path/triples": 0.731,
+    "rigel/template": 0.744,
+    "hop_path/template": 0.722,
+    "hop_path/rewritten": 0.768,
+    "oracle/rewritten": 0.812,
+}
+"""Experiments of a run that compares forms of knowledge."""
 TEXT_METRICS = {
     "exact": 0.0,
     "contains": 0.02,
@@ -31,7 +43,46 @@ def cell(value: float, n: int) -> dict[str, float | int]:
     }
 
 
-def fake_aggregates(models: tuple[str, ...] = (MODEL,)) -> dict:
+def fake_comparisons(experiments: dict[str, float], models: tuple[str, ...]) -> list[dict]:
+    rows = []
+    for model in models:
+        for name, value in experiments.items():
+            for base, before in experiments.items():
+                if name == base or name == "none/none" or not base.endswith(("none", "triples")):
+                    continue
+                shift, same = round(2412 * (value - before)), 119
+                pair = {"helpful": same + max(shift, 0), "harmful": same + max(-shift, 0), "n": 2412}
+                groups = {"helpful": pair["helpful"] // 2, "harmful": pair["harmful"] // 2, "n": 1206}
+                rows += [
+                    {"experiment": f"{name}/{model}", "baseline": f"{base}/{model}", "metric": metric, "split": "test"}
+                    | pair
+                    | {"p": 0.62 if abs(shift) < 40 else 1.3e-9, "by_hops": {"1": groups, "2": groups}}
+                    | {"by_complexity": dict.fromkeys(COMPLEXITY_TYPES[:-1], groups)}
+                    for metric in ("hit_rra", "exact")
+                ]
+    return rows
+
+
+def fake_costs(experiments: dict[str, float], models: tuple[str, ...]) -> dict:
+    words = {"none": 0.0, "triples": 61.4, "template": 88.1, "rewritten": 74.25}
+    found = {}
+    for model in models:
+        for name in experiments:
+            many = words[name.split("/")[1]]
+            found[f"{name}/{model}"] = {
+                "questions": 2412,
+                "words": many,
+                "characters": many * 6.1,
+                "without_knowledge": 2412 if name == "none/none" else 31,
+                "prompt_tokens": 21.5 + many * 1.6,
+                "completion_tokens": 3.25,
+                "finish": {"stop": 2400, "length": 11, "error": 1},
+            } | ({"cost_per_1000": 0.0231} if model.startswith("openai:") else {})
+    return found
+
+
+def fake_aggregates(models: tuple[str, ...] = (MODEL,), experiments: dict[str, float] | None = None) -> dict:
+    given, experiments = experiments, experiments or EXPERIMENTS
     scores: dict = {
         "rigel/-/-": {
             "test": {
@@ -41,6 +92,9 @@ def fake_aggregates(models: tuple[str, ...] = (MODEL,)) -> dict:
             }
         }
     }
+    if given:
+        paths = {"hop_accuracy": cell(0.991, 1800), "path_at_1": cell(0.962, 1790), "path_at_5": cell(0.997, 1790)}
+        scores["hop_path/-/-"] = {"test": scores["rigel/-/-"]["test"] | paths}
     scores["random/-/-"] = {
         "test": {"hits_at_1": cell(0.0, 2412), "hits_at_5": cell(0.0, 2412), "recall_of_answers": cell(0.213, 2412)}
     }
@@ -51,7 +105,7 @@ def fake_aggregates(models: tuple[str, ...] = (MODEL,)) -> dict:
         by_complexity["rigel/-/-"][kind] = {"hits_at_1": cell(0.85 * shares[kind], 300)}
     gains: dict = {}
     for place, model in enumerate(models):
-        for name, value in EXPERIMENTS.items():
+        for name, value in experiments.items():
             value = value * (1 - 0.1 * place)
             experiment = f"{name}/{model}"
             scores[experiment] = {"test": {metric: cell(value + extra, 2412) for metric, extra in TEXT_METRICS.items()}}
@@ -68,7 +122,11 @@ def fake_aggregates(models: tuple[str, ...] = (MODEL,)) -> dict:
                     "exact": 100 * (value - base) / base,
                     "contains": -4.2 if name.startswith("random") else 640.0,
                 }
-    return {
+    compared = {
+        "comparisons": fake_comparisons(experiments, models),
+        "cost": fake_costs(experiments, models),
+    }
+    return (compared if given else {}) | {
         "scores": scores,
         "without_leaked": {
             name: {"test": {m: cell(c["value"] - 0.004, 2355) for m, c in by["test"].items()}}
@@ -207,7 +265,103 @@ def fake_curves() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def fake_report(models: tuple[str, ...] = (MODEL,)) -> ReportData:
+def fake_corpus(folder: Path) -> Path:
+    """A corpus artifact as `rewriting.corpus` writes it, where nobody was asked."""
+    folder.mkdir(parents=True)
+    paths = [("capital", 1, 40, 40), ("located in, currency", 2, 60, 48), ("<inv>-located in", 1, 20, 5)]
+    rows = []
+    for number, (path, hops, asked, kept) in enumerate(paths):
+        for place in range(asked):
+            verdict = "kept" if place < kept else ("QA wrong", "unfaithful", "teacher empty")[place % 3]
+            head, tail = f"Place {number}-{place}", f"Thing {place}"
+            rows.append(
+                {
+                    "pair": f"{number}-{place}",
+                    "question": f"q{number}-{place}",
+                    "relation_path": path,
+                    "hops": hops,
+                    "triple_text": f"({head}, {path}, {tail})",
+                    "text": "" if verdict == "teacher empty" else f"The {path} of {head} is {tail}.",
+                    "verdict": verdict,
+                    "qa_answer": "Some town" if verdict == "QA wrong" else tail,
+                    "split": ("dev" if place % 10 == 9 else "train") if verdict == "kept" else None,
+                }
+            )
+    pl.DataFrame(rows).write_parquet(folder / "corpus.parquet")
+    pl.DataFrame(
+        [
+            {
+                "relation_path": path,
+                "hops": hops,
+                "asked": asked,
+                "kept": kept,
+                "acceptance": kept / asked,
+                "rejected": "{}",
+                "teacher_tokens": 90 * asked,
+                "qa_tokens": 70 * asked,
+            }
+            for path, hops, asked, kept in paths
+        ]
+    ).write_parquet(folder / "acceptance.parquet")
+    (folder / "meta.json").write_text(json.dumps({"teacher": "openai:big", "qa_model": "builtin"}))
+    (folder / "volatile").mkdir()
+    pl.DataFrame(
+        [{"relation_path": path, "hops": hops, "cost": 0.5 * asked} for path, hops, asked, _ in paths]
+    ).write_parquet(folder / "volatile" / "cost.parquet")
+    return folder
+
+
+def fake_rewriter(folder: Path) -> Path:
+    """A rewriter artifact as `rewriting.train` writes it, where nothing was trained."""
+    folder.mkdir(parents=True)
+    curve = [(step, 1 + step // 100, "train", "loss", 2.0 * 0.99**step + 0.2) for step in range(10, 401, 10)]
+    curve += [(100 * epoch, epoch, "dev", "loss", 0.25 + 0.9 * 0.5**epoch) for epoch in range(1, 5)]
+    schema = {"step": pl.Int64, "epoch": pl.Int32, "split": pl.String, "metric": pl.String, "value": pl.Float64}
+    pl.DataFrame(curve, schema=schema, orient="row").write_parquet(folder / "curves.parquet")
+    samples = [
+        {
+            "epoch": epoch,
+            "pair": f"p{number}",
+            "instruction": f"The knowledge graph is: (Nuuk, located in, Greenland) {number}. The sentence is:",
+            "reference": "Nuuk lies in Greenland.",
+            "text": f"Nuuk is in Greenland, told after pass {epoch}.",
+        }
+        for epoch in (3, 4)
+        for number in range(3)
+    ]
+    pl.DataFrame(samples).write_parquet(folder / "samples.parquet")
+    meta = {
+        "base": "builtin",
+        "corpus_sha256": hash_like("corpus"),
+        "parameters": 491_520,
+        "pairs": {"train": 84, "dev": 9},
+        "left_out": {"train": 2, "dev": 0, "examples": ["p1", "p2"]},
+        "best_epoch": 4,
+        "dev_loss": 0.306,
+    }
+    (folder / "meta.json").write_text(json.dumps(meta))
+    return folder
+
+
+def fake_knowledge(folder: Path, retriever: str, form: str) -> Path:
+    """A knowledge artifact as `rewriting.write` writes it, where nothing was written."""
+    folder.mkdir(parents=True)
+    actions = ["kept"] * 90 + ["replaced"] * 6 + ["added"] * 3 + ["failed"]
+    pl.DataFrame(
+        {
+            "written": ["" if action in ("added", "failed") else "Nuuk is in Greenland." for action in actions],
+            "invented": [["Mars"] if action == "replaced" else [] for action in actions],
+            "action": actions,
+        },
+        schema_overrides={"invented": pl.List(pl.String)},
+    ).write_parquet(folder / "sentences.parquet")
+    counts = {"untold": 4, "truncated": 2, "no_text": 1, "prompt_tokens": 9_000, "completion_tokens": 3_456}
+    (folder / "manifest.json").write_text(json.dumps({"counts": counts if form == "rewritten" else {}}))
+    (folder / "meta.json").write_text(json.dumps({"retriever": retriever, "format": form}))
+    return folder
+
+
+def fake_report(models: tuple[str, ...] = (MODEL,), experiments: dict[str, float] | None = None) -> ReportData:
     names = (
         "kg",
         "dkg",
@@ -233,7 +387,7 @@ def fake_report(models: tuple[str, ...] = (MODEL,)) -> ReportData:
     return ReportData(
         title="Atlas, answered with Rigel facts",
         profile=profile.model_dump(mode="json"),
-        aggregates=fake_aggregates(models),
+        aggregates=fake_aggregates(models, experiments),
         kg_counts={"entities": 41_233, "literals": 62_118, "relations": 23, "triples": 223_471, "rejects": 0},
         dkg_counts={"edges": 389_102, "relations": 46, "bytes": 3_112_816},
         question_counts={"train": 9_120, "dev": 1_204, "test": 2_412, "wordings": {"seen": 84, "only in test": 19}},

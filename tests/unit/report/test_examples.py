@@ -98,6 +98,42 @@ def test_an_example_has_names_facts_outputs_and_ranking(folders: dict[str, Path]
     ]
 
 
+def test_the_kind_is_that_of_the_triples_whatever_other_forms_say(folders: dict[str, Path], tmp_path: Path) -> None:
+    kinds = [example.kind for example in gather(folders)]
+    told = tmp_path / "told"
+    told.mkdir()
+    answer(told, "rigel", "rewritten", {f"q{number:02d}": "nothing" for number in range(40)})
+    answers = {"none": folders["none"], "rigel": folders["facts"], "a": told}
+    given = (folders["kg"], folders["questions"], {"rigel": folders["rigel"]}, answers, 8, 3)
+    found = gather_examples(*given)
+    assert [example.kind for example in found] == kinds
+    assert [output.experiment for output in found[0].outputs][1:] == [
+        "rigel/triples/builtin",
+        "rigel/rewritten/builtin",
+    ]
+
+
+def test_sentences_made_from_the_facts_are_shown(folders: dict[str, Path], tmp_path: Path) -> None:
+    knowledge = {}
+    for retriever, form in (
+        ("rigel", "rewritten"),
+        ("rigel", "template"),
+        ("rigel", "triples"),
+        ("oracle", "template"),
+    ):
+        folder = tmp_path / f"{retriever}-{form}"
+        folder.mkdir()
+        ids = [example.question for example in gather(folders)]
+        pl.DataFrame({"question": ids, "text": [f"{retriever} {form}"] * len(ids)}).with_columns(
+            retriever=pl.lit(retriever), format=pl.lit(form)
+        ).write_parquet(folder / "knowledge.parquet")
+        knowledge[f"{retriever}/{form}"] = folder
+    answers = {"none": folders["none"], "rigel": folders["facts"]}
+    given = (folders["kg"], folders["questions"], {"rigel": folders["rigel"]}, answers, 8, 3)
+    found = gather_examples(*given, knowledge)
+    assert found[0].read == (("template", "rigel template"), ("rewritten", "rigel rewritten"))
+
+
 def test_the_seed_decides(folders: dict[str, Path]) -> None:
     assert gather(folders) == gather(folders)
     assert gather(folders, seed=4) != gather(folders)

@@ -12,7 +12,7 @@ from kgqa_core.report.data import ReportData
 from kgqa_core.report.page import is_safe_link, render, write
 from kgqa_core.types import COMPLEXITY_TYPES
 
-from .fake import fake_report, hostile
+from .fake import FORMATS, fake_corpus, fake_knowledge, fake_report, fake_rewriter, hostile
 
 
 class Outline(HTMLParser):
@@ -56,6 +56,69 @@ def test_all_sections_are_there_and_tags_are_balanced(page: str) -> None:
     )
     links = {value[1:] for name, value in outline.attributes if name == "href" and value and value.startswith("#")}
     assert links <= set(outline.ids)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a run that compares ten kinds of knowledge and has made its own sentences."""
+    folder = tmp_path_factory.mktemp("run")
+    data = replace(
+        fake_report(("builtin", "openai:m"), FORMATS),
+        corpus=fake_corpus(folder / "corpus"),
+        rewriter=fake_rewriter(folder / "rewriter"),
+        knowledge={"hop_path/rewritten": fake_knowledge(folder / "told", "hop_path", "rewritten")},
+        path_curves=fake_report().curves,
+    )
+    return render(data)
+
+
+def test_forms_of_knowledge_corpus_and_rewriter_have_their_sections(whole: str, page: str) -> None:
+    outline = Outline(whole)
+    assert outline.open == []
+    assert {"formats", "corpus", "rewriter"} <= set(outline.ids)
+    links = {value[1:] for name, value in outline.attributes if name == "href" and value and value.startswith("#")}
+    assert links <= set(outline.ids)
+    assert not {"formats", "corpus", "rewriter"} & set(Outline(page).ids), "a run without them has no empty sections"
+    assert "Path retriever" in whole and "Path retriever" not in page
+
+
+def test_fixed_and_broken_questions_stand_in_the_page(whole: str) -> None:
+    section = whole.split('id="formats"')[1].split('id="corpus"')[0]
+    row = section.split("Helpful and harmful")[1].split("HopPath facts (rewritten)</th>")[1].split("</tr>")[0]
+    assert row.count("+208</span>") == 1 and "p &lt; 0.001" in row
+    assert "Prompt tokens" in section and "11 cut off, 1 failed" in section and "Cost of 1,000" in section
+    assert "hit@1 with HopPath facts (rewritten)" in whole.split('id="table-1"')[0]
+
+
+def test_the_corpus_section_has_acceptance_cost_and_rejects(whole: str) -> None:
+    section = whole.split('id="corpus"')[1].split('id="rewriter"')[0]
+    for part in ("77.5 %", "10,800", "60.00", "QA wrong", "unfaithful", "no text", "&lt;inv&gt;-located in"):
+        assert part in section
+
+
+def test_the_rewriter_section_has_samples_curves_and_faithfulness(whole: str) -> None:
+    section = whole.split('id="rewriter"')[1].split('id="examples"')[0]
+    assert "told after pass 4" in section and "told after pass 3" not in section
+    assert "<svg" in section and "491,520 weights" in section
+    row = section.split("HopPath facts (rewritten)</th>")[1].split("</tr>")[0]
+    assert re.findall(r"<td>([\d,]+)</td>", row) == ["96", "6", "90", "6", "3", "1", "4", "2", "1", "12,456"]
+
+
+def test_texts_of_other_peoples_models_stay_text(tmp_path: Path) -> None:
+    evil = "</dd><script>alert(1)</script><img src=x onerror=alert(1)>\u202e"
+    corpus, rewriter = fake_corpus(tmp_path / "corpus"), fake_rewriter(tmp_path / "rewriter")
+    for file in (corpus / "corpus.parquet", rewriter / "samples.parquet"):
+        frame = pl.read_parquet(file)
+        texts = [name for name in ("text", "triple_text", "qa_answer", "instruction", "reference") if name in frame]
+        frame.with_columns(pl.lit(evil).alias(name) for name in texts).write_parquet(file)
+    paths = pl.read_parquet(corpus / "acceptance.parquet").with_columns(relation_path=pl.lit(evil))
+    paths.write_parquet(corpus / "acceptance.parquet")
+    example = replace(hostile(), read=(("rewritten", evil),))
+    data = replace(fake_report(), corpus=corpus, rewriter=rewriter, examples=[example])
+    text = render(data)
+    outline = Outline(text)
+    assert outline.open == [] and not {"script", "img"} & set(outline.tags)
+    assert "What the model read in sentences" in text and "\u202e" not in text
 
 
 def test_the_page_asks_the_network_for_nothing(page: str) -> None:

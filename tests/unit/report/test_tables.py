@@ -4,15 +4,15 @@ import io
 
 from rich.console import Console
 
-from kgqa_core.report.labels import gain_text, knowledge_label, seconds_text, split_experiment
-from kgqa_core.report.tables import breakdown_table, score_tables, table_1
+from kgqa_core.report.labels import gain_text, knowledge_label, p_text, seconds_text, split_experiment
+from kgqa_core.report.tables import breakdown_table, overview_table, retriever_table, score_tables, table_1
 from kgqa_core.types import COMPLEXITY_TYPES
 
-from .fake import fake_aggregates
+from .fake import FORMATS, fake_aggregates
 
 
-def shown(aggregates: dict) -> str:
-    console = Console(file=io.StringIO(), width=160, no_color=True)
+def shown(aggregates: dict, width: int = 160) -> str:
+    console = Console(file=io.StringIO(), width=width, no_color=True)
     for table in score_tables(aggregates):
         console.print(table)
     return console.file.getvalue()  # type: ignore[attr-defined]
@@ -56,7 +56,15 @@ def test_names_are_never_read_as_markup() -> None:
 
 def test_words() -> None:
     assert split_experiment("rigel/triples/hf:google/flan-t5") == ("rigel", "triples", "hf:google/flan-t5")
-    assert knowledge_label("rigel/text/builtin") == "Rigel facts (text)"
+    assert knowledge_label("hop_path/rewritten/builtin") == "HopPath facts (rewritten)"
+    assert knowledge_label("kaping/triples/hf:a/b") == "KAPING facts"
+    assert (knowledge_label("none/none/m"), knowledge_label("-/-/predictions")) == ("No knowledge", "As given")
+    assert (p_text(0.0004), p_text(0.0132), p_text(0.049), p_text(1.0)) == (
+        "p < 0.001",
+        "p = 0.013",
+        "p = 0.049",
+        "p = 1",
+    )
     assert (gain_text(83.4), gain_text(-4.2), gain_text(None)) == ("+83 %", "−4 %", "from 0")
     assert (seconds_text(4.25), seconds_text(75.2), seconds_text(3700)) == ("4.2 s", "1 min 15 s", "1 h 1 min")
 
@@ -65,3 +73,29 @@ def test_predictions_of_somebody_else_get_their_tables() -> None:
     cells = fake_aggregates()["scores"]["none/none/builtin"]
     text = shown({"scores": {"-/-/predictions": cells}})
     assert "predictions" in text and "As given" in text
+
+
+def test_ten_kinds_of_knowledge_fit_a_hundred_columns() -> None:
+    text = shown(fake_aggregates(("builtin", "openai:gpt"), FORMATS), width=100)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100 and "…" not in text
+    row = next(line for line in lines if line.startswith(" H  HopPath facts (rewritten)"))
+    assert row.split()[4:] == "76.8 [75.1, 78.5] 78.8 [77.2, 80.4] 77.8 [76.1, 79.5] 140".split()
+    letters = next(line for line in lines if line.split()[:2] == ["Type", "n"])
+    assert letters.split()[2:] == list("ABCDEFGHIJ")
+    assert next(line for line in lines if line.split()[:1] == ["generic"]).split()[1:3] == ["300", "9.7"]
+    assert "+208 −119  p < 0.001" in text
+
+
+def test_the_letters_of_the_overview_are_those_of_the_breakdown() -> None:
+    aggregates = fake_aggregates(experiments=FORMATS)
+    rows = [name for name, _ in overview_table(aggregates, "builtin").rows]
+    assert list(breakdown_table(aggregates, "by_hops", "builtin", "exact", alone=False).columns[2:]) == rows
+
+
+def test_path_metrics_have_columns_only_where_a_retriever_predicts_paths() -> None:
+    plain, paths = (retriever_table(fake_aggregates(experiments=given)) for given in (None, FORMATS))
+    assert plain.columns == ("Retriever", "Hits@1", "Hits@5", "Recall of answers")
+    assert paths.columns[4:] == ("Hop accuracy", "Path@1", "Path@5")
+    assert [str(cell) for cell in dict(paths.rows)["HopPath"]][3:] == ["99.1", "96.2", "99.5"]
+    assert dict(paths.rows)["Rigel"][3:] == (None, None, None)

@@ -1,4 +1,4 @@
-"""Random facts and the oracle: what they draw, in which order, and that it does not depend on the other questions."""
+"""Random facts and the oracle: what they draw, in which order; and what is collected of any retriever."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 
 from kgqa_core.config import RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import ArtifactError
-from kgqa_core.retrieval.collect import collect
+from kgqa_core.errors import ArtifactError, ConfigError
+from kgqa_core.retrieval import collect as collecting
+from kgqa_core.retrieval.collect import collect, open_retriever
 from kgqa_core.retrieval.oracle import Oracle
 from kgqa_core.retrieval.protocol import LEAST_SCORE, ranked
 from kgqa_core.retrieval.random_facts import RandomFacts
-from kgqa_core.types import Fact, Question
+from kgqa_core.types import Fact, Question, Retrieved
 
 
 def star(leaves: int) -> Dkg:
@@ -114,13 +115,53 @@ def test_collected_tables_have_the_agreed_columns_and_the_same_bytes_twice(
     assert set(written[0]) == {"facts.parquet", "entities.parquet", "facts_meta.parquet", "meta.json"}
 
 
-def test_rigel_without_a_trained_retriever_says_what_is_missing(world: Any, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="needs a trained retriever"):
+@pytest.mark.parametrize("name", ["rigel", "hop_path"])
+def test_retriever_that_learns_says_that_its_training_is_missing(world: Any, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ArtifactError, match=f"'{name}' needs a trained retriever; run the {name} stage first"):
         collect(
             tmp_path,
             dkg=world.dkg_folder,
             questions=world.questions_folder,
-            name="rigel",
+            name=name,  # type: ignore[arg-type]
             options=RetrievalOptions(),
             seed=3,
         )
+
+
+def test_unknown_retriever_is_named_with_the_known_ones(world: Any) -> None:
+    with pytest.raises(ConfigError, match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, kaping, random"):
+        open_retriever("rige", world.dkg, RetrievalOptions(), 3, [])  # type: ignore[arg-type]
+
+
+class Pathfinder:
+    """Predicts two relation paths for every question, and finds one triple by both."""
+
+    name = "hop_path"
+
+    def __init__(self) -> None:
+        self.paths: dict[str, tuple[tuple[tuple[str, ...], float], ...]] = {}
+        self.counts = {"grounded": 5}
+
+    def retrieve(self, questions: Any, monitor: Any = None) -> list[Retrieved]:
+        """The same for all."""
+        self.paths = {q.id: ((("capital",), 0.75), (("neighbour", "<inv>-capital"), 0.25)) for q in questions[::-1]}
+        facts = (Fact(0, 0.75, 1, 4, 1, 0), Fact(1, 0.25, 1, 4, 1, 1), Fact(2, 0.25, 2, 9, -1, 1))
+        return [Retrieved(question.id, facts) for question in questions]
+
+
+def test_predicted_paths_are_collected_and_a_triple_stands_in_each_of_its_reasoning_paths(
+    world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(collecting._OPEN, "hop_path", lambda wanted: Pathfinder())
+    options = RetrievalOptions()
+    folders = {"dkg": world.dkg_folder, "questions": world.questions_folder}
+    counts = collect(tmp_path, **folders, name="hop_path", options=options, seed=3)
+    assert (counts["with_paths"], counts["grounded"], counts["facts"]) == (80, 5, 240)
+    paths = pl.read_parquet(tmp_path / "paths.parquet")
+    assert paths.columns == ["question", "rank", "hops", "path", "score"]
+    assert paths.schema["rank"] == paths.schema["hops"] == pl.Int32
+    assert paths.equals(paths.sort("question", "rank")) and paths.height == 160
+    assert paths.rows()[1][1:] == (1, 2, ["neighbour", "<inv>-capital"], 0.25)
+    facts = pl.read_parquet(tmp_path / "facts.parquet")
+    first = facts.filter(pl.col("question") == facts["question"][0])
+    assert first.select("rank", "path", "hop", "triple").rows() == [(0, 0, 1, 4), (1, 1, 1, 4), (2, 1, 2, 9)]

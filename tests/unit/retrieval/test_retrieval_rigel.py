@@ -16,9 +16,10 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelError, TrainingError
 from kgqa_core.retrieval.collect import collect
+from kgqa_core.retrieval.loop import pick_device
 from kgqa_core.retrieval.rigel import Plan, load, walk
 from kgqa_core.retrieval.rigel_retriever import RigelRetriever
-from kgqa_core.retrieval.train import pick_device, train
+from kgqa_core.retrieval.train import train
 
 OPTIONS = RetrieverOptions(
     encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"

@@ -1,0 +1,72 @@
+"""`kgqa cache`: the completions that a home has paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows import session
+from flows.options import HomeOption, JsonOption
+from flows.session import print_json
+
+if TYPE_CHECKING:
+    from kgqa_core.llm.cache import ResponseCache
+
+cache_app = typer.Typer(no_args_is_help=True, help="Completions of language models that this home keeps.")
+
+
+@cache_app.command()
+def stats(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """How many completions are kept, of which models, and how many were rejected."""
+    from rich.table import Table
+
+    counts = _open(home).stats()
+    if as_json:
+        print_json(counts)
+        return
+    table = Table(title="Completions kept", title_justify="left")
+    for name in ("model", "endpoint"):
+        table.add_column(name)
+    for name in ("completions", "rejected"):
+        table.add_column(name, justify="right")
+    for row in counts["models"]:
+        name = row["backend"] + (f":{row['model']}" if row["model"] else "")
+        table.add_row(name, row["endpoint"] or "–", f"{row['entries']:,}", f"{row['spent']:,}")
+    session.out.print(table)
+    tokens = f"{counts['prompt_tokens']:,} prompt and {counts['completion_tokens']:,} completion tokens"
+    session.out.print(f"{tokens}, {counts['bytes'] / 2**20:,.1f} MB on disk")
+
+
+@cache_app.command()
+def export(
+    out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a completion.")],
+    home: HomeOption = None,
+) -> None:
+    """Write every completion with its prompt as JSON lines."""
+    session.out.print(f"{_open(home).export(out):,} completions in {out}")
+
+
+@cache_app.command()
+def clear(
+    model: Annotated[
+        str | None, typer.Option("--model", help="Only this model's, by its id.", show_default=False)
+    ] = None,
+    rejected: Annotated[bool, typer.Option("--rejected", help="Only those that a check rejected.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Forget completions; they are asked, and paid, again when they are needed."""
+    cache = _open(home)
+    if not yes:
+        typer.confirm("Completions that are forgotten must be paid again. Forget them?", abort=True)
+    session.out.print(f"{cache.clear(model=model, spent_only=rejected):,} completions forgotten")
+
+
+def _open(home: Path | None) -> ResponseCache:
+    from kgqa_core.llm.cache import open_cache
+
+    folder = session.prepare(home).root / "cache"
+    folder.mkdir(exist_ok=True)
+    return open_cache(folder)

@@ -1,0 +1,72 @@
+"""What the answering stage is going to ask: the same questions and prompts as `answer`, for `kgqa forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kgqa_core import prompts
+from kgqa_core.answering.answer import choose, different, parameters, read_contexts, word
+from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.llm.cache import open_cache
+from kgqa_core.llm.factory import identify
+from kgqa_core.llm.paid import peek
+from kgqa_core.llm.plan import StagePlan, Wanted, measure, opening_of, plan
+from kgqa_core.llm.tokens import counter
+from kgqa_core.types import Question
+
+STAGE = "answers"
+
+
+def plan_answers(
+    *,
+    questions: Path,
+    knowledge: Path | None,
+    name: str,
+    options: AnsweringOptions,
+    llm: LlmOptions,
+    seed: int,
+    cache: Path | None = None,
+    texts: Mapping[str, str] | None = None,
+    planned: set[str] | None = None,
+) -> StagePlan:
+    """The plan of the experiment `name`, `retriever/format`, without what the cache holds.
+
+    knowledge: its artifact, where it is made already.  texts: question id → text that stands for the knowledge until
+    then; a question without one is planned without facts, and the plan says that it rests on an assumption.
+    planned: prompts that experiments planned before will ask of the same model; they are left out, and this one's are
+    added.  Raises as `answer` does.
+    """
+    retriever, form = split_knowledge(name)
+    records = read_questions(questions)
+    contexts = read_contexts(knowledge, retriever, form) if knowledge is not None else dict(texts or {})
+    asked = different(word(choose(records, options, seed), contexts if form != "none" else {}, options))
+    params, identity = parameters(options), identify(options.answerer, llm)
+    count, _ = counter(options.answerer, llm)
+    responses = open_cache(cache) if cache is not None else None
+    opening = opening_of(prompts.NO_KNOWLEDGE, "{question}")
+    if form != "none":
+        opening = opening_of(prompts.TEMPLATES[options.template], "{context}")
+    expected, wanted, before = count(_typical_answer(records)), Wanted(), planned if planned is not None else set()
+    for prompt, held in zip(asked, peek(identity, asked, params, None, responses), strict=True):
+        if held is not None or prompt in before:
+            wanted.cached += 1
+        else:
+            wanted.add(count(prompt), max(1, expected))
+        before.add(prompt)
+    measured = measure(responses, identity, opening, params, count)
+    assumed = "answers as long as the median gold answer"
+    stage = f"{STAGE} {retriever}/{form}"
+    found = plan(stage, options.answerer, wanted, measured, llm, params, assumed=assumed)
+    if knowledge is None and form != "none" and found.calls:
+        found = replace(found, assumptions=(*found.assumptions, "knowledge not written yet, its length is a guess"))
+    return found
+
+
+def _typical_answer(records: Sequence[Question]) -> str:
+    """The gold answer of median length among the training questions, or among all where there is no training split."""
+    names = [record.answer_names[0][0] for record in records if record.split == "train" and record.answer_names]
+    names = names or [record.answer_names[0][0] for record in records if record.answer_names]
+    return sorted(names, key=lambda name: (len(name), name))[len(names) // 2] if names else ""

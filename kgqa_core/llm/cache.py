@@ -1,0 +1,209 @@
+"""Completions that were paid for, kept for every run of a home: one SQLite file, content-addressed.
+
+The key of a completion is the digest of all that it depends on.  A completion that a caller's check rejected stays as
+a spent attempt with its reason.  No key of an endpoint is ever in the file, and addresses are without user, password
+and query.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.artifacts import canonical_json
+from kgqa_core.errors import StorageError
+from kgqa_core.llm.protocol import Completion, GenerationParams
+from kgqa_core.llm.store import open_store
+
+FILE = "responses.sqlite"
+"""Name of the file in a home's cache folder; the ledger of budgets is in it too."""
+
+AT_ONCE = 500
+"""Keys of one look-up."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS responses (
+    key TEXT PRIMARY KEY, state TEXT NOT NULL, reason TEXT, backend TEXT NOT NULL, endpoint TEXT NOT NULL,
+    model TEXT NOT NULL, revision TEXT NOT NULL, params TEXT NOT NULL, prompt TEXT NOT NULL, sample INTEGER NOT NULL,
+    attempt INTEGER NOT NULL, asked_with TEXT NOT NULL, text TEXT NOT NULL, finish TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, stored REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS accounts (
+    account TEXT PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL, nanos INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reservations (
+    id INTEGER PRIMARY KEY, account TEXT NOT NULL, model TEXT NOT NULL, tokens INTEGER NOT NULL,
+    nanos INTEGER NOT NULL, made REAL NOT NULL
+)
+"""
+COLUMNS = (
+    "key", "state", "reason", "backend", "endpoint", "model", "revision", "params", "prompt", "sample", "attempt",
+    "asked_with", "text", "finish", "prompt_tokens", "completion_tokens", "stored",
+)  # fmt: skip
+INSERT = f"INSERT OR REPLACE INTO responses VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which model answers.  endpoint: address without user, password and query; empty for local models."""
+
+    backend: str
+    endpoint: str
+    model: str
+    revision: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One completion that may be asked for.
+
+    sample: number of the candidate.  attempt: tries of this candidate that were rejected before.  group: digest of the
+    prompts asked together where the model's answer may depend on them, else empty.
+    """
+
+    identity: Identity
+    params: GenerationParams
+    prompt: str
+    sample: int = 0
+    attempt: int = 0
+    group: str = ""
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of all that the completion depends on, in hex."""
+        identity = self.identity
+        depends = [
+            identity.backend, identity.endpoint, identity.model, identity.revision, _settings(self.params),
+            [{"role": "user", "content": self.prompt}], self.sample, self.attempt, self.group,
+        ]  # fmt: skip
+        return hashlib.sha256(canonical_json(depends).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A completion from the cache.  reason: why its caller rejected it, None when it was accepted."""
+
+    completion: Completion
+    reason: str | None
+
+
+class ResponseCache:
+    """Completions on disk, or in memory without a path; safe for several threads and processes.
+
+    Raises StorageError when the file cannot be used; a damaged one is moved aside, never overwritten.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._store = open_store(path, SCHEMA)
+
+    def get(self, requests: Iterable[Request]) -> dict[str, Stored]:
+        """What is kept of some requests, by their keys."""
+        keys = [request.key for request in requests]
+        found: dict[str, Stored] = {}
+        for start in range(0, len(keys), AT_ONCE):
+            part = keys[start : start + AT_ONCE]
+            rows = self._store.read(
+                "SELECT key, text, finish, prompt_tokens, completion_tokens, reason FROM responses "
+                f"WHERE key IN ({', '.join('?' * len(part))})",
+                part,
+            )
+            for key, text, finish, prompt_tokens, completion_tokens, reason in rows:
+                found[key] = Stored(Completion(text, finish, prompt_tokens, completion_tokens), reason)
+        return found
+
+    def put(self, request: Request, completion: Completion, reason: str | None = None) -> None:
+        """Keeps a completion: accepted, or spent for a reason.  Returns at once; `flush` waits for the disk."""
+        self._store.post(_insert, _row(request, completion, reason))
+
+    def flush(self) -> None:
+        """Waits until everything put here is on disk.  Raises StorageError when the disk refused some of it."""
+        self._store.flush()
+
+    def stats(self) -> dict[str, Any]:
+        """Counts: entries, accepted, spent, prompt_tokens, completion_tokens, bytes, and entries by model."""
+        self.flush()
+        rows = self._store.read(
+            "SELECT backend, model, endpoint, count(*), sum(state = 'spent'), sum(prompt_tokens), "
+            "sum(completion_tokens) FROM responses GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
+        size = sum(file.stat().st_size for file in _files(self.path)) if self.path is not None else 0
+        return {
+            "entries": sum(row[3] for row in rows),
+            "accepted": sum(row[3] - row[4] for row in rows),
+            "spent": sum(row[4] for row in rows),
+            "prompt_tokens": sum(row[5] for row in rows),
+            "completion_tokens": sum(row[6] for row in rows),
+            "bytes": size,
+            "models": [
+                dict(zip(("backend", "model", "endpoint", "entries", "spent"), row[:5], strict=True)) for row in rows
+            ],
+        }
+
+    def export(self, path: Path) -> int:
+        """Writes all entries as JSON lines, sorted by key, and returns their number."""
+        self.flush()
+        rows = self._store.read(f"SELECT {', '.join(COLUMNS)} FROM responses ORDER BY key")
+        try:
+            with path.open("w", encoding="utf-8") as file:
+                for row in rows:
+                    entry = dict(zip(COLUMNS, row, strict=True))
+                    entry["params"] = json.loads(entry["params"])
+                    file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        except OSError as fault:
+            raise StorageError(f"cannot write {path}: {fault}; choose another file") from fault
+        return len(rows)
+
+    def clear(self, *, model: str | None = None, spent_only: bool = False) -> int:
+        """Forgets entries: all, those of one model, or only rejected ones; returns how many.  Spending stays booked."""
+        where = ["1"]
+        values: list[str] = []
+        if model is not None:
+            where.append("model = ?")
+            values.append(model)
+        if spent_only:
+            where.append("state = 'spent'")
+        sql = f"DELETE FROM responses WHERE {' AND '.join(where)}"
+        return self._store.submit(lambda connection: connection.execute(sql, values).rowcount).result()
+
+
+def open_cache(cache: Path | None) -> ResponseCache:
+    """The cache in a folder, or one in memory without a folder."""
+    return ResponseCache(None if cache is None else cache / FILE)
+
+
+def _row(request: Request, completion: Completion, reason: str | None) -> tuple[Any, ...]:
+    identity = request.identity
+    return (
+        request.key, "accepted" if reason is None else "spent", reason, identity.backend, identity.endpoint,
+        identity.model, identity.revision, _settings(request.params), request.prompt, request.sample,
+        request.attempt, request.group, completion.text, completion.finish, completion.prompt_tokens,
+        completion.completion_tokens, time.time(),
+    )  # fmt: skip
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[None]:
+    connection.executemany(INSERT, rows)
+    return [None] * len(rows)
+
+
+@lru_cache(maxsize=64)
+def _settings(params: GenerationParams) -> str:
+    """Generation settings as canonical JSON."""
+    return canonical_json(asdict(params))
+
+
+def _files(path: Path) -> list[Path]:
+    return [file for suffix in ("", "-wal") if (file := path.with_name(path.name + suffix)).exists()]
+
+
+def as_row(entry: Mapping[str, Any]) -> Sequence[Any]:
+    """An exported entry as a row of the table."""
+    return [canonical_json(entry[name]) if name == "params" else entry[name] for name in COLUMNS]

@@ -1,0 +1,109 @@
+"""What a failed request to an endpoint says, whether another try may mend it, and whether it may have cost tokens."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+RETRIED = (408, 409, 425, 429)
+"""Statuses below 500 that another try may mend."""
+
+REFUSED = (401, 403, 404)
+"""Statuses that no try mends and that concern every prompt alike."""
+
+WORKED_ON = (408, 504, 524)
+"""Statuses that say that time ran out: the model may have written something that is charged."""
+
+NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol")
+"""Faults of a client that has sent nothing yet."""
+
+LOST = ("RemoteProtocolError", "ReadError", "WriteError", "CloseError")
+"""Faults of a connection that was there."""
+
+
+class UnreadableReply(Exception):
+    """A reply that is no chat completion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed request.
+
+    says: in words, without secrets.  again: whether another try may mend it.  wait: seconds that the server asks for.
+    free: whether the server surely did not work on it, so that it costs a call and no tokens.
+    """
+
+    says: str
+    again: bool
+    wait: float | None = None
+    free: bool = False
+
+
+def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
+    """What a request's fault means.  Faults that are not the client's or the network's are raised again."""
+    import openai
+
+    if isinstance(fault, openai.APIStatusError):
+        status = fault.status_code
+        body = " ".join(redacted(str(fault.body or ""), secrets).split())[:200]
+        again = status in RETRIED or status >= 500
+        wait = retry_after(fault.response.headers)
+        return Failure(f"status {status} {body}".strip(), again, wait, free=status not in WORKED_ON)
+    if isinstance(fault, openai.APITimeoutError | TimeoutError):
+        name = type(fault.__cause__).__name__
+        return Failure("timed out", True, free=name in NEVER_SENT)
+    if isinstance(fault, openai.APIConnectionError):
+        name = type(fault.__cause__).__name__ if fault.__cause__ is not None else "connection error"
+        return Failure(
+            f"{'connection lost' if name in LOST else 'no connection'} ({name})", True, free=name in NEVER_SENT
+        )
+    if isinstance(fault, openai.OpenAIError | UnreadableReply | ValueError):
+        return Failure(f"unreadable reply ({type(fault).__name__})", True)
+    raise fault
+
+
+def concerns_all(says: str, answered: bool) -> bool:
+    """Whether a failure would meet every other prompt too: refused, or nobody there from the beginning."""
+    refused = says.startswith(tuple(f"status {status}" for status in REFUSED))
+    return refused or (not answered and says.startswith("no connection"))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a Retry-After (or retry-after-ms) header asks for, from a number or a date."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            return max(0.0, float(text) * unit)
+        except ValueError:
+            pass
+        try:
+            return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """A text without any of the secrets; the longest first, so that no part of one stays."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "[key]")
+    return text
+
+
+def shown(url: str) -> str:
+    """An address without user, password, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def secrets_of(url: str) -> list[str]:
+    """What of an address must not be shown: its password and the values of its query."""
+    parts = urlsplit(url)
+    password = [parts.password, unquote(parts.password)] if parts.password else []
+    return [*password, *(value for _, value in parse_qsl(parts.query))]

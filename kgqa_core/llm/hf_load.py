@@ -1,0 +1,212 @@
+"""A local model's parts from a folder or a hub id: weights from safetensors only, and no code of its author is run.
+
+Adapters (LoRA of peft) are laid over the same weights and switched; the weights themselves are never changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from kgqa_core.errors import ModelError
+
+HASHED_WHOLE = 256 * 2**20
+"""Files up to this many bytes count in full in a revision; of larger ones the size and both ends."""
+FAULTS = (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, SafetensorError)
+
+
+@dataclass
+class Base:
+    """What every model over the same weights shares: tokenizer, one copy of the weights per device, adapters.
+
+    adapters: digests, which are their names in peft.  wrapped: the copies as peft sees them, once there is an adapter.
+    """
+
+    config: Any
+    tokenizer: Any
+    copies: list[Any]
+    wrapped: list[Any] = field(default_factory=list)
+    adapters: set[str] = field(default_factory=set)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def add(self, folder: Path) -> str:
+        """Lays the adapter of a folder over the weights and returns its digest; the same one is loaded once.
+
+        Raises ModelError when the folder holds none, or one of another model.
+        """
+        for name in ("adapter_config.json", "adapter_model.safetensors"):
+            if not (folder / name).is_file():
+                raise ModelError(f"adapter folder '{folder}' has no {name}; give the folder that peft saved")
+        digest = digest_of([folder / "adapter_config.json", folder / "adapter_model.safetensors"])
+        with self.lock:
+            if digest in self.adapters:
+                return digest
+            try:
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("error", "Found missing adapter keys")
+                    self._lay(folder, digest)
+            except (*FAULTS, UserWarning) as fault:
+                self._take_off(digest)
+                raise ModelError(
+                    f"adapter '{folder}' does not fit this model: {first_line(fault)}; "
+                    "load it over the model that it was trained on"
+                ) from fault
+            for copy in self.copies:
+                copy.eval()
+            self.adapters.add(digest)
+            return digest
+
+    def _lay(self, folder: Path, digest: str) -> None:
+        from peft import PeftConfig, PeftModel
+
+        config = PeftConfig.from_pretrained(str(folder))
+        if config.is_prompt_learning:
+            raise ValueError(f"{config.peft_type.value} is no LoRA")
+        config.inference_mode = True
+        for copy in self.copies[len(self.wrapped) :]:
+            self.wrapped.append(PeftModel(copy, config, adapter_name=digest))
+        for wrapped in self.wrapped:
+            wrapped.load_adapter(str(folder), adapter_name=digest, is_trainable=False)
+
+    def _take_off(self, digest: str) -> None:
+        """Removes what a failed attempt left in the copies."""
+        for wrapped in self.wrapped:
+            if digest in wrapped.peft_config and self.adapters:
+                wrapped.delete_adapter(digest)
+        if not self.adapters:
+            for wrapped in self.wrapped:
+                wrapped.unload()
+            self.wrapped.clear()
+
+    @contextmanager
+    def using(self, adapter: str | None) -> Iterator[None]:
+        """The copies with one adapter on, or with none; nobody else switches meanwhile."""
+        with self.lock:
+            for wrapped in self.wrapped:
+                if adapter is None:
+                    wrapped.base_model.disable_adapter_layers()
+                else:
+                    wrapped.base_model.enable_adapter_layers()
+                    wrapped.set_adapter(adapter, inference_mode=True)
+            yield
+
+
+def load(source: str, device: str, dtype: str) -> Base:
+    """Configuration, tokenizer and weights of a causal or seq2seq model.
+
+    device: `auto` (all GPUs by a device map of Accelerate, else the CPU), `cpu`, `cuda`, a device map's name, or
+    devices with commas between (`cuda:0,cuda:1`): one copy of the weights on each.  dtype: `auto` (fp32 on a CPU, as
+    stored on a GPU), `fp32` or `bf16`.
+    Raises ModelError when the source does not hold such a model.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+    from transformers.utils import logging as chatter
+
+    chatter.disable_progress_bar()
+    local = _check_folder(source)
+    hint = "give a folder with config.json, tokenizer and *.safetensors, or a hub id such as google/flan-t5-small"
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=local)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=local)
+        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        copies = []
+        for place in device.split(","):
+            onto = _placing(place.strip())
+            copies.append(
+                kind.from_pretrained(
+                    source, config=config, use_safetensors=True, trust_remote_code=False, local_files_only=local,
+                    dtype=_numbers(dtype, bool(onto)), **onto,
+                )
+            )  # fmt: skip
+    except FAULTS as fault:
+        raise ModelError(f"model '{source}' cannot be loaded: {first_line(fault)}; {hint}") from fault
+    tokenizer.padding_side = "right" if config.is_encoder_decoder else "left"
+    for model in copies:
+        model.eval()
+    return Base(config, tokenizer, copies)
+
+
+def _placing(device: str) -> dict[str, Any]:
+    if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
+        return {}
+    return {"device_map": device}
+
+
+def _numbers(dtype: str, placed: bool) -> Any:
+    if dtype == "auto":
+        return "auto" if placed else torch.float32
+    return {"fp32": torch.float32, "bf16": torch.bfloat16}[dtype]
+
+
+def first_line(fault: BaseException) -> str:
+    """What an exception says, on one line of at most 200 characters."""
+    said = str(fault).strip()
+    return said.splitlines()[0][:200] if said else type(fault).__name__
+
+
+def _check_folder(source: str) -> bool:
+    """Whether the source is a folder; raises ModelError when it is one without a model, or a path of nothing."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(f"model folder '{source}' has no config.json; give the folder that save_pretrained wrote")
+        if not any(path.glob("*.safetensors")):
+            raise ModelError(
+                f"model folder '{source}' has no *.safetensors weights; save it again with safe_serialization=True"
+            )
+        return True
+    if path.exists() or source.startswith((".", "/", "~")) or source.count("/") > 1 or "\\" in source:
+        raise ModelError(
+            f"'{source}' is not a model folder; give a folder with config.json, or a hub id like owner/name"
+        )
+    return False
+
+
+def input_limit(config: Any, tokenizer: Any) -> int:
+    """Longest input in tokens that the model was made for."""
+    numbers = [getattr(config, key, None) for key in ("max_position_embeddings", "n_positions")]
+    known = [int(number) for number in (*numbers, tokenizer.model_max_length) if number and 0 < number < 10**7]
+    return min(known, default=4096)
+
+
+def end_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Tokens that end a completion; empty when the model has none."""
+    found = model.generation_config.eos_token_id
+    if found is None:
+        found = tokenizer.eos_token_id
+    if found is None:
+        return ()
+    return tuple(int(token) for token in found) if isinstance(found, list | tuple) else (int(found),)
+
+
+def revision_of(source: str, config: Any) -> str:
+    """Digest of a folder's weights, configuration and tokenizer; of a hub id its commit."""
+    path = Path(source).expanduser()
+    if not path.is_dir():
+        return str(getattr(config, "_commit_hash", None) or source)
+    return digest_of(sorted([*path.glob("*.safetensors"), *path.glob("*.json"), *path.glob("*.model")]))
+
+
+def digest_of(files: list[Path]) -> str:
+    """First 16 hexadecimal digits of the SHA-256 of files' names, sizes and bytes."""
+    digest = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f"{file.name} {size}\n".encode())
+        with file.open("rb") as stream:
+            if size <= HASHED_WHOLE:
+                digest.update(stream.read())
+            else:
+                digest.update(stream.read(2**20))
+                stream.seek(-(2**20), 2)
+                digest.update(stream.read())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,244 @@
+"""Asking a model so that nothing is paid twice: every call of a stage to a language model goes through `ask`.
+
+What is answered is kept as it comes; a killed run goes on with what is missing.  A completion that the caller's check
+rejects is a spent attempt: it is kept with its reason, never given to that caller, and counts against `attempts` in
+every later run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from kgqa_core.artifacts import canonical_json
+from kgqa_core.errors import BudgetReached
+from kgqa_core.llm.cache import Identity, Request, ResponseCache
+from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
+from kgqa_core.monitor import QUIET, Monitor
+
+Check = Callable[[int, str], str | None]
+"""From a prompt's place and a completion's text to the reason why it is rejected, None when it is accepted."""
+
+GROUP = 256
+"""Prompts that are asked together where they may affect each other; a resumed run repeats whole groups."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one prompt.
+
+    completion: the accepted one, or one with finish `error` when the endpoint failed on it (asked again in the next
+    run); None when all attempts were rejected.  spent: reasons of the rejected attempts, in order.  cached: whether
+    nothing had to be asked.
+    """
+
+    completion: Completion | None
+    spent: tuple[str, ...] = ()
+    cached: bool = False
+
+
+@dataclass(slots=True)
+class _Item:
+    """A prompt and sample that is asked once for all its places."""
+
+    prompt: str
+    sample: int
+    places: list[int]
+    spent: list[str] = field(default_factory=list)
+    outcome: Outcome | None = None
+    cached: bool = True
+
+
+def ask(
+    model: LanguageModel,
+    prompts: Sequence[str],
+    params: GenerationParams,
+    *,
+    samples: Sequence[int] | None = None,
+    cache: ResponseCache | None = None,
+    validate: Check | None = None,
+    attempts: int = 1,
+    retry_temperature: float | None = None,
+    monitor: Monitor = QUIET,
+    what: str = "answers",
+) -> list[Outcome]:
+    """One outcome per prompt, in the order of the prompts; all that was answered is on disk when this returns.
+
+    samples: number of the candidate of each prompt, 0 when absent; an equal prompt and sample is asked once and checked
+    at its first place.  validate: the caller's check; with one, refusals and empty completions are rejected without
+    being shown to it.  attempts: completions of one item that may be rejected before it is given up.  A further sample
+    or attempt draws with another seed, a further attempt at retry_temperature where that is given.
+    Raises BudgetReached after what was under way has been kept, EndpointError, ModelError, StorageError.
+    """
+    kept = cache if cache is not None else ResponseCache()
+    items = _items(prompts, samples)
+    identity = identity_of(model)
+    done = 0
+
+    def finish(item: _Item, outcome: Outcome) -> None:
+        nonlocal done
+        item.outcome = outcome
+        done += len(item.places)
+        monitor.progress(done, len(prompts), what)
+
+    def judge(item: _Item, request: Request, completion: Completion) -> str | None:
+        reason = _reason(item, completion, validate)
+        if reason is None:
+            finish(item, Outcome(completion, tuple(item.spent), item.cached))
+            return None
+        item.spent.append(reason)
+        if request.attempt + 1 >= attempts:
+            finish(item, Outcome(None, tuple(item.spent), item.cached))
+        return reason
+
+    def group(asked: Sequence[_Item], requests: Sequence[Request]) -> None:
+        known = kept.get(requests)
+        whole = not model.batch_sensitive or all(request.key in known for request in requests)
+        missing: list[tuple[_Item, Request]] = []
+        for item, request in zip(asked, requests, strict=True):
+            stored = known.get(request.key) if whole else None
+            if stored is None:
+                missing.append((item, request))
+            elif (reason := judge(item, request, stored.completion)) != stored.reason:
+                kept.put(request, stored.completion, reason)
+        if not missing:
+            return
+
+        def arrived(place: int, completion: Completion) -> None:
+            item, request = missing[place]
+            item.cached = False
+            if completion.finish == "error":
+                finish(item, Outcome(completion, tuple(item.spent)))
+            else:
+                kept.put(request, completion, judge(item, request, completion))
+
+        model.generate([item.prompt for item, _ in missing], missing[0][1].params, QUIET, arrived)
+
+    try:
+        for attempt in range(max(1, attempts)):
+            waiting = [item for item in items if item.outcome is None]
+            for asked, requests in _groups(
+                identity, waiting, params, attempt, retry_temperature, together=model.batch_sensitive
+            ):
+                group(asked, requests)
+    except BudgetReached as reached:
+        raise BudgetReached(reached.limit, reached.spent, reached.needed, done, len(prompts) - done) from None
+    finally:
+        kept.flush()
+    outcomes: list[Outcome | None] = [None] * len(prompts)
+    for item in items:
+        for place in item.places:
+            outcomes[place] = item.outcome
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def peek(
+    model: LanguageModel | Identity | None,
+    prompts: Sequence[str],
+    params: GenerationParams,
+    samples: Sequence[int] | None = None,
+    cache: ResponseCache | None = None,
+    *,
+    validate: Check | None = None,
+    attempts: int = 1,
+    retry_temperature: float | None = None,
+) -> list[Completion | None]:
+    """What `ask` would take from the cache, in the order of the prompts; None where it would have to ask.
+
+    model: an endpoint's identity (`llm.factory.identify`) needs no loaded model; None knows nothing.  An item that
+    would be given up without asking is a completion with finish `error`.  Without validate the cache's own verdicts
+    hold.
+    """
+    found: list[Completion | None] = [None] * len(prompts)
+    if model is None or cache is None:
+        return found
+    identity = model if isinstance(model, Identity) else identity_of(model)
+    together = identity.backend != "openai" if isinstance(model, Identity) else model.batch_sensitive
+    waiting = _items(prompts, samples)
+    for attempt in range(max(1, attempts)):
+        rejected: list[_Item] = []
+        for asked, requests in _groups(identity, waiting, params, attempt, retry_temperature, together=together):
+            known = cache.get(requests)
+            if together and not all(request.key in known for request in requests):
+                continue
+            for item, request in zip(asked, requests, strict=True):
+                stored = known.get(request.key)
+                if stored is None:
+                    continue
+                reason = stored.reason if validate is None else _reason(item, stored.completion, validate)
+                if reason is not None:
+                    rejected.append(item)
+                    item.spent.append(reason)
+                for place in item.places if reason is None else ():
+                    found[place] = stored.completion
+        waiting = rejected
+    for item in waiting:
+        for place in item.places:
+            found[place] = Completion("", "error", error=f"given up: {'; '.join(item.spent)}")
+    return found
+
+
+def identity_of(model: LanguageModel) -> Identity:
+    """What the cache knows a loaded model by."""
+    backend = re.split(r"\W", model.name, maxsplit=1)[0]
+    rest = model.name[len(backend) :].removeprefix(":")
+    address = str(getattr(model, "address", ""))
+    return Identity(backend, address, str(getattr(model, "model", rest)) if address else rest, model.revision)
+
+
+def _items(prompts: Sequence[str], samples: Sequence[int] | None) -> list[_Item]:
+    numbers = samples if samples is not None else [0] * len(prompts)
+    items: dict[tuple[str, int], _Item] = {}
+    for place, (prompt, sample) in enumerate(zip(prompts, numbers, strict=True)):
+        items.setdefault((prompt, sample), _Item(prompt, sample, [])).places.append(place)
+    return list(items.values())
+
+
+def _groups(
+    identity: Identity,
+    items: Sequence[_Item],
+    params: GenerationParams,
+    attempt: int,
+    retry_temperature: float | None,
+    *,
+    together: bool,
+) -> Iterator[tuple[list[_Item], list[Request]]]:
+    """Items that are asked in one call, with their requests: those of one sample; fixed groups of similar length where
+    the prompts of a call may affect each other."""
+    for sample in sorted({item.sample for item in items}):
+        drawn = _drawn(params, sample, attempt, retry_temperature)
+        chosen = [item for item in items if item.sample == sample]
+        if not together:
+            yield chosen, [Request(identity, drawn, item.prompt, sample, attempt) for item in chosen]
+            continue
+        chosen.sort(key=lambda item: (len(item.prompt), item.prompt))
+        for start in range(0, len(chosen), GROUP):
+            part = chosen[start : start + GROUP]
+            digest = hashlib.sha256(
+                canonical_json([item.prompt for item in part]).encode("utf-8", "surrogatepass")
+            ).hexdigest()
+            yield part, [Request(identity, drawn, item.prompt, sample, attempt, digest) for item in part]
+
+
+def _drawn(params: GenerationParams, sample: int, attempt: int, retry_temperature: float | None) -> GenerationParams:
+    """The settings of a sample and attempt: the caller's for the first, another seed for each further one."""
+    if sample == 0 and attempt == 0:
+        return params
+    digest = hashlib.sha256(f"{params.seed or 0}/{sample}/{attempt}".encode()).digest()
+    drawn = replace(params, seed=int.from_bytes(digest[:4], "big") >> 1)
+    if attempt and retry_temperature is not None:
+        beams = 1 if retry_temperature > 0 else params.num_beams
+        drawn = replace(drawn, temperature=retry_temperature, num_beams=beams)
+    return drawn
+
+
+def _reason(item: _Item, completion: Completion, validate: Check | None) -> str | None:
+    if validate is None:
+        return None
+    if completion.finish == "refusal":
+        return "refused"
+    if completion.finish == "empty":
+        return "empty"
+    return validate(item.places[0], completion.text)

@@ -1,0 +1,152 @@
+"""Forms of knowledge beside each other, in tables shaped as Tables 1 to 3 of Wu et al. 2023, and what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kgqa_core.report.grid import Entry, Grid, Pair, make_cell, score_cell
+from kgqa_core.report.labels import (
+    METRICS,
+    group_order,
+    knowledge_label,
+    knowledge_place,
+    model_experiments,
+    split_experiment,
+)
+
+UNFINISHED = {"length": "cut off", "refusal": "refused", "empty": "empty", "error": "failed"}
+"""Ends of an answer that are worth a word."""
+
+
+def formats_table(aggregates: Mapping[str, Any], metric: str = "hit_rra") -> Grid:
+    """Retriever and format × answerer (Wu et al. 2023, Table 1)."""
+    models = model_experiments(aggregates.get("scores", {}))
+    known = {split_experiment(name)[:2]: name for names in models.values() for name in names}
+    rows = []
+    for place, name in sorted(known.items(), key=lambda item: knowledge_place(item[1])):
+        experiments = ("/".join((*place, model)) for model in models)
+        cells = tuple(score_cell(aggregates, experiment, metric, gains=False) for experiment in experiments)
+        rows.append((knowledge_label(name), cells))
+    return Grid(f"Forms of knowledge · {METRICS[metric]}", ("Knowledge", *models), tuple(rows))
+
+
+def groups_table(aggregates: Mapping[str, Any], key: str, model: str, metric: str = "hit_rra") -> Grid:
+    """Forms of knowledge × hops (`key` by_hops) or complexity types (by_complexity) (Wu et al. 2023, Table 2)."""
+    table = aggregates.get(key, {})
+    names = model_experiments(table).get(model, [])
+    groups = sorted({group for name in names for group in table[name]}, key=group_order)
+    rows = tuple(
+        (knowledge_label(name), tuple(make_cell(table[name].get(group, {}).get(metric)) for group in groups))
+        for name in names
+    )
+    heads = (f"{group} hop{'s' if group != '1' else ''}" for group in groups) if key == "by_hops" else groups
+    title = "by hops" if key == "by_hops" else "by complexity type"
+    return Grid(
+        f"{METRICS[metric]} {title} · {model}", ("Knowledge", *(head.replace("+", " + ") for head in heads)), rows
+    )
+
+
+def helpful_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_rra", *, every: bool = True) -> Grid:
+    """Questions that each form of knowledge fixes and breaks (Wu et al. 2023, Table 3), with McNemar's p.
+
+    Columns are the baselines: no knowledge and the triples of each retriever; where not `every`, no knowledge and the
+    triples of the row's own retriever.
+    """
+    found = _comparisons(aggregates, model, metric)
+    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in found]
+    none = f"none/none/{model}"
+    bases = sorted({base for name in names for base in found[name]}, key=knowledge_place)
+    columns = [(knowledge_label(base), {name: base for name in names}) for base in bases]
+    if not every:
+        own = {name: f"{split_experiment(name)[0]}/triples/{model}" for name in names}
+        columns = [(knowledge_label(none), dict.fromkeys(names, none)), ("Its own triples", own)]
+        columns = [
+            (label, against) for label, against in columns if any(against[name] in found[name] for name in names)
+        ]
+    rows = tuple(
+        (
+            knowledge_label(name),
+            tuple(_pair(found[name].get(against[name])) for _, against in columns),
+        )
+        for name in names
+    )
+    note = (
+        "Columns are the baselines: questions fixed (+) and broken (−) against each, and p of McNemar's exact test, "
+        "not corrected for the number of comparisons."
+    )
+    heads = tuple(f"against {label[0].lower()}{label[1:]}" if not every else label for label, _ in columns)
+    return Grid(f"Helpful and harmful · {METRICS[metric]} · {model}", ("Knowledge", *heads), rows, note)
+
+
+def helpful_groups_table(
+    aggregates: Mapping[str, Any], key: str, model: str, against: str, metric: str = "hit_rra"
+) -> Grid:
+    """Questions fixed and broken by group (`key` by_hops or by_complexity) against `none` or the `triples` of the same
+    retriever."""
+    found = _comparisons(aggregates, model, metric)
+    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in found]
+    picked = {}
+    for name in names:
+        base = f"none/none/{model}" if against == "none" else f"{split_experiment(name)[0]}/triples/{model}"
+        if base in found[name]:
+            picked[name] = found[name][base][key]
+    groups = sorted({group for parts in picked.values() for group in parts}, key=group_order)
+    rows = tuple(
+        (knowledge_label(name), tuple(_pair(parts.get(group)) for group in groups)) for name, parts in picked.items()
+    )
+    heads = (f"{group} hop{'s' if group != '1' else ''}" for group in groups) if key == "by_hops" else groups
+    title = "Against no knowledge" if against == "none" else "Against the retriever's triples"
+    return Grid(f"{title} · {model}", ("Knowledge", *(head.replace("+", " + ") for head in heads)), rows)
+
+
+def cost_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_rra") -> Grid:
+    """Length of the knowledge and tokens of the prompt beside accuracy; columns that nobody measured are left out."""
+    costs: Mapping[str, Any] = aggregates.get("cost", {})
+    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in costs]
+    columns: dict[str, list[Entry]] = {
+        "Words": [_number(costs[name].get("words")) for name in names],
+        "Characters": [_number(costs[name].get("characters")) for name in names],
+        "Without knowledge": [
+            None if name.startswith("none/") else costs[name].get("without_knowledge") for name in names
+        ],
+        "Prompt tokens": [_number(costs[name].get("prompt_tokens")) for name in names],
+        "Answer tokens": [_number(costs[name].get("completion_tokens")) for name in names],
+        "Cost of 1,000": [_money(costs[name].get("cost_per_1000")) for name in names],
+        "Unfinished": [_unfinished(costs[name].get("finish")) for name in names],
+        METRICS[metric]: [score_cell(aggregates, name, metric, gains=False) for name in names],
+        METRICS["exact"]: [score_cell(aggregates, name, "exact", gains=False) for name in names],
+    }
+    shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
+    rows = tuple(
+        (knowledge_label(name), tuple(cells[place] for cells in shown.values())) for place, name in enumerate(names)
+    )
+    return Grid(f"Length and cost · {model}", ("Knowledge", *shown), rows, compact=True)
+
+
+def _comparisons(aggregates: Mapping[str, Any], model: str, metric: str) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Experiment of a model → baseline → comparison."""
+    rows: Sequence[Mapping[str, Any]] = aggregates.get("comparisons", ())
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["metric"] == metric and split_experiment(row["experiment"])[2] == model:
+            found.setdefault(row["experiment"], {})[row["baseline"]] = row
+    return found
+
+
+def _pair(row: Mapping[str, Any] | None) -> Pair | None:
+    return None if row is None else Pair(int(row["helpful"]), int(row["harmful"]), int(row["n"]), row.get("p"))
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.0f}" if value >= 100 or not value else f"{value:,.1f}"
+
+
+def _money(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.2f}" if value >= 1 else f"{value:.2g}"
+
+
+def _unfinished(finish: Mapping[str, int] | None) -> str | None:
+    if finish is None:
+        return None
+    return ", ".join(f"{finish[name]:,} {word}" for name, word in UNFINISHED.items() if finish.get(name)) or "none"

@@ -1,0 +1,166 @@
+"""The training loop of every retriever: AdamW, linear warm-up, cosine decay, early stopping, checkpoints.
+
+A checkpoint stands at a step boundary, and what an epoch does follows from its number, so that a killed run that goes
+on from its checkpoint ends with the same bits as one that was left alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import torch
+from torch import Tensor, nn
+
+from kgqa_core.config import HopPathOptions, RetrieverOptions
+from kgqa_core.errors import ConfigError, TrainingError
+from kgqa_core.monitor import Monitor
+from kgqa_core.retrieval import checkpoint
+
+WARM_UP = 0.06
+"""Share of all steps in which the learning rate rises."""
+CLIP = 1.0
+"""Largest norm of a step's gradient."""
+LOG_EVERY = 20
+
+
+Rates = RetrieverOptions | HopPathOptions
+"""Options that the loop reads learning rates and seconds between checkpoints from."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is trained on and measured.
+
+    order: an epoch's batches of question numbers, all epochs alike in number.  loss: of a batch, a scalar.
+    measure: dev metrics of the network as it stands, empty without dev questions.
+    standing: of dev metrics, better when greater.  section: of the profile, for messages.
+    """
+
+    per_epoch: int
+    epochs: int
+    patience: int
+    order: Callable[[int], list[Tensor]]
+    loss: Callable[[Tensor], Tensor]
+    measure: Callable[[], dict[str, float]]
+    standing: Callable[[dict[str, float]], list[float]]
+    section: str
+
+
+def run(
+    network: nn.Module,
+    course: Course,
+    rates: Rates,
+    device: torch.device,
+    key: str,
+    monitor: Monitor,
+    work: Path | None,
+) -> tuple[checkpoint.Progress, dict[str, Tensor]]:
+    """Trains a network with a part `encoder`; returns what was measured and the weights of the best epoch.
+
+    key: of inputs and options; a checkpoint in `work` with the same key is gone on from.
+    Raises TrainingError when the loss is not finite.
+    """
+    optimizer = _optimizer(network, rates)
+    peaks = [group["lr"] for group in optimizer.param_groups]
+    per_epoch, total = course.per_epoch, course.per_epoch * course.epochs
+    progress, best = checkpoint.Progress(key), dict[str, Tensor]()
+    restored = checkpoint.restore(work, key, network, optimizer, device) if work is not None else None
+    if restored is not None:
+        progress, best = restored
+        monitor.note(
+            f"training goes on from its checkpoint: epoch {progress.epoch + 1}, step {progress.step} of {per_epoch}"
+        )
+    saved = time.monotonic()
+    while progress.epoch < course.epochs and progress.epoch - progress.best_epoch <= course.patience:
+        order = course.order(progress.epoch)
+        network.train()
+        while progress.step < per_epoch:
+            done = progress.epoch * per_epoch + progress.step
+            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                group["lr"] = peak * _schedule(done, total)
+            loss = course.loss(order[progress.step])
+            value = loss.item()
+            if not math.isfinite(value):
+                raise TrainingError(f"the loss is not finite at step {done}; lower {course.section}.learning_rate")
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
+            optimizer.step()
+            progress.step += 1
+            progress.sums = [progress.sums[0] + value, progress.sums[1] + 1]
+            if progress.step % LOG_EVERY == 0 or progress.step == per_epoch:
+                mean = progress.sums[0] / progress.sums[1]
+                progress.curve.append([done + 1, progress.epoch, "train", "loss", mean])
+                progress.sums = [0.0, 0.0]
+                monitor.metric("loss", mean, done + 1)
+            monitor.progress(done + 1, total, "training steps")
+            if work is not None and time.monotonic() - saved >= rates.checkpoint_seconds:
+                checkpoint.store(work, progress, network, optimizer, best)
+                saved = time.monotonic()
+        step = (progress.epoch + 1) * per_epoch
+        measured = course.measure()
+        for name, value in measured.items():
+            progress.curve.append([step, progress.epoch, "dev", name, value])
+            monitor.metric(f"dev_{name}", value, step)
+        standing = course.standing(measured) if measured else [float(progress.epoch)]
+        if not progress.best or standing > progress.best:
+            progress.best, progress.best_epoch, best = standing, progress.epoch, checkpoint.trainable(network)
+        progress.epoch, progress.step = progress.epoch + 1, 0
+        if work is not None:
+            checkpoint.store(work, progress, network, optimizer, best)
+            saved = time.monotonic()
+    monitor.progress(total, total, "training steps")
+    return progress, best
+
+
+def write_curves(out: Path, progress: checkpoint.Progress) -> None:
+    """Writes curves.parquet: step, epoch, split, metric, value."""
+    curve = pl.DataFrame(
+        progress.curve,
+        schema={"step": pl.Int64, "epoch": pl.Int32, "split": pl.String, "metric": pl.String, "value": pl.Float64},
+        orient="row",
+    )
+    curve.write_parquet(out / "curves.parquet", compression="zstd", statistics=False)
+
+
+def dev_of_best(progress: checkpoint.Progress) -> dict[str, float]:
+    """`dev_` metrics of the best epoch, to six decimals."""
+    rows = [row for row in progress.curve if row[2] == "dev" and row[1] == progress.best_epoch]
+    return {f"dev_{row[3]}": round(row[4], 6) for row in rows}
+
+
+def pick_device(name: str, section: str = "retriever") -> torch.device:
+    """The device of an option `auto`, `cpu`, `cuda` or `cuda:N`.  Raises ConfigError when it is not there."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"{section}.device {name!r} is unknown; use 'auto', 'cpu', 'cuda' or 'cuda:N'") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"{section}.device {name!r} is not on this machine; use 'auto' or 'cpu'")
+    return device
+
+
+def _optimizer(network: nn.Module, rates: Rates) -> torch.optim.AdamW:
+    body: nn.Module = network.encoder  # type: ignore[assignment]
+    encoder = [parameter for parameter in body.parameters() if parameter.requires_grad]
+    inside = {id(parameter) for parameter in encoder}
+    decoder = [
+        parameter for parameter in network.parameters() if parameter.requires_grad and id(parameter) not in inside
+    ]
+    rate = rates.learning_rate if rates.encoder == "scratch" else rates.encoder_learning_rate
+    groups = [{"params": encoder, "lr": rate}, {"params": decoder, "lr": rates.learning_rate}]
+    return torch.optim.AdamW(groups, weight_decay=0.01)
+
+
+def _schedule(step: int, total: int) -> float:
+    warm = max(1, round(WARM_UP * total))
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, total - warm)))

@@ -1,0 +1,212 @@
+"""Texts for gold graphs, by rule or by a language model, each checked; and the QA model's word on them.
+
+Both passes ask through `llm.paid.ask`, so that a killed stage pays for nothing twice.  Equal prompts are asked once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kgqa_core.config import CorpusOptions, LlmOptions
+from kgqa_core.llm.cache import ResponseCache
+from kgqa_core.llm.paid import Outcome, ask
+from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.metrics.text import Gold, hit_rra
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.prompts import answer_prompt, rewrite_prompt
+from kgqa_core.rewriting import validate
+from kgqa_core.rewriting.graphs import GoldGraph
+from kgqa_core.rewriting.template import paragraph, sentences
+from kgqa_core.types import Question
+
+log = logging.getLogger("kgqa.corpus")
+
+TEMPLATE = "template"
+"""Name of the teacher that is no model."""
+
+READ = "rra2023"
+"""The template of the QA prompt, T2."""
+
+ANSWER_TOKENS = 32
+"""Longest answer of the QA model."""
+
+FAILED_AGAIN = 2
+"""Further passes over prompts on which the endpoint failed."""
+
+_REASONS = {"empty": validate.EMPTY, "refused": validate.REFUSED}
+"""Reasons of `ask` in the words of the corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A teacher's text for a graph.
+
+    reason: why it was rejected, or None.  faithfulness: in [0, 1].  spent: reasons of rejected attempts before it.
+    """
+
+    number: int
+    text: str
+    reason: str | None
+    faithfulness: float = 0.0
+    spent: tuple[str, ...] = ()
+    prompt_tokens: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the QA model answered from a text.  hit: whether a gold answer is in it; failed: it gave none."""
+
+    answer: str
+    hit: bool
+    failed: bool = False
+    prompt_tokens: int = 0
+    tokens: int = 0
+
+
+def language_of(question: Question, options: CorpusOptions) -> str:
+    """The language in which a question's graph is told."""
+    return options.language or question.language
+
+
+def instruction(graph: GoldGraph, options: CorpusOptions) -> str:
+    """The T1 prompt of a graph."""
+    return rewrite_prompt(graph.text, language_of(graph.question, options))
+
+
+def teacher_params(options: CorpusOptions) -> GenerationParams:
+    """How the teacher writes: greedy, unless there are several candidates."""
+    temperature = options.temperature if options.candidates > 1 else 0.0
+    return GenerationParams(max_new_tokens=options.max_new_tokens, temperature=temperature)
+
+
+def qa_params() -> GenerationParams:
+    """How the QA model answers."""
+    return GenerationParams(max_new_tokens=ANSWER_TOKENS)
+
+
+def qa_prompt(question: Question, text: str) -> str:
+    """The T2 prompt of a question and a text."""
+    return answer_prompt(question.text, text, READ)
+
+
+def one_each(graphs: Sequence[GoldGraph], options: CorpusOptions) -> dict[str, GoldGraph]:
+    """The first graph of each instruction, by instruction: what a teacher is asked."""
+    found: dict[str, GoldGraph] = {}
+    for graph in graphs:
+        found.setdefault(instruction(graph, options), graph)
+    return found
+
+
+def by_rule(graph: GoldGraph, options: CorpusOptions, variant: int) -> str:
+    """The text that the template teacher writes."""
+    language = language_of(graph.question, options)
+    return paragraph(sentences(graph.named, language, variant), language)
+
+
+def write_texts(
+    asked: dict[str, GoldGraph], model: LanguageModel | None, options: CorpusOptions, llm: LlmOptions, *, seed: int,
+    cache: ResponseCache | None = None, monitor: Monitor = QUIET,
+) -> dict[str, list[Candidate]]:  # fmt: skip
+    """The candidates of each instruction, best first: accepted ones by faithfulness, then by number, then rejects.
+
+    asked: graphs by instruction.  model: the teacher, or None for the template.  Raises BudgetReached, EndpointError.
+    """
+    pairs = [(prompt, number) for prompt in asked for number in range(options.candidates)]
+    outcomes: list[Outcome | None] = [None] * len(pairs)
+    if model is not None:
+        outcomes = list(
+            _ask_all(
+                model, [prompt for prompt, _ in pairs], teacher_params(options),
+                samples=[number for _, number in pairs], cache=cache, llm=llm, monitor=monitor, what="texts",
+                validate=lambda place, text: _reject(text, asked[pairs[place][0]], options),
+                retry_temperature=options.temperature,
+            )
+        )  # fmt: skip
+    found: dict[str, list[Candidate]] = {prompt: [] for prompt in asked}
+    for place, ((prompt, number), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
+        graph = asked[prompt]
+        found[prompt].append(
+            _by_rule(graph, options, seed, number) if outcome is None else _by_model(graph, options, number, outcome)
+        )
+        if outcome is None and (place % 200 == 0 or place == len(pairs)):
+            monitor.progress(place, len(pairs), "texts")
+    for candidates in found.values():
+        candidates.sort(key=lambda each: (each.reason is not None, -each.faithfulness, each.number))
+    return found
+
+
+def judge(
+    model: LanguageModel, wanted: Sequence[tuple[Question, str]], llm: LlmOptions, *,
+    cache: ResponseCache | None = None, monitor: Monitor = QUIET, what: str = "QA answers",
+) -> list[Judged]:  # fmt: skip
+    """What the QA model answers to each question from its text, in order.
+
+    A hit is hit@1 of Wu et al. (2023): the lower-cased answer contains the lower-cased name of at least one gold
+    answer, here on word boundaries (`metrics.text.hit_rra`).
+    """
+    prompts = [qa_prompt(question, text) for question, text in wanted]
+    outcomes = _ask_all(model, prompts, qa_params(), cache=cache, llm=llm, monitor=monitor, what=what)
+    found = []
+    for (question, _), outcome in zip(wanted, outcomes, strict=True):
+        completion = outcome.completion
+        if completion is None or completion.finish == "error":
+            found.append(Judged("", False, failed=True))
+            continue
+        answer = next((line.strip() for line in completion.text.splitlines() if line.strip()), "")
+        hit = completion.finish != "refusal" and hit_rra(Gold(question.answer_names), answer) > 0
+        found.append(Judged(answer, hit, False, completion.prompt_tokens, completion.completion_tokens))
+    return found
+
+
+def _ask_all(
+    model: LanguageModel, prompts: Sequence[str], params: GenerationParams, *, llm: LlmOptions,
+    samples: Sequence[int] | None = None, cache: ResponseCache | None, monitor: Monitor, what: str, **more: object,
+) -> list[Outcome]:  # fmt: skip
+    """`ask`; prompts on which the endpoint failed are asked again in further passes, and what fails still is logged."""
+    attempts = llm.attempts if "validate" in more else 1
+
+    def once() -> list[Outcome]:
+        return ask(
+            model, prompts, params, samples=samples, cache=cache, attempts=attempts, monitor=monitor, what=what, **more  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    outcomes = once()
+    for _ in range(FAILED_AGAIN):
+        if not any(_failed(outcome) for outcome in outcomes):
+            break
+        outcomes = once()
+    failed = sum(_failed(outcome) for outcome in outcomes)
+    if failed:
+        log.warning("%s gave no answer to %d of %d prompts for %s", model.name, failed, len(prompts), what)
+    return outcomes
+
+
+def _failed(outcome: Outcome) -> bool:
+    return outcome.completion is not None and outcome.completion.finish == "error"
+
+
+def _reject(text: str, graph: GoldGraph, options: CorpusOptions) -> str | None:
+    return validate.reject(text, graph.named, language_of(graph.question, options))
+
+
+def _by_rule(graph: GoldGraph, options: CorpusOptions, seed: int, number: int) -> Candidate:
+    text = by_rule(graph, options, seed + number)
+    reason = _reject(text, graph, options)
+    language = language_of(graph.question, options)
+    return Candidate(number, text, reason, validate.faithfulness(text, graph.named, language))
+
+
+def _by_model(graph: GoldGraph, options: CorpusOptions, number: int, outcome: Outcome) -> Candidate:
+    spent = tuple(_REASONS.get(reason, reason) for reason in outcome.spent)
+    completion = outcome.completion
+    if completion is None:
+        return Candidate(number, "", spent[-1] if spent else validate.FAILED, spent=spent)
+    if completion.finish == "error":
+        return Candidate(number, "", validate.FAILED, spent=spent)
+    text = " ".join(completion.text.split())
+    reason = validate.TRUNCATED if completion.finish == "length" else None
+    value = validate.faithfulness(text, graph.named, language_of(graph.question, options))
+    return Candidate(number, text, reason, value, spent, completion.prompt_tokens, completion.completion_tokens)

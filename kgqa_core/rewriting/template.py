@@ -1,0 +1,303 @@
+"""Sentences by rule from the names of triples: the `template` teacher, format, and length estimate.
+
+Nothing is known of a graph but the labels of its relations.  Triples that share head and relation, or relation and
+tail, make one sentence; a chain may be told in one; a nameless node (CVT) is told by what hangs on it.  Every sentence
+names its entities to the letter.  Which of several wordings is taken follows from a digest of the triples and the
+number of the variant, so that the same triples always read the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kgqa_core.kg.nameless import is_cvt
+from kgqa_core.rewriting.phrases import Phrase, is_plural, phrase, plural, words
+from kgqa_core.types import INVERSE
+
+Named = tuple[str, str, str]
+"""A triple by the names of head, relation and tail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One sentence, and the places of the triples that it tells."""
+
+    text: str
+    triples: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Triples of one sentence: some heads, one relation, some tails, one of both being single."""
+
+    heads: tuple[str, ...]
+    relation: str
+    tails: tuple[str, ...]
+    triples: tuple[int, ...]
+
+
+def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) -> list[Told]:
+    """Sentences that tell every triple, in the order of the first triple of each.
+
+    triples: (head, relation, tail) by name; `<inv>-` before a relation means that it was walked against its direction.
+    language: `zh` for Chinese, else English.  variant: another wording where there is one.
+
+    >>> [told.text for told in sentences([("Oslo", "capital of", "Norway"), ("Norway", "borders", "Sweden")])]
+    ['Oslo is the capital of Norway.', 'Norway borders Sweden.']
+    """
+    stored = [_stored(triple) for triple in triples]
+    choice = _digest(stored) + variant
+    chinese = language.partition("-")[0] == "zh"
+    tell = _Chinese(choice) if chinese else _English(choice)
+    hidden = [place for place, (head, _, tail) in enumerate(stored) if is_cvt(head) or is_cvt(tail)]
+    plain = [place for place in range(len(stored)) if place not in set(hidden)]
+    told = tell.groups(_grouped(stored, plain)) + _compound(tell, stored, hidden)
+    return sorted(told, key=lambda each: each.triples[0])
+
+
+def paragraph(told: Sequence[Told], language: str = "en") -> str:
+    """The sentences as one text; Chinese ones stand without blanks between."""
+    return ("" if language.partition("-")[0] == "zh" else " ").join(each.text for each in told)
+
+
+def _stored(triple: Named) -> Named:
+    """A triple as the graph stores it."""
+    head, relation, tail = triple
+    return (tail, relation[len(INVERSE) :], head) if relation.startswith(INVERSE) else triple
+
+
+def _digest(stored: Sequence[Named]) -> int:
+    return hashlib.sha256(json.dumps(stored, ensure_ascii=False).encode()).digest()[0]
+
+
+def _grouped(stored: Sequence[Named], places: Sequence[int]) -> list[_Group]:
+    """Triples by head and relation; what stays alone there, by relation and tail."""
+    by_head: dict[tuple[str, str], list[int]] = {}
+    for place in places:
+        by_head.setdefault(stored[place][:2], []).append(place)
+    groups = []
+    alone: dict[tuple[str, str], list[int]] = {}
+    for (head, relation), found in by_head.items():
+        tails = tuple(dict.fromkeys(stored[place][2] for place in found))
+        if len(tails) > 1:
+            groups.append(_Group((head,), relation, tails, tuple(found)))
+        else:
+            alone.setdefault((relation, tails[0]), []).extend(found)
+    for (relation, tail), found in alone.items():
+        heads = tuple(dict.fromkeys(stored[place][0] for place in found))
+        groups.append(_Group(heads, relation, (tail,), tuple(sorted(found))))
+    return sorted(groups, key=lambda group: group.triples[0])
+
+
+def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequence[int]) -> list[Told]:
+    """Sentences on nameless nodes: each is anchored by the triple that leads to it and told by those that leave it."""
+    anchors: dict[str, int] = {}
+    for place in hidden:
+        head, _, tail = stored[place]
+        if is_cvt(tail) and tail not in anchors and head != tail:
+            anchors[tail] = place
+    parts: dict[str, list[int]] = {}
+    for place in hidden:
+        head, _, tail = stored[place]
+        if anchors.get(tail) != place:
+            parts.setdefault(head if is_cvt(head) else tail, []).append(place)
+    told = []
+    merged: dict[tuple[str, str], list[tuple[str, list[int]]]] = {}
+    for node, places in parts.items():
+        where, behind = _anchor(tell, stored, anchors, node)
+        tails: dict[str, list[str]] = {}
+        for place in places:
+            head, relation, tail = stored[place]
+            name = tail if head == node else head
+            if not is_cvt(name):
+                tails.setdefault(relation, []).append(name)
+        said = [(relation, tuple(dict.fromkeys(names))) for relation, names in tails.items()]
+        if where and len(places) == len(said) == 1:
+            merged.setdefault((where, said[0][0]), []).append((said[0][1][0], sorted({*behind, *places})))
+        elif where and said:
+            told.append(Told(tell.within(where, said), tuple(sorted({*behind, *places}))))
+        elif len(places) > 1 and said:
+            told.append(Told(tell.together(said), tuple(places)))
+    for (where, relation), found in merged.items():
+        names = tuple(dict.fromkeys(tail for tail, _ in found))
+        behind_all = tuple(sorted({place for _, places in found for place in places}))
+        told.append(Told(tell.within(where, [(relation, names)]), behind_all))
+    covered = {place for each in told for place in each.triples}
+    return told + [Told(tell.bare(stored[place]), (place,)) for place in hidden if place not in covered]
+
+
+def _anchor(
+    tell: _English | _Chinese, stored: Sequence[Named], anchors: dict[str, int], node: str
+) -> tuple[str, list[int]]:
+    """`the marriage of Ada` for a nameless node, and the triples behind it; empty where nothing named leads there."""
+    chain: list[int] = []
+    while is_cvt(node):
+        place = anchors.get(node)
+        if place is None or place in chain:
+            return "", []
+        chain.append(place)
+        node = stored[place][0]
+    text = node
+    for place in reversed(chain):
+        text = tell.part_of(stored[place][1], text)
+    return text, chain
+
+
+class _English:
+    """English wordings; `choice` takes one of them."""
+
+    def __init__(self, choice: int) -> None:
+        self.choice = choice
+
+    def groups(self, groups: Sequence[_Group]) -> list[Told]:
+        """One sentence for each group, or for a chain of two."""
+        told: list[Told] = []
+        clauses = [self._clause(group) for group in groups]
+        place = 0
+        while place < len(groups):
+            here, after = groups[place], groups[place + 1] if place + 1 < len(groups) else None
+            chain = after is not None and len(here.heads) == len(here.tails) == 1 and after.heads == here.tails
+            if chain and after is not None and here.relation != after.relation and self.choice % 2:
+                then = clauses[place + 1]
+                own = not any(then.startswith(name) for name in (*after.heads, *after.tails))
+                then = "the " + then[4:] if own and then.startswith("The ") else then
+                told.append(Told(f"{clauses[place]}, and {then}.", tuple(sorted({*here.triples, *after.triples}))))
+                place += 2
+            else:
+                told.append(Told(f"{clauses[place]}.", here.triples))
+                place += 1
+        return told
+
+    def within(self, where: str, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+        """`In the marriage of Ada, the spouse is Bob and the start is 1999.`"""
+        if len(said) == 1:
+            relation, names = said[0]
+            noun, verb = self._noun(relation, len(names))
+            if self.choice % 2:
+                return f"The {noun} in {where} {verb} {_listed(names)}."
+        parts = []
+        for relation, names in said:
+            noun, verb = self._noun(relation, len(names))
+            parts.append(f"the {noun} {verb} {_listed(names)}")
+        return f"In {where}, {_listed(parts)}."
+
+    def together(self, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+        """What hangs on a node that nothing named leads to."""
+        parts = []
+        for relation, names in said:
+            noun, verb = self._noun(relation, len(names))
+            parts.append(f"the {noun} {verb} {_listed(names)}")
+        return f"Together, {_listed(parts)}."
+
+    def part_of(self, relation: str, text: str) -> str:
+        """`the marriage of Ada`."""
+        return f"the {words(relation)} of {text}"
+
+    def bare(self, triple: Named) -> str:
+        """A triple of a nameless node that nothing else tells of."""
+        head, relation, tail = triple
+        if is_cvt(head) and is_cvt(tail):
+            return f"There is a record of {words(relation)}."
+        return f"There is a record of the {words(relation)} of {tail if is_cvt(head) else head}."
+
+    def _noun(self, relation: str, count: int) -> tuple[str, str]:
+        noun = words(relation).removeprefix("has ").removeprefix("the ")
+        if count > 1:
+            return plural(noun), "are"
+        return noun, "include" if is_plural(noun) else "is"
+
+    def _clause(self, group: _Group) -> str:
+        said = phrase(group.relation)
+        return self._verb_clause(said, group) if said.is_verb else self._noun_clause(said, group)
+
+    def _verb_clause(self, said: Phrase, group: _Group) -> str:
+        heads, tails = _listed(group.heads), _listed(group.tails)
+        if said.active and self.choice // 2 % 2:
+            return f"{tails} {_plural_verb(said.active, len(group.tails))} {heads}"
+        return f"{heads} {said.one if len(group.heads) == 1 else said.many} {tails}"
+
+    def _noun_clause(self, said: Phrase, group: _Group) -> str:
+        heads, tails = _listed(group.heads), _listed(group.tails)
+        many = len(group.tails) > 1
+        noun = plural(said.noun) if many else said.noun
+        several = is_plural(noun)
+        wording = self.choice % 3
+        if said.link == " for ":
+            return f"For {heads}, the {noun} {'include' if several else 'is'} {tails}"
+        if said.link != " of " or wording == 0 or said.rest or (several and not many):
+            verb = "are" if many else "include" if several else "is"
+            return f"The {noun}{said.link}{heads}{said.rest} {verb} {tails}"
+        if wording == 1:
+            return f"{tails} {'are' if many else 'is'} the {noun} of {heads}"
+        return f"{heads} {'has' if len(group.heads) == 1 else 'have'} the {noun} {tails}"
+
+
+class _Chinese:
+    """Chinese wordings; `choice` takes one of them."""
+
+    def __init__(self, choice: int) -> None:
+        self.choice = choice
+
+    def groups(self, groups: Sequence[_Group]) -> list[Told]:
+        """One sentence for each group, or for a chain of two."""
+        told: list[Told] = []
+        place = 0
+        while place < len(groups):
+            here, after = groups[place], groups[place + 1] if place + 1 < len(groups) else None
+            same = after is not None and len(here.heads) == 1 and after.heads in (here.heads, here.tails)
+            if same and after is not None and self.choice % 2:
+                text = f"{self._clause(here)}，{self._clause(after)}。"
+                told.append(Told(text, tuple(sorted({*here.triples, *after.triples}))))
+                place += 2
+            else:
+                told.append(Told(f"{self._clause(here)}。", here.triples))
+                place += 1
+        return told
+
+    def within(self, where: str, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+        """`甲的婚姻中，配偶是乙，开始时间是1999。`"""
+        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in said]
+        return f"在{where}中，{'，'.join(parts)}。"
+
+    def together(self, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+        """What hangs on a node that nothing named leads to."""
+        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in said]
+        return f"在同一条记录中，{'，'.join(parts)}。"
+
+    def part_of(self, relation: str, text: str) -> str:
+        """`甲的婚姻`."""
+        return f"{text}的{words(relation)}"
+
+    def bare(self, triple: Named) -> str:
+        """A triple of a nameless node that nothing else tells of."""
+        head, relation, tail = triple
+        if is_cvt(head) and is_cvt(tail):
+            return f"有一条关于{words(relation)}的记录。"
+        return f"有一条关于{tail if is_cvt(head) else head}的{words(relation)}的记录。"
+
+    def _is(self, names: Sequence[str]) -> str:
+        return "是" if len(names) == 1 else "包括"
+
+    def _clause(self, group: _Group) -> str:
+        heads, tails = _listed_chinese(group.heads), _listed_chinese(group.tails)
+        noun = words(group.relation)
+        wording = self.choice // 2 % 3
+        if wording == 2:
+            return f"{tails}是{heads}的{noun}"
+        is_ = ("是" if wording == 0 else "为") if len(group.tails) == 1 else ("有" if wording == 0 else "包括")
+        return f"{heads}的{noun}{is_}{tails}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _listed_chinese(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{'、'.join(names[:-1])}和{names[-1]}"
+
+
+def _plural_verb(verb: str, count: int) -> str:
+    return "contain" if verb == "contains" and count > 1 else verb

@@ -1,0 +1,209 @@
+"""The stage that puts facts into words: by templates, or by a rewriter (Wu et al. 2023, section 3.3).
+
+One prompt for each reasoning path, equal prompts asked once; the sentences are aligned with their triples, what is
+unfaithful is treated as `on_unfaithful` says, and the rest stands in the order of the paths.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import LlmOptions, RewriterOptions
+from kgqa_core.errors import InputError, StorageError, nearest
+from kgqa_core.kg.verbalise import KNOWLEDGE
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.cache import open_cache
+from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.paid import Outcome, ask
+from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.rewriting.faithfulness import Faithfulness
+from kgqa_core.rewriting.groups import Group, read_groups
+from kgqa_core.rewriting.paragraphs import (
+    ACTIONS,
+    Draft,
+    Piece,
+    Policy,
+    Written,
+    align,
+    assemble,
+    behind,
+    by_model,
+    by_rule,
+    join,
+)
+
+FORMATS = ("template", "rewritten")
+
+SENTENCES: dict[str, pl.DataType] = {
+    "question": pl.String(),
+    "path": pl.Int32(),
+    "group": pl.Int32(),
+    "place": pl.Int32(),
+    "text": pl.String(),
+    "written": pl.String(),
+    "triples": pl.List(pl.Int64()),
+    "invented": pl.List(pl.String()),
+    "action": pl.String(),
+}
+"""Columns of sentences.parquet, one row for each sentence in the order of the paragraphs.
+
+path: number of the reasoning path, -1 without one.  text: what stands in the paragraph, empty where nothing does.
+written: what the writer said.  triples: ids behind it.  invented: names and numbers that are in none of the group's
+triples.  action: see `paragraphs.ACTIONS`.
+"""
+
+
+def write(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    facts: Path,
+    rewriter: Path | None,
+    retriever: str,
+    format: str,
+    options: RewriterOptions,
+    llm: LlmOptions,
+    language: str | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+    cache: Path | None = None,
+    budget: Budget | None = None,
+    model: LanguageModel | None = None,
+) -> dict[str, Any]:
+    """Writes knowledge.parquet (one row for every question), sentences.parquet and meta.json.
+
+    format: `template` (rules, no model) or `rewritten`.  rewriter: a trained rewriter; without one `options.base`
+    writes as it is, such as a data-to-text model.  language: of the prompts; each question's own when None.
+    cache: folder of the response cache; without one completions are kept in `work`.  model: used instead of loading.
+    A group for which the model gives nothing stands in triple form and is counted.
+    Returns counts: questions, with_facts, groups, prompts (one for each group), distinct_prompts, triples; of the
+    different texts that the model wrote: sentences, unfaithful (sentences that invent), invented, untold (triples);
+    of the paragraphs one count for each action; prompt_tokens, completion_tokens, truncated, no_text, cached.
+    Raises InputError, ArtifactError, GraphMismatch, ModelError, BudgetReached, EndpointError, StorageError.
+    """
+    if format not in FORMATS:
+        raise InputError(
+            f"format {format!r} is not one of sentences{nearest(format, FORMATS)}; use {', '.join(FORMATS)}"
+        )
+    asked = read_groups(kg, questions, facts, retriever, language)
+    groups = [(group, said) for _, said, own in asked for group in own]
+    counts: dict[str, Any] = {
+        "questions": len(asked),
+        "with_facts": sum(bool(own) for _, _, own in asked),
+        "groups": len(groups),
+        "triples": sum(len(group.triples) for group, _ in groups),
+    }
+    meta: dict[str, Any] = {"retriever": retriever, "format": format}
+    if format == "template":
+        drafts = [by_rule(group, said) for group, said in groups]
+    else:
+        writer = model if model is not None else load_writer(rewriter, options, llm, budget)
+        meta |= {"model": writer.name, "revision": writer.revision, "on_unfaithful": options.on_unfaithful}
+        wording = options.wording if rewriter is None else "rra2023"
+        prompts = different(groups, wording)
+        responses = open_cache(cache if cache is not None else work)
+        outcomes = ask(writer, prompts, parameters(options), cache=responses, monitor=monitor, what="rewritten groups")
+        drafts, told = _drafts(groups, dict(zip(prompts, outcomes, strict=True)), options.on_unfaithful, wording)
+        counts |= told | {"prompts": len(groups), "distinct_prompts": len(prompts)}
+    paragraphs = _paragraphs(asked, drafts)
+    actions = Counter(piece.action for paragraph in paragraphs for pieces in paragraph for piece in pieces)
+    _save(out, asked, paragraphs, retriever, format, meta)
+    monitor.progress(len(asked), len(asked), "questions")
+    return counts | {action: actions[action] for action in ACTIONS}
+
+
+def load_writer(
+    rewriter: Path | None, options: RewriterOptions, llm: LlmOptions, budget: Budget | None
+) -> LanguageModel:
+    """The trained rewriter, or `options.base` as it is."""
+    if rewriter is None:
+        return load_model(options.base, llm, budget=budget)
+    from kgqa_core.rewriting.lora import load_rewriter
+
+    return load_rewriter(rewriter, llm, base=options.base)
+
+
+def parameters(options: RewriterOptions) -> GenerationParams:
+    """How the rewriter writes: greedily."""
+    return GenerationParams(max_new_tokens=options.max_new_tokens)
+
+
+def different(groups: Iterable[tuple[Group, str]], wording: str) -> list[str]:
+    """The different prompts of groups with their languages, shortest first."""
+    return sorted(
+        {group.prompt(language, wording) for group, language in groups}, key=lambda prompt: (len(prompt), prompt)
+    )
+
+
+def _drafts(
+    groups: Sequence[tuple[Group, str]], outcomes: Mapping[str, Outcome], policy: Policy, wording: str
+) -> tuple[list[Draft], dict[str, int]]:
+    """A draft of each group, and counts over the different texts."""
+    counts = Counter(
+        {name: 0 for name in ("sentences", "unfaithful", "invented", "untold", "truncated", "no_text", "cached")}
+    )
+    drafts = []
+    known: dict[tuple[str, tuple[tuple[str, str, str], ...]], tuple[Written, Faithfulness | None]] = {}
+    for outcome in outcomes.values():
+        counts["cached"] += outcome.cached
+        if outcome.completion is not None:
+            counts["prompt_tokens"] += outcome.completion.prompt_tokens
+            counts["completion_tokens"] += outcome.completion.completion_tokens
+    for group, language in groups:
+        prompt = group.prompt(language, wording)
+        if (prompt, group.named) not in known:
+            completion = outcomes[prompt].completion
+            usable = completion is not None and completion.finish in ("stop", "length")
+            text = completion.text if completion is not None and usable else ""
+            written = Written(text, completion is not None and completion.finish == "length")
+            checked = align(group, written, language)
+            known[prompt, group.named] = (written, checked)
+            counts["truncated"] += written.truncated
+            if checked is None:
+                counts["no_text"] += 1
+            else:
+                counts["sentences"] += len(checked.sentences)
+                counts["unfaithful"] += sum(bool(sentence.invented) for sentence in checked.sentences)
+                counts["invented"] += len(checked.invented)
+                counts["untold"] += len(checked.untold)
+        drafts.append(by_model(group, *known[prompt, group.named], policy))
+    return drafts, dict(counts)
+
+
+def _paragraphs(asked: Sequence[tuple[str, str, list[Group]]], drafts: Sequence[Draft]) -> list[list[list[Piece]]]:
+    rest = iter(drafts)
+    return [assemble([next(rest) for _ in own]) for _, _, own in asked]
+
+
+def _save(
+    out: Path,
+    asked: Sequence[tuple[str, str, list[Group]]],
+    paragraphs: Sequence[Sequence[Sequence[Piece]]],
+    retriever: str,
+    form: str,
+    meta: Mapping[str, Any],
+) -> None:
+    rows = [
+        (question, retriever, form, join(paragraph, language), behind(paragraph))
+        for (question, language, _), paragraph in zip(asked, paragraphs, strict=True)
+    ]
+    told = [
+        (question, group.path, number, place, piece.text, piece.written, piece.triples, piece.invented, piece.action)
+        for (question, _, groups), paragraph in zip(asked, paragraphs, strict=True)
+        for number, (group, pieces) in enumerate(zip(groups, paragraph, strict=True))
+        for place, piece in enumerate(pieces)
+    ]
+    try:
+        pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
+        pl.DataFrame(told, schema=SENTENCES, orient="row").write_parquet(out / "sentences.parquet")
+        (out / "meta.json").write_text(json.dumps(dict(meta), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise StorageError(f"cannot write to {out}: {fault}; free space or choose another --home") from fault

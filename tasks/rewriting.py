@@ -1,0 +1,127 @@
+"""Stages that make the KG-to-Text corpus, train the rewriter on it, and put facts into words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.config import CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
+from tasks.outside import file_digest, model_digest
+from tasks.stage import stage
+
+MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
+
+
+def _corpus_outside(arguments: Any) -> dict[str, str]:
+    options: CorpusOptions = arguments["options"]
+    if options.imported:
+        return {"imported": file_digest(Path(options.imported))}
+    return {"teacher": model_digest(options.teacher), "qa_model": model_digest(options.qa_model)}
+
+
+@stage(
+    "corpus",
+    runs="kgqa_core.rewriting.corpus:generate",
+    label=lambda arguments: f"by {arguments['options'].teacher}" if not arguments["options"].imported else "imported",
+    outside=_corpus_outside,
+    packages=(*MODEL_PACKAGES, "openai"),
+    tags=("gpu",),
+    retries=1,
+)
+def generate_corpus(
+    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: CorpusOptions, llm: LlmOptions, seed: int
+) -> ArtifactRef:
+    """Write sentences for gold subgraphs and keep those from which the QA model answers (Wu et al. 2023, 3.2)."""
+    raise AssertionError
+
+
+@stage(
+    "rewriter",
+    runs="kgqa_core.rewriting.train:train",
+    label=lambda arguments: f"{arguments['options'].base} LoRA",
+    outside=lambda arguments: {"base": model_digest(arguments["options"].base)},
+    packages=MODEL_PACKAGES,
+    tags=("gpu",),
+)
+def finetune_rewriter(corpus: ArtifactRef, options: RewriterOptions, seed: int) -> ArtifactRef:
+    """Adapt a language model to the corpus by LoRA."""
+    raise AssertionError
+
+
+@stage("knowledge", runs="kgqa_core.kg.verbalise:write_knowledge", variant=lambda arguments: arguments["retriever"])
+def write_triples(
+    kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str, qualifiers: bool
+) -> ArtifactRef:
+    """Write each question's facts as triple-form text."""
+    raise AssertionError
+
+
+@stage(
+    "knowledge",
+    runs="kgqa_core.rewriting.write:write",
+    variant=lambda arguments: f"{arguments['retriever']}/{arguments['format']}",
+    outside=lambda arguments: (
+        {"base": model_digest(arguments["options"].base)} if arguments["format"] == "rewritten" else {}
+    ),
+    packages=MODEL_PACKAGES,
+    tags=("gpu",),
+)
+def write_sentences(
+    kg: ArtifactRef,
+    questions: ArtifactRef,
+    facts: ArtifactRef,
+    rewriter: ArtifactRef | None,
+    retriever: str,
+    format: str,
+    options: RewriterOptions,
+    llm: LlmOptions,
+    language: str,
+) -> ArtifactRef:
+    """Write each question's facts as sentences, by rule or by the rewriter."""
+    raise AssertionError
+
+
+def corpus_of(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
+    """The corpus, where the profile has knowledge rewritten."""
+    if not profile.rewrites:
+        return None
+    return generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
+
+
+def rewriter_of(corpus: ArtifactRef | None, profile: Profile) -> ArtifactRef | None:
+    """The rewriter that a corpus teaches."""
+    return finetune_rewriter(corpus, profile.rewriter, profile.seed) if corpus is not None else None
+
+
+def write_knowledge(
+    kg: ArtifactRef,
+    questions: ArtifactRef,
+    facts: ArtifactRef,
+    rewriter: ArtifactRef | None,
+    name: str,
+    profile: Profile,
+) -> ArtifactRef:
+    """One retriever's facts in one format.  name: `retriever/format`."""
+    retriever, form = split_knowledge(name)
+    if form == "triples":
+        return write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
+    adapted = rewriter if form == "rewritten" else None
+    language = profile.questions.language
+    return write_sentences(kg, questions, facts, adapted, retriever, form, profile.rewriter, profile.llm, language)
+
+
+def write_all(
+    kg: ArtifactRef,
+    questions: ArtifactRef,
+    facts: dict[str, ArtifactRef],
+    rewriter: ArtifactRef | None,
+    profile: Profile,
+) -> dict[str, ArtifactRef]:
+    """Everything that the answering model is to read, by `retriever/format`."""
+    found = {}
+    for name in profile.answering.knowledge:
+        retriever, form = split_knowledge(name)
+        if form != "none":
+            found[f"{retriever}/{form}"] = write_knowledge(kg, questions, facts[retriever], rewriter, name, profile)
+    return found

@@ -1,0 +1,181 @@
+"""Forecasts: what a corpus will ask, less what the cache holds, at measured or stated lengths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.config import CorpusOptions, LlmOptions, Price
+from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
+from kgqa_core.llm.paid import ask
+from kgqa_core.llm.plan import Measured, Wanted, measure, opening_of, plan, repeated
+from kgqa_core.llm.protocol import Completion, GenerationParams
+from kgqa_core.prompts import REWRITE
+from kgqa_core.rewriting.plan import plan_corpus
+from tests.unit.rewriting.test_corpus import Fake, answer, make_world, tell
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+PARAMS = GenerationParams(max_new_tokens=50)
+IDENTITY = Identity("openai", "http://localhost/v1", "stub", "stub")
+MODEL = "openai:stub"
+
+
+def llm(**more: object) -> LlmOptions:
+    return LlmOptions.model_validate({"base_url": "http://localhost/v1", "attempts": 2, **more})
+
+
+def filled(cache: ResponseCache, number: int, *, spent: int = 0, slope: int = 2) -> None:
+    """Completions of prompts of 1, 2, … words, whose lengths are 3 + slope words."""
+    for place in range(number):
+        prompt = "Tell " + "x " * place
+        request = Request(IDENTITY, PARAMS, prompt)
+        cache.put(request, Completion("text", "stop", 2 * (place + 1), 3 + slope * (place + 1)))
+        if place < spent:
+            cache.put(Request(IDENTITY, PARAMS, prompt, attempt=1), Completion("%", "stop", 2, 1), "garbage")
+    cache.flush()
+
+
+def count(text: str) -> int:
+    return len(text.split())
+
+
+def test_a_model_is_measured_on_its_own_completions_of_the_template() -> None:
+    cache = ResponseCache()
+    filled(cache, 24, spent=6)
+    other = Request(Identity("openai", "http://localhost/v1", "other", "other"), PARAMS, "Tell y")
+    cache.put(other, Completion("text", "stop", 900, 900))
+    cache.put(Request(IDENTITY, PARAMS, "Ask y"), Completion("text", "stop", 900, 900))
+    cache.put(Request(IDENTITY, GenerationParams(max_new_tokens=9), "Tell z"), Completion("text", "stop", 900, 900))
+    found = measure(cache, IDENTITY, "Tell", PARAMS, count)
+    assert (found.completions, found.prompt_ratio, found.spent) == (24, 2.0, 0.2)
+    assert (round(found.base, 9), round(found.slope, 9)) == (3.0, 2.0)
+    assert found.seconds is not None and found.seconds < 10
+
+
+@pytest.mark.parametrize("number", [0, 19])
+def test_too_few_completions_measure_nothing(number: int) -> None:
+    cache = ResponseCache()
+    filled(cache, number)
+    found = measure(cache, IDENTITY, "Tell", PARAMS, count)
+    assert not found.enough and (found.prompt_ratio, found.spent, found.seconds) == (1.0, 0.0, None)
+    assert measure(None, IDENTITY, "Tell", PARAMS, count) == measure(cache, None, "Tell", PARAMS, count) == Measured()
+
+
+def test_a_plan_multiplies_out_repeats_lengths_prices_and_time() -> None:
+    wanted = Wanted()
+    wanted.add(10, 99)
+    wanted.add(20, 99, 0.5)
+    measured = Measured(30, prompt_ratio=1.5, base=4, slope=1, spent=0.2, seconds=0.25)
+    prices = {MODEL: Price(prompt=1e6, completion=1e6)}
+    found = plan("s", MODEL, wanted, measured, llm(prices=prices, tokenizers={MODEL: "builtin"}), PARAMS, attempts=2)
+    assert found.calls == 2, "one and a half prompts, each asked 1.2 times, rounded up"
+    assert found.prompt_tokens == round(1.2 * 1.5 * (10 + 10)) and found.completion_tokens == round(1.2 * (14 + 12))
+    assert found.cost == pytest.approx(1.2 * (30 + 26)) and found.seconds == pytest.approx(1.8 * 0.25)
+    assert found.counted and found.assumptions == ()
+
+
+def test_a_plan_says_what_it_assumes() -> None:
+    wanted = Wanted()
+    wanted.add(10, 7)
+    found = plan("s", MODEL, wanted, Measured(), llm(concurrency=4), PARAMS, attempts=3, assumed="short answers")
+    assert (found.calls, found.prompt_tokens, found.completion_tokens, found.cost) == (1, 10, 7, None)
+    assert found.seconds == 0.5 and not found.counted
+    assert [each.split()[0] for each in found.assumptions] == ["tokens", "short", "no", "2"]
+    assert plan("s", MODEL, Wanted(), Measured(), llm(), PARAMS, attempts=3).assumptions == ()
+
+
+def test_outputs_are_never_longer_than_allowed() -> None:
+    wanted = Wanted()
+    wanted.add(1000, 7)
+    found = plan("s", MODEL, wanted, Measured(30, base=5, slope=1), llm(), PARAMS)
+    assert found.completion_tokens == 50
+
+
+@pytest.mark.parametrize(("share", "attempts", "calls"), [(0.0, 3, 1.0), (0.5, 1, 1.0), (0.5, 3, 1.75), (1.0, 3, 3.0)])
+def test_repeats_follow_the_share_of_rejected_attempts(share: float, attempts: int, calls: float) -> None:
+    assert repeated(share, attempts) == calls
+
+
+def test_the_opening_of_a_template_ends_where_it_is_filled_in() -> None:
+    assert REWRITE.startswith(opening_of(REWRITE, "{triples}")) and "{" not in opening_of(REWRITE, "{triples}")
+
+
+OPTIONS = CorpusOptions(teacher=MODEL, qa_model=MODEL, size=999)
+
+
+def behind_an_endpoint(model: Fake) -> None:
+    model.name, model.revision = MODEL, "stub"
+    model.__dict__ |= {"address": "http://localhost/v1", "model": "stub"}
+
+
+def planned(folder: Path, cache: Path | None, options: CorpusOptions = OPTIONS) -> list[tuple[str, int, int]]:
+    parts = (folder / name for name in ("kg", "dkg", "questions"))
+    return [(each.stage, each.calls, each.cached) for each in plan_corpus(*parts, options, llm(), 3, cache)]
+
+
+def test_a_corpus_is_forecast_call_by_call_and_less_by_what_the_cache_holds(
+    world: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kgqa_core.rewriting import corpus
+
+    cache, model = (
+        tmp_path / "cache",
+        Fake(lambda prompt, seed: (tell if "graph is" in prompt else answer)(prompt, seed)),
+    )
+    behind_an_endpoint(model)
+    assert planned(world, None) == planned(world, cache) == [("corpus/teacher", 61, 0), ("corpus/qa", 81, 0)]
+    monkeypatch.setattr(corpus, "load_model", lambda spec, llm, budget=None: model)
+
+    def run(size: int) -> None:
+        (tmp_path / str(size)).mkdir()
+        parts = {name: world / name for name in ("kg", "dkg", "questions")}
+        corpus.generate(
+            tmp_path / str(size), **parts, options=OPTIONS.model_copy(update={"size": size}), llm=llm(), seed=3, cache=cache
+        )  # fmt: skip
+
+    run(30)
+    asked = len(model.asked)
+    rest = planned(world, cache)
+    assert rest[0][1] + rest[1][1] == 61 + 81 - asked and rest[0][2] + rest[1][2] >= asked
+    run(999)
+    assert len(model.asked) == 61 + 81, "what was forecast is what is asked"
+    assert [calls for _, calls, _ in planned(world, cache)] == [0, 0]
+
+
+def test_further_candidates_are_forecast_for_the_share_that_fails(world: Path) -> None:
+    three = OPTIONS.model_copy(update={"candidates": 3})
+    assert planned(world, None, three) == [("corpus/teacher", 183, 0), ("corpus/qa", 101, 0)], "81 × (1 + 0.2 + 0.04)"
+
+
+def test_the_template_teacher_and_an_imported_corpus_ask_nobody(world: Path) -> None:
+    assert [name for name, _, _ in planned(world, None, OPTIONS.model_copy(update={"teacher": "template"}))] == [
+        "corpus/qa"
+    ]
+    assert planned(world, None, OPTIONS.model_copy(update={"imported": "pairs.json"})) == []
+
+
+def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> None:
+    """After a pilot with long-winded texts, the rest is forecast long."""
+    from kgqa_core.rewriting import plan as corpus_plan
+
+    cache = open_cache(tmp_path)
+    teacher = Fake(lambda prompt, seed: Completion("As told. " + tell(prompt, seed), "stop", len(prompt), 200))
+    behind_an_endpoint(teacher)
+    opening = opening_of(REWRITE, "{triples}")
+    prompts = [f"{opening}(A{number}, b, C). The sentence is:" for number in range(25)]
+    ask(teacher, prompts, corpus_plan.teacher_params(OPTIONS), cache=cache)
+    parts = [world / name for name in ("kg", "dkg", "questions")]
+    found = plan_corpus(*parts, OPTIONS, llm(), 3, tmp_path)  # type: ignore[arg-type]
+    before = plan_corpus(*parts, OPTIONS, llm(), 3, None)  # type: ignore[arg-type]
+    assert found[0].completion_tokens == 200 * 61 > before[0].completion_tokens
+    assert found[1].prompt_tokens > before[1].prompt_tokens + 100 * 61, (
+        "longer texts make longer questions to the QA model"
+    )

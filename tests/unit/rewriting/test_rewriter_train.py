@@ -1,0 +1,213 @@
+"""LoRA training: it learns, a killed run ends with the same bytes, and plain peft loads what comes out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from kgqa_core.config import LlmOptions
+from kgqa_core.errors import ArtifactError, ModelError, TrainingError
+from kgqa_core.llm.builtin.model import WEIGHTS
+from kgqa_core.llm.protocol import GenerationParams
+from kgqa_core.rewriting.lora import load_rewriter
+from kgqa_core.rewriting.train import train
+from tests.support.rewriter_runs import options, save_corpus
+from tests.support.tiny_models import save_causal, save_seq2seq
+
+FILES = ["adapter/adapter_model.safetensors", "adapter/adapter_config.json", "curves.parquet", "samples.parquet"]
+LLM = LlmOptions(device="cpu")
+
+
+class Killed(Exception):
+    """Stands for a kill."""
+
+
+class Killer:
+    """A monitor that stops the run at a training step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def progress(self, done: float, total: float | None, what: str) -> None:
+        if done == self.step:
+            raise Killed
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def _bytes(out: Path) -> list[bytes]:
+    return [(out / name).read_bytes() for name in [*FILES, "meta.json"]]
+
+
+@pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
+def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
+    save: Callable[[Path], Path], corpus: Path, tmp_path: Path
+) -> None:
+    how = options(save(tmp_path / "m"), measure_steps=3)
+    train(tmp_path / "whole", corpus=corpus, options=how, seed=3)
+    for step in (1, 4, 6):
+        with pytest.raises(Killed):
+            train(tmp_path / "cut", corpus=corpus, options=how, seed=3, monitor=Killer(step), work=tmp_path / "work")
+        assert not (tmp_path / "cut" / "meta.json").exists()
+    torch.rand(5)
+    train(tmp_path / "cut", corpus=corpus, options=how, seed=3, work=tmp_path / "work")
+    assert _bytes(tmp_path / "cut") == _bytes(tmp_path / "whole")
+    assert not list((tmp_path / "work").iterdir())
+    train(tmp_path / "other", corpus=corpus, options=how, seed=4)
+    assert _bytes(tmp_path / "other")[0] != _bytes(tmp_path / "whole")[0]
+
+
+def test_dropout_is_on_and_another_option_starts_anew(corpus: Path, tmp_path: Path) -> None:
+    base = save_causal(tmp_path / "m")
+    how = options(base, epochs=1)
+    with pytest.raises(Killed):
+        train(tmp_path / "a", corpus=corpus, options=how, seed=3, monitor=Killer(2), work=tmp_path / "work")
+    dry = options(base, epochs=1, dropout=0.0)
+    train(tmp_path / "a", corpus=corpus, options=dry, seed=3, work=tmp_path / "work")
+    train(tmp_path / "b", corpus=corpus, options=dry, seed=3)
+    train(tmp_path / "c", corpus=corpus, options=how, seed=3)
+    a, b, c = (_bytes(tmp_path / name)[0] for name in "abc")
+    assert a == b != c
+
+
+def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> None:
+    base = save_causal(tmp_path / "m")
+    weights = []
+    for micro in (64, 10_000):
+        out = tmp_path / f"m{micro}"
+        how = options(base, epochs=1, dropout=0.0, micro_tokens=micro)
+        train(out, corpus=corpus, options=how, seed=3)
+        weights.append(load_file(out / FILES[0]))
+    for name, value in weights[0].items():
+        torch.testing.assert_close(value, weights[1][name], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
+def test_it_learns_keeps_the_best_epoch_and_shows_samples(
+    save: Callable[[Path], Path], corpus: Path, tmp_path: Path
+) -> None:
+    counts = train(tmp_path / "out", corpus=corpus, options=options(save(tmp_path / "m"), epochs=3), seed=3)
+    curve = pl.read_parquet(tmp_path / "out" / "curves.parquet")
+    dev = curve.filter(pl.col("split") == "dev")["value"].to_list()
+    assert len(dev) == counts["epochs"] == 3 and dev[-1] < dev[0]
+    assert counts["dev_loss"] == pytest.approx(min(dev), abs=1e-6) and counts["best_epoch"] == dev.index(min(dev))
+    assert counts["pairs"] == {"train": 40, "dev": 8}
+    samples = pl.read_parquet(tmp_path / "out" / "samples.parquet")
+    assert samples["epoch"].to_list() == [0, 0, 1, 1, 2, 2]
+    assert samples["pair"].n_unique() == 2 and samples["pair"].str.starts_with("p04").all()
+    meta = json.loads((tmp_path / "out" / "meta.json").read_text())
+    assert meta["options"]["rank"] == 4 and meta["pairs"]["train"] == 40 and len(meta["corpus_sha256"]) == 64
+
+
+def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = iter([3.0, 1.0, 1.0, 2.0])
+    monkeypatch.setattr("kgqa_core.rewriting.train._Run._measure", lambda run, pairs: next(losses))
+    how = options(save_causal(tmp_path / "m"), epochs=4)
+    counts = train(tmp_path / "out", corpus=corpus, options=how, seed=3)
+    assert (counts["best_epoch"], counts["dev_loss"]) == (1, 1.0), "the first of equals"
+    shown = pl.read_parquet(tmp_path / "out" / "samples.parquet")
+    said = [shown.filter(pl.col("epoch") == epoch)["text"].to_list() for epoch in range(4)]
+    model = load_rewriter(tmp_path / "out", LLM)
+    written = model.generate(shown["instruction"].to_list()[:2], GenerationParams(max_new_tokens=12))
+    assert [completion.text.strip() for completion in written] == said[1] not in (said[0], said[2], said[3])
+
+
+def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path) -> None:
+    how = options("builtin", epochs=1, batch_size=20, micro_tokens=2000, samples=0)
+    train(tmp_path / "out", corpus=corpus, options=how, seed=3)
+    adapter = tmp_path / "out" / "adapter"
+    ours = load_rewriter(tmp_path / "out", LLM)
+    assert ours.name.startswith("builtin+")
+    plain = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32), adapter)
+    tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
+    prompts = [f"tell: {words}." for words in ("ann knows bob", "kim owns lea and ann", "Paris capital_of France")]
+    bare = load_rewriter_base().generate(prompts, GenerationParams(max_new_tokens=12))
+    said = ours.generate(prompts, GenerationParams(max_new_tokens=12))
+    assert [c.text for c in said] != [c.text for c in bare]
+    for prompt, completion in zip(prompts, said, strict=True):
+        ids = tokenizer(prompt, return_tensors="pt")
+        with torch.inference_mode():
+            out = plain.eval().generate(
+                input_ids=ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=12, do_sample=False
+            )
+        assert completion.text == tokenizer.decode(out[0, ids["input_ids"].shape[1] :], skip_special_tokens=True)
+    told = json.loads((adapter / "adapter_config.json").read_text())
+    assert told["base_model_name_or_path"] == "builtin"
+    layers = "down_proj gate_proj k_proj o_proj q_proj up_proj v_proj".split()
+    assert told["target_modules"] == layers and told["lora_alpha"] == 8 and told["r"] == 4
+
+
+def load_rewriter_base() -> Any:
+    from kgqa_core.llm.builtin.model import load_builtin
+
+    return load_builtin(device="cpu")
+
+
+def test_nothing_that_is_written_names_this_machine(corpus: Path, tmp_path: Path) -> None:
+    base = save_seq2seq(tmp_path / "small-t5")
+    train(tmp_path / "out", corpus=corpus, options=options(base, epochs=1), seed=3)
+    adapter = tmp_path / "out" / "adapter"
+    assert sorted(path.name for path in adapter.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
+    for path in adapter.iterdir():
+        assert str(tmp_path).encode() not in path.read_bytes()
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "small-t5"
+    assert config["target_modules"] == ["q", "v"] and config["task_type"] == "SEQ_2_SEQ_LM"
+
+
+def test_a_rewriter_is_not_laid_over_another_base(corpus: Path, tmp_path: Path) -> None:
+    base = save_causal(tmp_path / "m")
+    train(tmp_path / "out", corpus=corpus, options=options(base, epochs=1, samples=0), seed=3)
+    moved = tmp_path / "elsewhere"
+    base.rename(moved)
+    assert load_rewriter(tmp_path / "out", LLM, base=f"hf:{moved}").revision.count("+") == 1
+    save_causal(base, seed=99)
+    with pytest.raises(ModelError, match="train the rewriter again"):
+        load_rewriter(tmp_path / "out", LLM)
+    with pytest.raises(ArtifactError, match="no trained rewriter"):
+        load_rewriter(tmp_path / "nowhere", LLM)
+
+
+def test_half_precision_learns_too(corpus: Path, tmp_path: Path) -> None:
+    how = options(save_causal(tmp_path / "m"), precision="bf16")
+    train(tmp_path / "out", corpus=corpus, options=how, seed=3)
+    curve = pl.read_parquet(tmp_path / "out" / "curves.parquet").filter(pl.col("split") == "dev")["value"]
+    assert curve[1] < curve[0]
+    assert {value.dtype for value in load_file(tmp_path / "out" / FILES[0]).values()} == {torch.float32}
+
+
+def test_what_cannot_be_trained_is_refused(corpus: Path, tmp_path: Path) -> None:
+    base = save_causal(tmp_path / "m")
+    with pytest.raises(ModelError, match="behind an endpoint"):
+        train(tmp_path / "o", corpus=corpus, options=options("openai:gpt"), seed=3)
+    with pytest.raises(TrainingError, match="no pair to learn from"):
+        train(tmp_path / "o", corpus=corpus, options=options(base, max_length=16), seed=3)
+    with pytest.raises(TrainingError, match="not finite"):
+        train(tmp_path / "o", corpus=corpus, options=options(base, learning_rate=1e30), seed=3)
+
+
+def test_without_dev_pairs_the_last_adapter_is_kept(tmp_path: Path) -> None:
+    corpus = save_corpus(tmp_path / "c", pairs=12, dev=0)
+    counts = train(tmp_path / "out", corpus=corpus, options=options(save_causal(tmp_path / "m")), seed=3)
+    assert (counts["best_epoch"], counts["dev_loss"]) == (1, None)
+    assert pl.read_parquet(tmp_path / "out" / "samples.parquet").is_empty()
