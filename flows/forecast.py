@@ -21,7 +21,7 @@ from tasks.answering import answer
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
-from tasks.rewriting import finetune_rewriter, generate_corpus, write_knowledge, write_sentences
+from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
 from tasks.run import tracked_run
 
 FINISHED = "the stage is finished"
@@ -76,8 +76,7 @@ def _experiment(
     if form in ("triples", "template"):
         knowledge = write_knowledge(kg, questions, facts[retriever], None, name, profile)
     elif form == "rewritten":
-        language = profile.questions.language
-        common = (profile.rewriter, profile.llm, language)
+        common = sentence_options(profile)
         if rewriter is not None:
             knowledge = write_sentences.find(kg, questions, facts[retriever], rewriter, retriever, form, *common)
         if knowledge is not None:
@@ -94,8 +93,11 @@ def _experiment(
                     retriever=retriever,
                     options=profile.rewriter,
                     llm=profile.llm,
-                    language=language,
+                    language=profile.questions.language,
                     trained=True,
+                    split=profile.answering.split,
+                    limit=profile.answering.limit,
+                    seed=profile.seed,
                 )  # fmt: skip
             )
     if knowledge is not None or form == "none":

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.config import LlmOptions, Profile, check_knowledge
+from kgqa_core.config import Profile, check_knowledge
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ModelError
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.llm.factory import load_model, parse_spec
-from kgqa_core.llm.protocol import GenerationParams
+from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.probe import check_endpoint
 
 
 def check(profile: Profile) -> None:
@@ -30,13 +30,13 @@ def check(profile: Profile) -> None:
         _check_folder(key, encoder, ("minilm", "scratch"))
     endpoints = set()
     for key, spec in _models(profile):
-        kind, rest, endpoint = parse_spec(spec, profile.llm)
+        kind, rest = parse_spec(spec, profile.llm)
         if kind == "hf":
             _check_folder(key, rest, ())
         if kind == "openai":
-            endpoints.add((rest, endpoint, spec))
-    for _, _, spec in sorted(endpoints, key=str):
-        _check_endpoint(spec, profile.llm)
+            endpoints.add(spec)
+    for spec in sorted(endpoints):
+        check_endpoint(spec, profile.llm)
 
 
 def _encoders(profile: Profile) -> list[tuple[str, str]]:
@@ -59,13 +59,6 @@ def _models(profile: Profile) -> list[tuple[str, str]]:
             if profile.corpus.teacher != "template":
                 wanted.append(("corpus.teacher", profile.corpus.teacher))
     return wanted
-
-
-def _check_endpoint(spec: str, llm: LlmOptions) -> None:
-    """Ask an endpoint one word: a wrong address, key or model is known before an hour of work is spent."""
-    load_model(spec, llm.model_copy(update={"retries": 0})).generate(
-        ["Question: Is anybody there? Answer:"], GenerationParams(max_new_tokens=1)
-    )
 
 
 def _check_folder(key: str, name: str, known: tuple[str, ...]) -> None:

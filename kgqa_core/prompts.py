@@ -62,7 +62,7 @@ def rewrite_prompt(triples: str, language: str = "en") -> str:
 
 
 def spaced_triples(facts: Iterable[tuple[str, str, str]]) -> str:
-    """Facts as the published corpora of Retrieve-Rewrite-Answer write them: `(s, r, o) (s, r, o)`, no commas between."""
+    """Facts as the corpora of Retrieve-Rewrite-Answer write them: `(s, r, o) (s, r, o)`, no commas between."""
     return " ".join(f"({head}, {relation}, {tail})" for head, relation, tail in facts)
 
 

@@ -77,6 +77,9 @@ def write_sentences(
     options: RewriterOptions,
     llm: LlmOptions,
     language: str,
+    split: str,
+    limit: int | None,
+    seed: int,
 ) -> ArtifactRef:
     """Write each question's facts as sentences, by rule or by the rewriter."""
     raise AssertionError
@@ -107,8 +110,13 @@ def write_knowledge(
     if form == "triples":
         return write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
     adapted = rewriter if form == "rewritten" else None
-    language = profile.questions.language
-    return write_sentences(kg, questions, facts, adapted, retriever, form, profile.rewriter, profile.llm, language)
+    return write_sentences(kg, questions, facts, adapted, retriever, form, *sentence_options(profile))
+
+
+def sentence_options(profile: Profile) -> tuple[RewriterOptions, LlmOptions, str, str, int | None, int]:
+    """The last arguments of `write_sentences`: how, in which language, and for which questions."""
+    asked = profile.answering
+    return profile.rewriter, profile.llm, profile.questions.language, asked.split, asked.limit, profile.seed
 
 
 def write_all(

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import polars as pl
@@ -20,7 +19,8 @@ import polars as pl
 from kgqa_core import prompts
 from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.errors import ArtifactError, QuestionFileError, StorageError
+from kgqa_core.datasets.splits import choose
+from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
@@ -79,7 +79,7 @@ def answer(
     """
     started = time.monotonic()
     retriever, form = split_knowledge(name)
-    chosen = choose(read_questions(questions), options, seed)
+    chosen = choose(read_questions(questions), options.split, options.limit, seed)
     asked = word(chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options)
     reader = model if model is not None else load_model(options.answerer, llm, budget=budget)
     unique = different(asked)
@@ -101,22 +101,6 @@ def answer(
 def parameters(options: AnsweringOptions) -> GenerationParams:
     """How answers are written: greedily."""
     return GenerationParams(max_new_tokens=options.max_new_tokens)
-
-
-def choose(questions: Sequence[Question], options: AnsweringOptions, seed: int) -> list[Question]:
-    """The questions of the split, sorted by id; a seeded sample of them where options.limit is set.
-
-    Raises QuestionFileError when the split has none.
-    """
-    there = sorted((question for question in questions if question.split == options.split), key=lambda each: each.id)
-    if not there:
-        splits = sorted({question.split for question in questions})
-        raise QuestionFileError(
-            f"no questions in split '{options.split}' to answer; the file has {splits or 'no questions'}"
-        )
-    if options.limit is not None and options.limit < len(there):
-        there = sorted(Random(f"answering/{seed}").sample(there, options.limit), key=lambda each: each.id)
-    return there
 
 
 def word(questions: Sequence[Question], contexts: Mapping[str, str], options: AnsweringOptions) -> list[Asked]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgqa_core import prompts
-from kgqa_core.answering.answer import choose, different, parameters, read_contexts, word
+from kgqa_core.answering.answer import different, parameters, read_contexts, word
 from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import choose
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import identify
 from kgqa_core.llm.paid import peek
@@ -42,7 +43,8 @@ def plan_answers(
     retriever, form = split_knowledge(name)
     records = read_questions(questions)
     contexts = read_contexts(knowledge, retriever, form) if knowledge is not None else dict(texts or {})
-    asked = different(word(choose(records, options, seed), contexts if form != "none" else {}, options))
+    chosen = choose(records, options.split, options.limit, seed)
+    asked = different(word(chosen, contexts if form != "none" else {}, options))
     params, identity = parameters(options), identify(options.answerer, llm)
     count, _ = counter(options.answerer, llm)
     responses = open_cache(cache) if cache is not None else None

@@ -42,8 +42,8 @@ def gold_paths(
     """The gold paths of a question, distinct, the annotated ones in their order; else at most `searched` found ones.
 
     An annotated path with an empty key or a relation that the graph lacks is dropped (`dropped_paths` counts them).
-    Where there is one path for each topic, the nth starts at the nth; else a path starts at every topic that it can
-    be grounded from, or at the first where it can be at none.  Answers that are topics themselves (the larger of two) are
+    Where there is one path for each topic, the nth starts at the nth; else a path starts at every topic that it can be
+    grounded from, or at the first where it can be at none.  Answers that are topics themselves (the larger of two) are
     not searched for.  Empty without a topic in the graph.
     """
     if not question.topic_entities:

@@ -1,11 +1,12 @@
-"""Train, dev and test where a data set does not give them."""
+"""Train, dev and test where a data set does not give them, and which questions of a split are asked."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Mapping, Sequence
 
-from kgqa_core.types import SPLITS
+from kgqa_core.errors import QuestionFileError
+from kgqa_core.types import SPLITS, Question
 
 
 def split_by_group(groups: Mapping[str, Hashable], shares: tuple[float, float, float], seed: int) -> dict[str, str]:
@@ -42,6 +43,20 @@ def hold_out(ids: Sequence[str], share: float, seed: int) -> set[str]:
     pool = sorted(ids)
     count = max(round(len(pool) * share), 1 if len(pool) > 1 else 0)
     return set(random.Random(seed).sample(pool, count))
+
+
+def choose(questions: Sequence[Question], split: str, limit: int | None, seed: int) -> list[Question]:
+    """The questions of a split, sorted by id; a seeded sample of `limit` of them where there are more.
+
+    Raises QuestionFileError when the split has none.
+    """
+    there = sorted((question for question in questions if question.split == split), key=lambda each: each.id)
+    if not there:
+        splits = sorted({question.split for question in questions})
+        raise QuestionFileError(f"no questions in split '{split}' to answer; the file has {splits or 'no questions'}")
+    if limit is not None and limit < len(there):
+        there = sorted(random.Random(f"answering/{seed}").sample(there, limit), key=lambda each: each.id)
+    return there
 
 
 def _fill_empty(chosen: dict[Hashable, str], members: Mapping[Hashable, list[str]], splits: Sequence[str]) -> None:

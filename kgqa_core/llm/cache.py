@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -202,8 +202,3 @@ def _settings(params: GenerationParams) -> str:
 
 def _files(path: Path) -> list[Path]:
     return [file for suffix in ("", "-wal") if (file := path.with_name(path.name + suffix)).exists()]
-
-
-def as_row(entry: Mapping[str, Any]) -> Sequence[Any]:
-    """An exported entry as a row of the table."""
-    return [canonical_json(entry[name]) if name == "params" else entry[name] for name in COLUMNS]

@@ -112,8 +112,9 @@ class Store:
     def flush(self) -> None:
         """Waits until all that was queued is on disk.  Raises StorageError when the disk refused some of it."""
         self.submit(lambda connection: None).result()
-        if self._fault is not None:
-            raise self._fault
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
 
     def _add(self, many: Many, item: Any, promise: _Promise | None) -> None:
         with self._mutex:

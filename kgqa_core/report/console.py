@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 SHOWN_COUNTS = (
-    "triples", "entities", "edges", "questions", "epochs", "dev_hits_at_1", "facts", "with_facts", "experiments",
+    "triples", "entities", "edges", "questions", "epochs", "dev_hits_at_1", "facts", "with_facts", "asked", "kept",
+    "distinct_prompts", "dev_loss", "experiments",
 )  # fmt: skip
 
 

@@ -177,7 +177,8 @@ def _hop_path(wanted: Wanted) -> Retriever:
     folder = wanted.trained("hop_path")
     from kgqa_core.retrieval.hop_path_retriever import HopPathRetriever, load
 
-    return HopPathRetriever(wanted.dkg, load(folder, wanted.dkg), wanted.options, wanted.topic_names())
+    trained = load(folder, wanted.dkg)
+    return HopPathRetriever(wanted.dkg, trained, wanted.options, wanted.topic_names(), kg=wanted.kg)
 
 
 def _kaping(wanted: Wanted) -> Retriever:

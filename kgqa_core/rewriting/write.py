@@ -15,6 +15,8 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import LlmOptions, RewriterOptions
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import choose
 from kgqa_core.errors import InputError, StorageError, nearest
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm.budget import Budget
@@ -72,6 +74,9 @@ def write(
     options: RewriterOptions,
     llm: LlmOptions,
     language: str | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
     monitor: Monitor = QUIET,
     work: Path | None = None,
     cache: Path | None = None,
@@ -82,7 +87,9 @@ def write(
 
     format: `template` (rules, no model) or `rewritten`.  rewriter: a trained rewriter; without one `options.base`
     writes as it is, such as a data-to-text model.  language: of the prompts; each question's own when None.
-    cache: folder of the response cache; without one completions are kept in `work`.  model: used instead of loading.
+    split, limit, seed: put only the facts of the questions that are going to be asked into words, as `choose` draws
+    them; the others have an empty text.  cache: folder of the response cache; without one completions are kept in
+    `work`.  model: used instead of loading.
     A group for which the model gives nothing stands in triple form and is counted.
     Returns counts: questions, with_facts, groups, prompts (one for each group), distinct_prompts, triples; of the
     different texts that the model wrote: sentences, unfaithful (sentences that invent), invented, untold (triples);
@@ -94,6 +101,9 @@ def write(
             f"format {format!r} is not one of sentences{nearest(format, FORMATS)}; use {', '.join(FORMATS)}"
         )
     asked = read_groups(kg, questions, facts, retriever, language)
+    if split is not None:
+        wanted = {question.id for question in choose(read_questions(questions), split, limit, seed)}
+        asked = [(question, said, own if question in wanted else []) for question, said, own in asked]
     groups = [(group, said) for _, said, own in asked for group in own]
     counts: dict[str, Any] = {
         "questions": len(asked),

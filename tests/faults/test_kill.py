@@ -60,7 +60,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "run", "--json", "--kg", str(folder / "graph.tsv"), "--questions", str(folder / "questions.jsonl"),
         "--set", "retriever.encoder=scratch", "--set", "retriever.min_steps=40",
         "--set", "retriever.checkpoint_seconds=0.01",
-        "--set", "answering.limit=8", "--set", "answering.batch_tokens=256", "--set", "answering.max_new_tokens=4",
+        "--set", "answering.limit=8", "--set", "llm.batch_tokens=256", "--set", "answering.max_new_tokens=4",
     ]  # fmt: skip
 
 

@@ -109,7 +109,7 @@ def test_endpoint_that_is_down_is_noticed_before_training(good: tuple[Path, Path
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
-    outcome = run(graph, questions, "--answerer", "openai:m", "--set", f"answering.base_url={address}")
+    outcome = run(graph, questions, "--answerer", "openai:m", "--set", f"llm.base_url={address}")
     refused(outcome, address, code=1)
     assert not list((graph.parent / "home" / "artifacts").glob("*/*"))
 

@@ -1,7 +1,7 @@
 """The corpus stage in a process of its own, and what the loopback server says to it.
 
 `python -m tests.support.corpus_run FOLDER OUT CACHE BASE_URL SIZE CONCURRENCY [LIMIT=NUMBER …]` makes a corpus from
-`FOLDER/{kg,dkg,questions}`, prints `asking` when the first text is there, then its counts as JSON, or `BudgetReached`.
+`FOLDER/{kg,dkg,questions}` and prints its counts as JSON, or `BudgetReached`.
 
 The server's replies need no state: a text tells each triple of T1 in words of its own, and an answer is the gold answer
 of the question in T2, read from the file in KGQA_CHAOS_ANSWERS, or a wrong one for one question in eight.
@@ -63,25 +63,6 @@ def reply(prompt: str) -> str:
     return "nobody knows" if crc32(question.encode()) % 8 == 0 else f"It is {_answers()[question]}."
 
 
-class _Teller:
-    """Prints when asking begins."""
-
-    def __init__(self) -> None:
-        self.told = False
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        if not self.told and what == "texts":
-            self.told = True
-            sys.stdout.write("asking\n")
-            sys.stdout.flush()
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
-        """Ignored."""
-
-
 def main() -> None:
     from kgqa_core.errors import BudgetReached
     from kgqa_core.llm.budget import Budget
@@ -100,7 +81,7 @@ def main() -> None:
     try:
         counts = generate(
             Path(out), kg=Path(folder) / "kg", dkg=Path(folder) / "dkg", questions=Path(folder) / "questions",
-            options=options(int(size)), llm=given, seed=SEED, monitor=_Teller(), cache=Path(cache), budget=budget,
+            options=options(int(size)), llm=given, seed=SEED, cache=Path(cache), budget=budget,
         )  # fmt: skip
     except BudgetReached as reached:
         sys.stdout.write(f"BudgetReached {reached}\n")

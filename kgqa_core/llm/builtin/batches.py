@@ -15,8 +15,10 @@ from kgqa_core.llm.builtin.names import Names
 
 FIRST_TOKEN = 4.0
 """Weight of the first token of an answer in the second phase: it decides between the names."""
-REWRITTEN = 0.7
-"""Weight of the tokens of a rewriting; the other tokens of answers have 1.5."""
+REWRITTEN, REWRITTEN_LATER = 0.7, 0.9
+"""Weight of the tokens of a rewriting, until step `told_from` and after; the other tokens of answers have 1.5."""
+TELLING_LATER = 0.5
+"""Share of the samples that tell facts from step `told_from`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Recipe:
 
     phase: 1 learns the text of corpus.py from nothing, 2 that of mixture.py from the weights of phase 1.
     long_every: every so many steps half the rows are twice as long, for long contexts; 0 is never.
+    told_from: step from which the second phase has more rewriting, with more weight.
     """
 
     seed: int = 11
@@ -44,11 +47,12 @@ class Recipe:
     level_steps: tuple[int, int] = (500, 1200)
     phase: int = 1
     long_every: int = 0
+    told_from: int = 0
 
 
 SECOND = Recipe(
     steps=1650, muon_rate=1.5e-3, adam_rate=1.5e-3, warmup=40, decay_share=0.7, context_weight=0.2,
-    level_steps=(200, 600), phase=2, long_every=8,
+    level_steps=(200, 600), phase=2, long_every=8, told_from=700,
 )  # fmt: skip
 """The second phase, which made the shipped weights from those of the first."""
 
@@ -74,6 +78,7 @@ def encode(
     limit: int,
     context_weight: float,
     first_token: float = 1.5,
+    rewritten: float = REWRITTEN,
 ) -> tuple[list[int], list[float]]:
     """Token ids of a sample and the weight of each, cut to whole questions in `limit` tokens (empty if none fits)."""
     end, text = tokenizer.token_to_id(corpus.END), sample.text()
@@ -85,7 +90,7 @@ def encode(
     weights, start = [context_weight] * len(ids), 0
     for stop, (family, _, answer) in zip(stops, sample.items, strict=False):
         size = len(tokenizer.encode(" " + answer).ids) + 1
-        weight, begin = REWRITTEN if family == mixture.REWRITE else 1.5, max(start, stop - size)
+        weight, begin = rewritten if family == mixture.REWRITE else 1.5, max(start, stop - size)
         weights[begin:stop] = [weight] * (stop - begin)
         if family != mixture.REWRITE:
             weights[begin] = first_token
@@ -108,8 +113,10 @@ def make_batch(recipe: Recipe, step: int, tokenizer: Tokenizer, pieces: tuple[st
             sample = corpus.draw_sample(random, names, level)
             ids, weights = encode(sample, tokenizer, length, recipe.context_weight)
         else:
-            sample = mixture.draw(random, names, level, long=long and roll < 0.7)
-            ids, weights = encode(sample, tokenizer, length, recipe.context_weight, FIRST_TOKEN)
+            later = step >= recipe.told_from
+            share, weight = (TELLING_LATER, REWRITTEN_LATER) if later else (None, REWRITTEN)
+            sample = mixture.draw(random, names, level, long=long and roll < 0.7, telling=share)
+            ids, weights = encode(sample, tokenizer, length, recipe.context_weight, FIRST_TOKEN, weight)
         row = next((row for row in range(count) if ids and len(ids) <= room[row]), None)
         if row is None:
             misses += 1

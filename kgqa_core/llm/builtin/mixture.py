@@ -50,15 +50,16 @@ def draw(
     *,
     chinese: bool | None = None,
     long: bool = False,
+    telling: float | None = None,
 ) -> Sample:
     """One sample of a level (0, 1 or 2, the size of the drills' graphs), of a form and a family where they are given.
 
-    long: a context of 24 to 46 facts, of which the question needs a few.
+    long: a context of 24 to 46 facts, of which the question needs a few.  telling: share of the samples that tell
+    facts, else that of the level.
     """
+    share = REWRITE_SHARES[level] if telling is None else telling
     while True:
-        form_ = form or (
-            REWRITE if random.random() < REWRITE_SHARES[level] else FORMS[random.random() < SENTENCE_SHARE]
-        )
+        form_ = form or (REWRITE if random.random() < share else FORMS[random.random() < SENTENCE_SHARE])
         han = random.random() < HAN_SHARE if chinese is None else chinese
         if form_ == REWRITE:
             return rewriting(random, names, level, chinese=han)

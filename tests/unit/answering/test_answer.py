@@ -133,11 +133,11 @@ def test_without_knowledge_the_prompt_is_no_knowledge(folders: dict[str, Path], 
 
 
 def test_split_and_limit_choose_questions_by_seed() -> None:
-    assert [question.id for question in choose(QUESTIONS, AnsweringOptions(split="dev"), 7)] == ["d0"]
-    drawn = [[question.id for question in choose(QUESTIONS, AnsweringOptions(limit=4), seed)] for seed in (7, 7, 8)]
+    assert [question.id for question in choose(QUESTIONS, "dev", None, 7)] == ["d0"]
+    drawn = [[question.id for question in choose(QUESTIONS, "test", 4, seed)] for seed in (7, 7, 8)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == 4 and drawn[0] == sorted(drawn[0])
-    assert len(choose(QUESTIONS, AnsweringOptions(limit=99), 7)) == 10
+    assert len(choose(QUESTIONS, "test", 99, 7)) == 10
     assert choose(QUESTIONS[::-1], AnsweringOptions(limit=4), 7) == choose(QUESTIONS, AnsweringOptions(limit=4), 7)
     with pytest.raises(QuestionFileError, match="'dev'"):
         choose(QUESTIONS[:3], AnsweringOptions(split="dev"), 7)

@@ -52,7 +52,7 @@ def written(name: str, count: int) -> list[Request]:
 
 def released(folder: Path) -> None:
     """Waits until this process has closed the file, so that all is in it and none in its log."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while (folder / f"{FILE}-wal").exists():
         gc.collect()
         assert time.monotonic() < deadline

@@ -36,7 +36,7 @@ from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import ask
 from kgqa_core.llm.protocol import GenerationParams
 url, folder, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-model = OpenAIModel("stub", base_url=url, concurrency=8, timeout_seconds=0.3, retries=9, first_wait=0.005)
+model = OpenAIModel("stub", base_url=url, concurrency=8, timeout_seconds=60, retries=9, first_wait=0.005)
 found = ask(
     model, [f"graph {n // 2}" for n in range(count)], GenerationParams(max_new_tokens=8, temperature=0.7),
     samples=[n % 2 for n in range(count)], cache=open_cache(folder), attempts=3,
@@ -285,7 +285,7 @@ def asker(url: str, folder: Path, count: int) -> subprocess.Popen[bytes]:
 
 
 MISBEHAVING = ("--reply", "words", "--latency", "0.01", "--throttled", "0.05", "--failing", "0.05", "--hang-up", "0.03",
-               "--cut", "0.03", "--garbage", "0.03", "--slow", "0.01", "--slow-seconds", "0.5", "--empty", "0.05",
+               "--cut", "0.03", "--garbage", "0.03", "--empty", "0.05",
                "--nonsense", "0.05")  # fmt: skip
 
 
@@ -293,22 +293,24 @@ MISBEHAVING = ("--reply", "words", "--latency", "0.01", "--throttled", "0.05", "
 def test_killed_runs_pay_nothing_twice_beyond_what_was_under_way_and_end_the_same(tmp_path: Path) -> None:
     count, random = 400, Random(11)
     with ServerProcess(*MISBEHAVING) as server:
-        assert asker(server.base_url, tmp_path / "calm", count).wait(120) == 0
+        assert asker(server.base_url, tmp_path / "calm", count).wait(400) == 0
         calm = server.stats()
     with ServerProcess(*MISBEHAVING) as server:
         kills = 0
         while True:
+            before, enough = server.stats()["requests"], random.randint(20, 90)
             process = asker(server.base_url, tmp_path / "killed", count)
-            try:
-                assert process.wait(1.3 + random.random() * 0.7 if kills < 6 else 120) == 0
+            while process.poll() is None and (kills >= 6 or server.stats()["requests"] - before < enough):
+                time.sleep(0.01)
+            if process.poll() is not None:
+                assert process.returncode == 0
                 break
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-                kills += 1
-                time.sleep(0.6)  # what was under way is answered to nobody
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            time.sleep(0.3)  # what was under way is answered to nobody
         disturbed = server.stats()
-    assert kills >= 2
+    assert kills >= 4
     assert (tmp_path / "killed" / "out.json").read_bytes() == (tmp_path / "calm" / "out.json").read_bytes()
     out = json.loads((tmp_path / "calm" / "out.json").read_text())
     assert any(text is None for text, _ in out) and any(spent and text for text, spent in out)
@@ -324,12 +326,12 @@ def test_two_processes_at_once_on_one_cache_end_the_same(tmp_path: Path) -> None
     with ServerProcess(*MISBEHAVING) as server:
         folder = tmp_path / "both"
         processes = [asker(server.base_url, folder, count) for _ in range(2)]
-        assert [process.wait(120) for process in processes] == [0, 0]
+        assert [process.wait(400) for process in processes] == [0, 0]
         both = json.loads((folder / "out.json").read_text())
         before = server.stats()["requests"]
-        assert asker(server.base_url, folder, count).wait(120) == 0
+        assert asker(server.base_url, folder, count).wait(400) == 0
         assert server.stats()["requests"] == before, "all of it was kept"
         assert json.loads((folder / "out.json").read_text()) == both
     with ServerProcess(*MISBEHAVING) as server:
-        assert asker(server.base_url, tmp_path / "alone", count).wait(120) == 0
+        assert asker(server.base_url, tmp_path / "alone", count).wait(400) == 0
     assert json.loads((tmp_path / "alone" / "out.json").read_text()) == both

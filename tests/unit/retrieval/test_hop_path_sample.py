@@ -13,6 +13,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.retrieval.collect import open_retriever
 from kgqa_core.retrieval.hop_path import Prediction
 from kgqa_core.retrieval.hop_path_retriever import HopPathRetriever, load
 from kgqa_core.retrieval.hop_path_sample import ends_of, ground_all, sample
@@ -154,7 +155,7 @@ def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkey
         ids = {key: found[0] for key, found in store.resolve(["Town", "Money G", "Money A"]).items()}
     text = "which money is used where Town is the capital in Land G"
     question = Question("q", text, topic_keys=("Town",), topic_entities=(ids["Town"],), answers=(ids["Money G"],))
-    with_names = HopPathRetriever(dkg, load(trained, dkg), RetrievalOptions(), kg=tmp_path / "kg")
-    assert with_names.retrieve([question])[0].entities[0][0] == ids["Money G"]
+    collected = open_retriever("hop_path", dkg, RetrievalOptions(), 7, [question], trained, tmp_path / "kg")
+    assert collected.retrieve([question])[0].entities[0][0] == ids["Money G"]
     without = HopPathRetriever(dkg, load(trained, dkg), RetrievalOptions())
     assert without.retrieve([question])[0].entities[0][0] == ids["Money A"]

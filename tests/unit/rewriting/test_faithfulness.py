@@ -179,8 +179,12 @@ def test_in_other_languages_only_numbers_are_called_invented():
 
 
 WORDS = ["Ada", "Lovelace", "J.", "Inc.", "St.", "No", "Éire", "o'Neil", "The", "of", "7", "1997", "U.S.", "B", "Who?"]
-NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join).filter(
-    lambda name: not re.search(r"(^|\s)[A-Z]\.?$", name)  # `… is B. J. is …` has two readings
+NAMES = (
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4)
+    .map(" ".join)
+    .filter(
+        lambda name: not re.search(r"(^|\s)[A-Z]\.?$", name)  # `… is B. J. is …` has two readings
+    )
 )
 CHINESE = st.text("北京南上海江山川东。，12A", min_size=2, max_size=8).filter(lambda name: re.search(r"[一-鿿]", name))
 RELATIONS = ["capital of", "film.film.directed_by", "has_genre", "<inv>-writtenBy", "release year", "borders"]

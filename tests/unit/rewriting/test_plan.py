@@ -137,9 +137,8 @@ def test_a_corpus_is_forecast_call_by_call_and_less_by_what_the_cache_holds(
     def run(size: int) -> None:
         (tmp_path / str(size)).mkdir()
         parts = {name: world / name for name in ("kg", "dkg", "questions")}
-        corpus.generate(
-            tmp_path / str(size), **parts, options=OPTIONS.model_copy(update={"size": size}), llm=llm(), seed=3, cache=cache
-        )  # fmt: skip
+        options = OPTIONS.model_copy(update={"size": size})
+        corpus.generate(tmp_path / str(size), **parts, options=options, llm=llm(), seed=3, cache=cache)
 
     run(30)
     asked = len(model.asked)

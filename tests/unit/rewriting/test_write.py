@@ -18,6 +18,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm import paid
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
+from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
 from kgqa_core.rewriting.forecast import plan_rewriting
@@ -354,11 +355,11 @@ def test_the_forecast_plans_the_prompts_that_are_asked(world):
     folder = world.folder
     plan = plan_rewriting(
         kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",
-        options=RewriterOptions(base="openai:m"),
+        options=RewriterOptions(base="openai:m"), llm=LlmOptions(tokenizers={"openai:m": "builtin"}),
     )  # fmt: skip
-    assert list(plan.prompts) == sorted(writer.asked, key=lambda prompt: (len(prompt), prompt))
-    assert (plan.name, plan.model, plan.params.max_new_tokens) == ("hop_path/rewritten", "openai:m", 256)
-    assert all("Acme" in text for text in plan.expected) and len(plan.expected) == 2
+    assert (plan.stage, plan.model, plan.calls) == ("knowledge hop_path/rewritten", "openai:m", len(writer.asked))
+    count, counted = counter("builtin", LlmOptions())
+    assert counted and plan.prompt_tokens == sum(map(count, writer.asked))
 
 
 def test_unusable_input_says_what_to_do(world):

@@ -1,0 +1,52 @@
+"""Whether an endpoint is there, asked without a completion, so that nothing is paid for the question."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+from kgqa_core.config import LlmOptions
+from kgqa_core.errors import nearest
+from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.faults import explain
+from kgqa_core.llm.openai_api import OpenAIModel, open_endpoint
+
+log = logging.getLogger("kgqa.llm")
+
+REFUSED = (401, 403)
+
+
+def check_endpoint(spec: str, llm: LlmOptions) -> None:
+    """Ask the server of `openai:…` for its models.  Raises EndpointError when nobody is there or the key is refused.
+
+    A server that cannot list its models passes; one that lists others is told of in the log, for some list not all.
+    """
+    _, rest = parse_spec(spec, llm)
+    model = open_endpoint(rest, llm)
+    with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
+        known = pool.submit(asyncio.run, _models(model)).result()
+    if known and model.model not in known:
+        log.warning(
+            "%s lists %d models and '%s' is not among them%s",
+            model.address, len(known), model.model, nearest(model.model, known),
+        )  # fmt: skip
+
+
+async def _models(model: OpenAIModel) -> list[str]:
+    import openai
+
+    options = model.request_options()
+    async with model.client() as client:
+        try:
+            async with asyncio.timeout(model.timeout_seconds):
+                page = await client.models.list(extra_headers=options.get("headers", {}))
+                return sorted(str(each.id) for each in page.data)
+        except openai.APIStatusError as fault:
+            if fault.status_code in REFUSED:
+                raise model.down(explain(fault, model.secrets).says) from None
+        except (openai.APIConnectionError, TimeoutError) as fault:
+            raise model.down(explain(fault, model.secrets).says) from None
+        except (openai.APIError, AttributeError, TypeError, ValueError) as fault:
+            log.debug("%s does not list its models: %s", model.address, type(fault).__name__)
+    return []
