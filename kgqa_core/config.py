@@ -344,7 +344,7 @@ class CorpusOptions(Options):
 class RewriterOptions(Options):
     """The language model that turns reasoning paths into sentences, and its LoRA training (Wu et al. 2023, 4.1)."""
 
-    execution: ClassVar[frozenset[str]] = frozenset({"micro_tokens", "checkpoint_seconds", "device"})
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
 
     base: str = "builtin"
     """Model that is adapted: `builtin` or `hf:FOLDER_OR_ID`, causal or seq2seq."""

@@ -38,7 +38,7 @@ def plan_answers(
     knowledge: its artifact, where it is made already.  texts: question id → text that stands for the knowledge until
     then; a question without one is planned without facts, and the plan says that it rests on an assumption.
     planned: prompts that experiments planned before will ask of the same model; they are left out, and this one's are
-    added.  Raises as `answer` does.
+    added, unless a text stands for its knowledge.  Raises as `answer` does.
     """
     retriever, form = split_knowledge(name)
     records = read_questions(questions)
@@ -51,7 +51,9 @@ def plan_answers(
     opening = opening_of(prompts.NO_KNOWLEDGE, "{question}")
     if form != "none":
         opening = opening_of(prompts.TEMPLATES[options.template], "{context}")
-    expected, wanted, before = count(_typical_answer(records)), Wanted(), planned if planned is not None else set()
+    exact = knowledge is not None or form == "none"
+    expected, wanted = count(_typical_answer(records)), Wanted()
+    before = planned if planned is not None and exact else set()
     for prompt, held in zip(asked, peek(identity, asked, params, None, responses), strict=True):
         if held is not None or prompt in before:
             wanted.cached += 1
@@ -62,7 +64,7 @@ def plan_answers(
     assumed = "answers as long as the median gold answer"
     stage = f"{STAGE} {retriever}/{form}"
     found = plan(stage, options.answerer, wanted, measured, llm, params, assumed=assumed)
-    if knowledge is None and form != "none" and found.calls:
+    if not exact and found.calls:
         found = replace(found, assumptions=(*found.assumptions, "knowledge not written yet, its length is a guess"))
     return found
 

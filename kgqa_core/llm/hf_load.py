@@ -53,6 +53,7 @@ class Base:
             try:
                 with warnings.catch_warnings():
                     warnings.filterwarnings("error", "Found missing adapter keys")
+                    warnings.filterwarnings("ignore", ".*is_gradient_checkpointing", FutureWarning)  # peft's own
                     self._lay(folder, digest)
             except (*FAULTS, UserWarning) as fault:
                 self._take_off(digest)

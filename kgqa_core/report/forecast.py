@@ -18,18 +18,17 @@ def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
     """
     table = Table(title="What the run would ask", title_justify="left", title_style="bold", caption_justify="left")
     table.add_column("stage", no_wrap=True)
-    table.add_column("model")
-    for name in ("calls", "kept", "prompt tokens", "new tokens", "cost", "time"):
-        table.add_column(name, justify="right")
+    table.add_column("model", overflow="fold")
+    for name in ("calls", "kept", "tokens in", "out", "cost", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
     marks: dict[str, str] = {}
     for each in plans:
         notes = " ".join(marks.setdefault(text, f"{len(marks) + 1}") for text in each.assumptions)
         stage = Text(each.stage).append(f" {notes}" if notes else "", style="dim")
-        cost = "–" if each.cost is None else f"{each.cost:,.2f}"
         about = "" if each.counted else "~"
         table.add_row(
             stage, Text(each.model), f"{each.calls:,}", f"{each.cached:,}", f"{about}{each.prompt_tokens:,}",
-            f"{each.completion_tokens:,}", cost, _time(each.seconds),
+            f"{each.completion_tokens:,}", _money(each.cost), _time(each.seconds),
         )  # fmt: skip
     paid = [each for each in plans if each.model.startswith("openai:")]
     priced = [each.cost for each in paid if each.cost is not None]
@@ -39,7 +38,7 @@ def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
     table.add_row(
         "at endpoints", "", f"{calls:,}", f"{sum(each.cached for each in paid):,}",
         f"{sum(each.prompt_tokens for each in paid):,}", f"{sum(each.completion_tokens for each in paid):,}",
-        f"{sum(priced):,.2f}" if priced else "–", _time(sum(each.seconds for each in plans)),
+        _money(sum(priced) if priced else None), _time(sum(each.seconds for each in plans)),
     )  # fmt: skip
     lines = [f"{mark}  {text}" for text, mark in marks.items()]
     lines += _limits(budget, calls, tokens, sum(priced) if priced else None)
@@ -54,8 +53,14 @@ def _limits(budget: BudgetOptions, calls: int, tokens: int, cost: float | None) 
               ("max_cost", budget.max_cost, cost))  # fmt: skip
     for name, limit, value in wanted:
         if limit is not None and value is not None and value > limit:
-            found.append(f"llm.budget.{name} is {limit:,}, the run would need about {value:,.0f}: it would stop before")
+            found.append(f"llm.budget.{name} is {limit:,}, the run would need about {value:,.6g}: it would stop before")
     return found
+
+
+def _money(cost: float | None) -> str:
+    if cost is None:
+        return "–"
+    return f"{cost:,.2f}" if cost >= 0.1 or not cost else f"{cost:.2g}"
 
 
 def _time(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,7 +56,9 @@ def put_lora(reader: HFModel, options: RewriterOptions) -> Any:
         target_modules=None if named else "all-linear",
     )  # fmt: skip
     try:
-        return get_peft_model(reader.model, config)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*is_gradient_checkpointing", FutureWarning)  # peft's own
+            return get_peft_model(reader.model, config)
     except (ValueError, TypeError, KeyError) as fault:
         raise ModelError(f"rewriter.base '{options.base}' takes no LoRA: {fault}; use another model") from fault
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from safetensors import safe_open
 from kgqa_core.config import AnsweringOptions
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.builtin import model as package
-from kgqa_core.llm.builtin.batches import Recipe, held_out
+from kgqa_core.llm.builtin.batches import SECOND, Recipe, held_out
+from kgqa_core.llm.builtin.judging import judge
+from kgqa_core.llm.builtin.telling import tell
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
-from kgqa_core.prompts import answer_prompt, triple_form
+from kgqa_core.prompts import answer_prompt, rewrite_prompt, spaced_triples, triple_form
 
 FACTS = [
     ("Zorvelnik", "capital", "Tambarosk"),
@@ -59,7 +62,9 @@ def test_it_is_a_llama_with_its_name_and_revision(reader: HFModel) -> None:
 def test_it_says_how_it_was_trained() -> None:
     facts = json.loads((package.WEIGHTS / "training.json").read_text("utf-8"))
     assert facts["step"] > 0 and facts["tokens"] > 0 and 0 <= facts["held_out"]["all"] <= 1
-    assert facts["recipe"]["seed"] == Recipe().seed
+    assert (
+        facts["recipe"] == json.loads(json.dumps(asdict(SECOND))) and facts["base"]["recipe"]["seed"] == Recipe().seed
+    )
     text = (package.WEIGHTS / "training.json").read_text() + (package.WEIGHTS / "config.json").read_text()
     assert "/tmp" not in text and "/work" not in text
 
@@ -76,6 +81,32 @@ def test_it_says_how_it_was_trained() -> None:
 def test_it_copies_the_answer_that_is_asked_for(reader: HFModel, question: str, answer: str) -> None:
     completion = reader.generate([answer_prompt(question, triple_form(FACTS))], GenerationParams())[0]
     assert (completion.text.strip(), completion.finish) == (answer, "stop")
+
+
+@pytest.mark.parametrize("template", ["sen2023", "rra2023"])
+def test_it_reads_sentences_with_either_prompt(reader: HFModel, template: str) -> None:
+    asked = [
+        ("What is the capital of Zorvelnik?", "Tambarosk"),
+        ("What is the calling code of Zorvelnik?", "+973"),
+        ("What is the currency of Zorvelnik?", "Ulmer dorin"),
+    ]
+    context = tell(FACTS, chinese=False)
+    prompts = [answer_prompt(question, context, template) for question, _ in asked]
+    texts = [made.text.strip() for made in reader.generate(prompts, GenerationParams())]
+    assert texts == [answer for _, answer in asked]
+
+
+def test_it_tells_triples_as_sentences(reader: HFModel) -> None:
+    told = [
+        [("Zorvelnik", "place.country.capital", "Tambarosk")],
+        [("Zorvelnik", "<inv>-located_in", "Pelkamund"), ("Pelkamund", "population", "34012")],
+        [("沈岭", "出生地", "河州市"), ("沈岭", "国籍", "乌兰国")],
+    ]
+    prompts = [
+        rewrite_prompt(spaced_triples(facts), lang) for facts, lang in zip(told, ("en", "en", "zh"), strict=True)
+    ]
+    for facts, made, chinese in zip(told, reader.generate(prompts, GenerationParams()), (0, 0, 1), strict=True):
+        assert judge(facts, made.text.strip(), chinese=bool(chinese)).faithful, made.text
 
 
 def test_it_copies_chinese(reader: HFModel) -> None:
