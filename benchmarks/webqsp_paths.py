@@ -29,6 +29,7 @@ from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.load import HELD_OUT
 from kgqa_core.datasets.splits import hold_out
 from kgqa_core.datasets.webqsp import Parsed, read_parsed
+from kgqa_core.retrieval import checkpoint
 from kgqa_core.retrieval.hop_path import PathModel
 from kgqa_core.retrieval.hop_path_fit import Row, fit, measure
 from kgqa_core.retrieval.label import words
@@ -98,6 +99,7 @@ def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> 
     parts = splits(questions, seed)
     options = HopPathOptions(**(OPTIONS | overrides))
     relations = sorted({relation for question in questions for relation in question.chain})
+    resumed = work is not None and (work / checkpoint.FILE).is_file()
     wall, cpu = time.perf_counter(), time.process_time()
     fitted = fit(
         lambda token: ([row(one, token) for one in parts["train"]], [row(one, token) for one in parts["dev"]]),
@@ -128,6 +130,7 @@ def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> 
         "epochs": fitted.progress.epoch,
         "best_epoch": fitted.progress.best_epoch,
         "dev_curve": [line for line in fitted.progress.curve if line[2] == "dev"],
+        "resumed": resumed,  # then the seconds are those of the last try alone
         "train_wall_seconds": round(wall, 1),
         "train_cpu_seconds": round(cpu, 1),
         "options": options.model_dump(mode="json", include=set(OPTIONS) | set(overrides)),
