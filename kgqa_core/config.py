@@ -286,8 +286,7 @@ class LlmOptions(Options):
     """
 
     execution: ClassVar[frozenset[str]] = frozenset(
-        {"batch_tokens", "concurrency", "timeout_seconds", "retries", "device", "dtype", "prices", "budget",
-         "tokenizers", "attempts"}
+        {"batch_tokens", "concurrency", "timeout_seconds", "retries", "device", "prices", "budget", "tokenizers"}
     )  # fmt: skip
 
     base_url: str | None = None

@@ -185,7 +185,8 @@ def identity_of(model: LanguageModel) -> Identity:
     backend = re.split(r"\W", model.name, maxsplit=1)[0]
     rest = model.name[len(backend) :].removeprefix(":")
     address = str(getattr(model, "address", ""))
-    return Identity(backend, address, str(getattr(model, "model", rest)) if address else rest, model.revision)
+    revision = model.revision + str(getattr(model, "numbers", ""))
+    return Identity(backend, address, str(getattr(model, "model", rest)) if address else rest, revision)
 
 
 def _items(prompts: Sequence[str], samples: Sequence[int] | None) -> list[_Item]:
