@@ -55,6 +55,7 @@ class HFModel:
         self.tokenizer, self.model = self.base.tokenizer, self.base.copies[0]
         self.seq2seq = bool(self.base.config.is_encoder_decoder)
         self.revision = revision_of(self.source, self.base.config)
+        self.numbers = "" if dtype == "auto" else f" {dtype}"
         self.limit = input_limit(self.base.config, self.tokenizer)
         self.ends = end_ids(self.model, self.tokenizer)
         if self.tokenizer.pad_token_id is None:
