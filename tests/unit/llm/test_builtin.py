@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
-from kgqa_core.config import AnsweringOptions
+from kgqa_core.config import LlmOptions
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.builtin import model as package
 from kgqa_core.llm.builtin.batches import SECOND, Recipe, held_out
@@ -33,7 +33,7 @@ FACTS = [
 
 @pytest.fixture(scope="module")
 def reader() -> HFModel:
-    model = load_model("builtin", AnsweringOptions(device="cpu"))
+    model = load_model("builtin", LlmOptions(device="cpu"))
     assert isinstance(model, HFModel)
     return model
 
@@ -152,4 +152,4 @@ def test_it_writes_the_same_in_batches_and_alone(reader: HFModel) -> None:
 def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(package, "WEIGHTS", tmp_path)
     with pytest.raises(ModelError, match="install the package again"):
-        load_model("builtin", AnsweringOptions())
+        load_model("builtin", LlmOptions())
