@@ -378,7 +378,7 @@ class RewriterOptions(Options):
     is trained here always reads T1."""
     on_unfaithful: Literal["replace", "keep", "drop"] = "replace"
     """What happens to a sentence that names something that is in no triple: the triples stand in its place, it is kept,
-    or it is left out."""
+    or it is left out.  A sentence that tells none of the triples is left out unless everything is kept."""
     checkpoint_seconds: float = Field(default=30.0, gt=0)
     """Seconds between checkpoints."""
     device: str = "auto"

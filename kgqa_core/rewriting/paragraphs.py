@@ -60,7 +60,8 @@ def by_model(group: Group, written: Written, checked: Faithfulness | None, polic
 
     checked: the alignment of written.text, None where there is no text: the group then stands in triple form.
     `replace` puts triples in the place of a sentence that invents, and adds those that no remaining sentence tells, so
-    that no fact is lost; `drop` leaves the sentence out; `keep` leaves the text as it is.
+    that no fact is lost; `drop` leaves the sentence out; `keep` leaves the text as it is.  A sentence that tells no
+    triple at all ("Guam is the continent of Guam.") is left out by both.
     """
     everything = tuple(range(len(group.named)))
     if checked is None or not checked.sentences:
@@ -74,7 +75,7 @@ def by_model(group: Group, written: Written, checked: Faithfulness | None, polic
         if policy != "keep":
             if written.truncated and place == last and text[-1:] not in _ENDS:
                 action = "cut"
-            elif sentence.invented:
+            elif sentence.invented or not sentence.triples:
                 action = "replaced" if policy == "replace" and sentence.triples else "dropped"
         if action in ("kept", "replaced"):
             told.update(sentence.triples)

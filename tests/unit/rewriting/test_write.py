@@ -21,8 +21,9 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
+from kgqa_core.rewriting import paragraphs
 from kgqa_core.rewriting.forecast import plan_rewriting
-from kgqa_core.rewriting.groups import MOST, read_groups
+from kgqa_core.rewriting.groups import MOST, Group, read_groups
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
 
@@ -231,6 +232,17 @@ def test_a_group_without_text_stands_in_triple_form_and_is_counted(world, finish
     assert texts["q1"] == "(Ada, works for, Acme), (Acme, based in, Oslo) (Bob, works for, Acme)"
     assert texts["q2"] == "(Ada, works for, Acme), (Acme, based in, Oslo)"
     assert (counts["no_text"], counts["failed"], counts["sentences"]) == (2, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [("replace", "(Guam, continent, Oceania)"), ("drop", ""), ("keep", "Guam is the continent of Guam.")],
+)
+def test_a_sentence_that_tells_no_triple_is_left_out_unless_all_is_kept(policy, text):
+    group = Group(0, (5,), (("Guam", "continent", "Oceania"),))
+    said = paragraphs.Written("Guam is the continent of Guam.")
+    draft = paragraphs.by_model(group, said, paragraphs.align(group, said, "en"), policy)
+    assert paragraphs.join(paragraphs.assemble([draft]), "en") == text
 
 
 def test_a_sentence_that_was_cut_short_leaves_its_triples(world):
