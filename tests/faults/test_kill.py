@@ -17,7 +17,11 @@ import pytest
 from tests.support.command import ROOT, Outcome, kgqa, run_python
 from tests.support.toy import write_graph, write_questions
 
-STAGES = ("kg", "dkg", "questions", "retriever", "facts", "knowledge", "answers", "scores")
+STAGES = (
+    "kg", "dkg", "questions", "retriever", "hop_path", "facts", "corpus", "rewriter", "knowledge", "answers", "scores",
+)  # fmt: skip
+LONG = ("retriever", "hop_path", "rewriter", "answers")
+"""Stages that are killed midway: they have something to take up."""
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +64,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "run", "--json", "--kg", str(folder / "graph.tsv"), "--questions", str(folder / "questions.jsonl"),
         "--set", "retriever.encoder=scratch", "--set", "retriever.min_steps=40",
         "--set", "retriever.checkpoint_seconds=0.01",
+        "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=3", "--set", "hop_path.checkpoint_seconds=0.01",
+        "--set", "answering.knowledge=[none, rigel, hop_path/rewritten]", "--set", "corpus.size=12",
+        "--set", "rewriter.epochs=1", "--set", "rewriter.batch_size=4", "--set", "rewriter.max_new_tokens=8",
+        "--set", "rewriter.checkpoint_seconds=0.01", "--set", "retrieval.retrievers=[rigel, hop_path]",
         "--set", "answering.limit=8", "--set", "llm.batch_tokens=256", "--set", "answering.max_new_tokens=4",
     ]  # fmt: skip
 
@@ -76,7 +84,7 @@ def test_killed_in_each_stage_and_started_again_ends_with_the_same_digests(
 ) -> None:
     done: set[str] = set()
     for number, stage in enumerate(STAGES):
-        when = "midway" if number % 2 == 0 or stage in ("retriever", "answers") else "publishing"
+        when = "midway" if number % 2 == 0 or stage in LONG else "publishing"
         killed = run_python(
             [ROOT / "tests/support/killer.py", stage, when, "--", *inputs, "--home", tmp_path], env=server
         )
@@ -87,7 +95,7 @@ def test_killed_in_each_stage_and_started_again_ends_with_the_same_digests(
     last = succeed(kgqa(*inputs, "--home", tmp_path, env=server))
     stages = last.json["stages"]
     assert {name for name, stage in stages.items() if stage["status"] == "cached"} >= {
-        "kg", "dkg", "questions", "retriever"
+        "kg", "dkg", "questions", "retriever", "hop_path", "corpus", "rewriter"
     }  # fmt: skip
     assert digests(last, tmp_path) == undisturbed
     assert not list((tmp_path / "tmp").iterdir()) and not list((tmp_path / "work").iterdir())

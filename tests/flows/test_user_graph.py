@@ -40,8 +40,8 @@ def test_run_ends_with_scores_above_the_baselines(own: tuple[Path, Outcome]) -> 
     assert {stage["status"] for stage in result["stages"].values()} == {"computed"}
     scores = {name: splits["test"] for name, splits in result["scores"].items()}
     assert set(scores) == {
-        "rigel/-/-", "random/-/-", "oracle/-/-",
-        "none/none/builtin", "random/triples/builtin", "rigel/triples/builtin", "oracle/triples/builtin",
+        "rigel/-/-", "hop_path/-/-", "random/-/-", "oracle/-/-", "none/none/builtin", "random/triples/builtin",
+        "rigel/triples/builtin", "hop_path/triples/builtin", "oracle/triples/builtin",
     }  # fmt: skip
     assert scores["rigel/-/-"]["hits_at_1"]["value"] >= 0.8
     assert scores["rigel/triples/builtin"]["contains"]["value"] > scores["none/none/builtin"]["contains"]["high"]
