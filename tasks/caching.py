@@ -33,15 +33,18 @@ DECLARATIONS = frozenset({"kgqa_core.config", "kgqa_core.errors", "kgqa_core.mon
 
 
 class StageKey(CachePolicy):
-    """A Prefect cache policy that hands over the key that the stage has computed."""
+    """A Prefect cache policy that hands over the key that the stage has computed.
 
-    def __init__(self, key: str) -> None:
+    home: root of the artifacts; results of one home are no results of another, though both may share Prefect's store.
+    """
+
+    def __init__(self, key: str, home: Path) -> None:
         super().__init__()
-        self.key = key
+        self.key, self.home = key, hashlib.sha256(str(home).encode()).hexdigest()[:12]
 
     def compute_key(self, task_ctx: Any, inputs: Any, flow_parameters: Any, **kwargs: Any) -> str:
-        """The stage's key."""
-        return f"kgqa-{self.key}"
+        """The stage's key in this home."""
+        return f"kgqa-{self.home}-{self.key}"
 
 
 def stage_key(

@@ -98,7 +98,7 @@ def stage(
             if "llm" in arguments:
                 run.budget(f"{kind}/{key[:20]}")  # what was paid for it before counts, found or not
             with run.stage(f"{kind}/{part}" if part else kind, title) as record:
-                ready = prefect_task.with_options(cache_policy=StageKey(key), refresh_cache=hit is None)
+                ready = prefect_task.with_options(cache_policy=StageKey(key, run.home.root), refresh_cache=hit is None)
                 state = ready(
                     key, title, quote(parts), quote(arguments), wait_for=run.states_of(arguments), return_state=True
                 )
