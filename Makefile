@@ -52,6 +52,7 @@ bench: $(STAMP) ## timed comparisons (about half an hour, 10 GB in .bench), then
 	$(BIN)/python benchmarks/formats.py --json $(RESULTS)/formats.json
 	$(BIN)/python benchmarks/dkg_follow.py --json $(RESULTS)/dkg_follow.json
 	$(BIN)/python benchmarks/dkg_scale.py --work .bench --json $(RESULTS)/dkg_scale.json
+	$(BIN)/python benchmarks/llm.py --json $(RESULTS)/llm.json
 	$(BIN)/python benchmarks/performance.py
 
 clean: ## delete .venv and caches; the runs in .kgqa stay
