@@ -138,7 +138,7 @@ def test_split_and_limit_choose_questions_by_seed() -> None:
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == 4 and drawn[0] == sorted(drawn[0])
     assert len(choose(QUESTIONS, "test", 99, 7)) == 10
-    assert choose(QUESTIONS[::-1], AnsweringOptions(limit=4), 7) == choose(QUESTIONS, AnsweringOptions(limit=4), 7)
+    assert choose(QUESTIONS[::-1], "test", 4, 7) == choose(QUESTIONS, "test", 4, 7)
     with pytest.raises(QuestionFileError, match="'dev'"):
         choose(QUESTIONS[:3], AnsweringOptions(split="dev"), 7)
 
