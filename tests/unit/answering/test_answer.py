@@ -140,7 +140,7 @@ def test_split_and_limit_choose_questions_by_seed() -> None:
     assert len(choose(QUESTIONS, "test", 99, 7)) == 10
     assert choose(QUESTIONS[::-1], "test", 4, 7) == choose(QUESTIONS, "test", 4, 7)
     with pytest.raises(QuestionFileError, match="'dev'"):
-        choose(QUESTIONS[:3], AnsweringOptions(split="dev"), 7)
+        choose(QUESTIONS[:3], "dev", None, 7)
 
 
 def test_a_blank_text_is_asked_without_facts() -> None:
