@@ -56,7 +56,7 @@ def _parts(
         )
     kinds = {"rigel": "retriever", "hop_path": "hop_path"}
     trained = stage_artifact(record, kinds[retriever]) if retriever in kinds else None
-    rewriter = stage_artifact(record, "rewriter") if form == "rewritten" else None
+    rewriter = stage_artifact(record, "rewriter") if form == "rewritten" and profile.rewriter.adapt else None
     return f"{retriever}/{form}", trained, rewriter
 
 

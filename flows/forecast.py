@@ -77,7 +77,7 @@ def _experiment(
         knowledge = write_knowledge(kg, questions, facts[retriever], None, name, profile)
     elif form == "rewritten":
         common = sentence_options(profile)
-        if rewriter is not None:
+        if rewriter is not None or not profile.rewriter.adapt:
             knowledge = write_sentences.find(kg, questions, facts[retriever], rewriter, retriever, form, *common)
         if knowledge is not None:
             plans.append(_finished(f"knowledge {full}", profile.rewriter.base))
@@ -94,7 +94,7 @@ def _experiment(
                     options=profile.rewriter,
                     llm=profile.llm,
                     language=profile.questions.language,
-                    trained=True,
+                    trained=profile.rewriter.adapt,
                     split=profile.answering.split,
                     limit=profile.answering.limit,
                     seed=profile.seed,

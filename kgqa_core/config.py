@@ -347,6 +347,8 @@ class RewriterOptions(Options):
 
     base: str = "builtin"
     """Model that is adapted: `builtin` or `hf:FOLDER_OR_ID`, causal or seq2seq."""
+    adapt: bool = True
+    """Train LoRA weights on the corpus; without, the base writes as it is: a data-to-text model, or an endpoint's."""
     rank: int = Field(default=64, ge=1)
     """LoRA rank."""
     alpha: float = Field(default=128, gt=0)
@@ -439,8 +441,8 @@ class Profile(Options):
 
     @property
     def rewrites(self) -> bool:
-        """Whether any knowledge is told by the rewriter, so that a corpus and a rewriter are needed."""
-        return any(split_knowledge(name)[1] == "rewritten" for name in self.answering.knowledge)
+        """Whether any knowledge is told by a rewriter that is to be trained, so that a corpus is needed."""
+        return self.rewriter.adapt and any(split_knowledge(name)[1] == "rewritten" for name in self.answering.knowledge)
 
 
 def split_knowledge(name: str) -> tuple[str, str]:

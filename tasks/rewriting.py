@@ -86,7 +86,7 @@ def write_sentences(
 
 
 def corpus_of(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
-    """The corpus, where the profile has knowledge rewritten."""
+    """The corpus, where the profile has knowledge rewritten by a model that learns it."""
     if not profile.rewrites:
         return None
     return generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
