@@ -4,8 +4,9 @@ The paper grounds the paths in descending score until M chains are found, so tha
 entities takes all of them and a second guess is never seen.  Here the M places are divided in proportion to the scores:
 each goes to the relation path whose score, divided by one more than the places it has, is greatest (D'Hondt's rule),
 ties to the better path.  A path that holds M / (M + 1) of the probability of itself and the next still takes every
-place it can fill, as in the paper; a doubtful one leaves some to the next.  The chains then stand in the order of their
-paths' scores.
+place it can fill, as in the paper; a doubtful one leaves some to the next.  Paths of less than LEAST_SCORE are noise,
+as Rigel's facts are: they get a place only where no better path has a chain.  The chains then stand in the order of
+their paths' scores.
 
 Which chains of one relation path, where it has more than its places:
 1. those whose end other topics of the question reach by the path too, or is one of them;
@@ -23,6 +24,7 @@ from itertools import zip_longest
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import ReasoningPath, ground, spread
+from kgqa_core.retrieval.protocol import LEAST_SCORE
 
 POOL = 1_000
 """Chains of one topic and relation path among which is chosen, the first ones."""
@@ -85,7 +87,8 @@ def sample(found: Grounded, most: int, named: Callable[[int], int]) -> list[tupl
         for number, own in enumerate(found.chains)
         for taken, chain in enumerate(_ordered(own, found.topics, named)[:most])
     ]
-    chosen = sorted(places, key=lambda place: place[:3])[:most]
+    worthy = [place for place in places if found.paths[place[1]][1] >= LEAST_SCORE]
+    chosen = sorted(worthy or places, key=lambda place: place[:3])[:most]
     return [(number, chain) for _, number, _, chain in sorted(chosen, key=lambda place: place[1:3])]
 
 

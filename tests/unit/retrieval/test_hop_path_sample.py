@@ -50,6 +50,11 @@ def test_places_that_it_cannot_fill_go_to_the_next() -> None:
     assert taken([((1,), 0.99), ((0,), 0.01)], 5) == [(0, 10), (0, 11), (0, 12), (1, 2), (1, 3)]
 
 
+def test_paths_of_no_weight_get_a_place_only_where_no_better_path_has_a_chain() -> None:
+    assert taken([((1,), 0.999), ((0,), 0.0001)], 5) == [(0, 10), (0, 11), (0, 12)]
+    assert taken([((2,), 0.999), ((0,), 0.0001)], 2) == [(1, 2), (1, 3)]
+
+
 def test_doubtful_paths_share_the_places_and_stay_in_order_of_score() -> None:
     assert taken([((0,), 0.5), ((1,), 0.3)], 5) == [(0, 2), (0, 3), (0, 4), (1, 10), (1, 11)]
     assert taken([((0,), 0.5), ((1,), 0.5)], 3) == [(0, 2), (0, 3), (1, 10)]
