@@ -18,7 +18,7 @@ from kgqa_core.artifacts import Home, write_json
 from kgqa_core.errors import InputError, KgqaError
 from tasks.tracking import tracking_uri
 
-WAIT_SECONDS = 90
+WAIT_SECONDS = 180
 
 
 def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:
