@@ -11,8 +11,10 @@ import json
 import logging
 import os
 import random
+import ssl
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -118,24 +120,21 @@ class OpenAIModel:
             return []
         return _run(_Batch(self, prompts, params, monitor, on_result).all())
 
-    def client(self) -> Any:
-        """A client that sends this endpoint's own key, or none, and nothing else that identifies the user."""
+    def client(self, trust: ssl.SSLContext) -> Any:
+        """A client of one connection that sends this endpoint's own key, or none, and nothing else that identifies the
+        user.  Each request under way has a client of its own: one pool for all looks at every idle connection each time
+        it hands one out, which costs more than the request."""
+        import httpx2
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
 
         headers: dict[str, Any] = {}
         if self.endpoint is not None:  # OPENAI_CUSTOM_HEADERS are meant for the default endpoint
             lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
             headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
-        given: dict[str, Any] = {}
-        if self.concurrency > 100:  # the library keeps 100 connections; more would be opened anew for every request
-            import httpx2
-
-            given["http_client"] = DefaultAsyncHttpxClient(
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=self.concurrency)
-            )
         client = AsyncOpenAI(
             api_key=self._key() or "none", base_url=self.base_url or VENDOR, timeout=self.timeout_seconds,
-            max_retries=0, default_headers=headers, **given,
+            max_retries=0, default_headers=headers,
+            http_client=DefaultAsyncHttpxClient(verify=trust, limits=httpx2.Limits(max_connections=1)),
         )  # fmt: skip
         if self.endpoint is not None:
             client.organization = client.project = None
@@ -199,18 +198,25 @@ class _Batch:
         self.narrow = asyncio.Lock()
 
     async def all(self) -> list[Completion]:
+        import httpx2
+
         queue = iter(self.places)
+        trust = httpx2.create_ssl_context()
 
         async def worker(client: Any) -> None:
             while self.fatal is None and self.reached is None and (prompt := next(queue, None)) is not None:
                 await self.step(client, prompt)
 
-        async with self.model.client() as client:
+        async with AsyncExitStack() as opened:
+            clients = [
+                await opened.enter_async_context(self.model.client(trust))
+                for _ in range(min(self.model.concurrency, len(self.places)))
+            ]
             if not self.model.answered:  # alone: an endpoint that is down costs one request, not a burst
-                await self.step(client, next(queue))
+                await self.step(clients[0], next(queue))
             try:
                 async with asyncio.TaskGroup() as group:
-                    for _ in range(min(self.model.concurrency, len(self.places))):
+                    for client in clients:
                         group.create_task(worker(client))
             except ExceptionGroup as faults:
                 raise faults.exceptions[0] from None

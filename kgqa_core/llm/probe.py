@@ -34,10 +34,11 @@ def check_endpoint(spec: str, llm: LlmOptions) -> None:
 
 
 async def _models(model: OpenAIModel) -> list[str]:
+    import httpx2
     import openai
 
     options = model.request_options()
-    async with model.client() as client:
+    async with model.client(httpx2.create_ssl_context()) as client:
         try:
             async with asyncio.timeout(model.timeout_seconds):
                 page = await client.models.list(extra_headers=options.get("headers", {}))

@@ -145,10 +145,13 @@ class Store:
             _tell([promise for _, _, promise in batch], results)
 
     def _commit(self, batch: Sequence[tuple[Many, Any, _Promise | None]]) -> list[Any]:
-        """Results of the items, in their order; the fault for all of them when the disk refuses."""
+        """Results of the items, in their order; the fault for all of them when the disk refuses.
+
+        Posted items are written first: who waits sees what was posted before, such as room that was given back.
+        """
         places: dict[Many, list[int]] = {}
-        for place, (many, _, _) in enumerate(batch):
-            places.setdefault(many, []).append(place)
+        for place in sorted(range(len(batch)), key=lambda place: batch[place][2] is not None):
+            places.setdefault(batch[place][0], []).append(place)
         results: list[Any] = [None] * len(batch)
         with self._busy:
             try:
