@@ -29,7 +29,7 @@ from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.load import HELD_OUT
 from kgqa_core.datasets.splits import hold_out
 from kgqa_core.datasets.webqsp import Parsed, read_parsed
-from kgqa_core.retrieval import checkpoint
+from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.hop_path import PathModel
 from kgqa_core.retrieval.hop_path_fit import Row, fit, measure
 from kgqa_core.retrieval.label import words
@@ -99,7 +99,7 @@ def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> 
     parts = splits(questions, seed)
     options = HopPathOptions(**(OPTIONS | overrides))
     relations = sorted({relation for question in questions for relation in question.chain})
-    resumed = work is not None and (work / checkpoint.FILE).is_file()
+    resumed = work is not None and (work / loop.CHECKPOINT).is_file()
     wall, cpu = time.perf_counter(), time.process_time()
     fitted = fit(
         lambda token: ([row(one, token) for one in parts["train"]], [row(one, token) for one in parts["dev"]]),

@@ -6,8 +6,6 @@ each step, teacher-forced.  Where a question has several gold paths it is their 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +19,12 @@ from torch import Tensor
 from kgqa_core.config import HopPathOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval import checkpoint, loop
+from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.batches import Prepared, batches
 from kgqa_core.retrieval.encoders import new_encoder
 from kgqa_core.retrieval.hop_path import SEPARATOR, PathClassifier, PathModel, describe
+from kgqa_core.training.checkpoint import Progress, key_of
+from kgqa_core.training.device import pick_device
 from kgqa_core.types import INVERSE
 
 UNKNOWN_LIMIT = 0.05
@@ -59,7 +59,7 @@ class Fitted:
 
     model: PathModel
     config: dict[str, Any]
-    progress: checkpoint.Progress
+    progress: Progress
     unknown: float
 
 
@@ -80,7 +80,7 @@ def fit(
     key: identifies rows and labels for the checkpoint.
     Raises TrainingError when no training question has a gold path; ModelError when the encoder is not one.
     """
-    device = loop.pick_device(options.device, "hop_path")
+    device = pick_device(options.device, "hop_path")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         encoder, reader, description = new_encoder(options, lambda token: _vocabulary_texts(rows(token)[0], labels))
@@ -110,7 +110,7 @@ def fit(
             standing=lambda found: [found["path_at_1"], -found["loss"]],
             section="hop_path",
         )
-        progress, weights = loop.run(network, course, options, device, _key(key, options, seed), monitor, work)
+        progress, weights = loop.run(network, course, options, key_of(key, options.decisive(), seed), monitor, work)
     network.load_state_dict(weights, strict=False)
     return Fitted(model, describe(model, description), progress, unknown)
 
@@ -222,11 +222,6 @@ def _vocabulary_texts(rows: Sequence[Row], labels: Mapping[str, str]) -> list[st
         for path in row.paths
         if len(path) > 1
     ]
-
-
-def _key(key: str, options: HopPathOptions, seed: int) -> str:
-    own = json.dumps([key, options.decisive(), seed, torch.__version__], sort_keys=True)
-    return hashlib.sha256(own.encode()).hexdigest()
 
 
 def direction_label(words: str, key: str) -> str:

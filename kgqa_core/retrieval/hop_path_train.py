@@ -20,11 +20,12 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval import checkpoint, loop
+from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.hop_path_fit import Row, direction_label, fit
 from kgqa_core.retrieval.label import relation_texts
 from kgqa_core.retrieval.rigel import save
 from kgqa_core.retrieval.text import mask_topic, topic_names
+from kgqa_core.training.curves import dev_of_best, write_curves
 from kgqa_core.types import Question
 
 GOLD_FILE = "gold_paths.parquet"
@@ -77,9 +78,9 @@ def train(
     fitted = fit(rows, labels, options, seed, key=sha.hexdigest(), monitor=monitor, work=work)
     retrieval = options.model_dump(include={"beam", "reasoning_paths", "gold_hops"})
     save(out, fitted.model.network.state_dict(), fitted.model.reader, fitted.config | {"retrieval": retrieval})
-    loop.write_curves(out, fitted.progress)
+    write_curves(out, fitted.progress)
     if work is not None:
-        (work / checkpoint.FILE).unlink(missing_ok=True)
+        (work / loop.CHECKPOINT).unlink(missing_ok=True)
     return {
         "questions": {name: len(split.questions) for name, split in splits.items()},
         "left_out": {name: len(split.left_out) for name, split in splits.items()}
@@ -90,7 +91,7 @@ def train(
         "unknown_token_share": round(fitted.unknown, 4),
         "epochs": fitted.progress.epoch,
         "best_epoch": fitted.progress.best_epoch,
-        **loop.dev_of_best(fitted.progress),
+        **dev_of_best(fitted.progress),
     }
 
 

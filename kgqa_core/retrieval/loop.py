@@ -12,20 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
 import torch
 from torch import Tensor, nn
 
 from kgqa_core.config import HopPathOptions, RetrieverOptions
-from kgqa_core.errors import ConfigError, TrainingError
+from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import Monitor
-from kgqa_core.retrieval import checkpoint
+from kgqa_core.training import checkpoint
+from kgqa_core.training.weights import taken
 
 WARM_UP = 0.06
 """Share of all steps in which the learning rate rises."""
 CLIP = 1.0
 """Largest norm of a step's gradient."""
 LOG_EVERY = 20
+CHECKPOINT = "checkpoint.safetensors"
+"""File of a run\'s state in `work`."""
 
 
 Rates = RetrieverOptions | HopPathOptions
@@ -55,7 +57,6 @@ def run(
     network: nn.Module,
     course: Course,
     rates: Rates,
-    device: torch.device,
     key: str,
     monitor: Monitor,
     work: Path | None,
@@ -69,7 +70,7 @@ def run(
     peaks = [group["lr"] for group in optimizer.param_groups]
     per_epoch, total = course.per_epoch, course.per_epoch * course.epochs
     progress, best = checkpoint.Progress(key), dict[str, Tensor]()
-    restored = checkpoint.restore(work, key, network, optimizer, device) if work is not None else None
+    restored = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
     if restored is not None:
         progress, best = restored
         monitor.note(
@@ -100,7 +101,7 @@ def run(
                 monitor.metric("loss", mean, done + 1)
             monitor.progress(done + 1, total, "training steps")
             if work is not None and time.monotonic() - saved >= rates.checkpoint_seconds:
-                checkpoint.store(work, progress, network, optimizer, best)
+                checkpoint.store(work / CHECKPOINT, progress, network, optimizer, best)
                 saved = time.monotonic()
         step = (progress.epoch + 1) * per_epoch
         measured = course.measure()
@@ -109,42 +110,13 @@ def run(
             monitor.metric(f"dev_{name}", value, step)
         standing = course.standing(measured) if measured else [float(progress.epoch)]
         if not progress.best or standing > progress.best:
-            progress.best, progress.best_epoch, best = standing, progress.epoch, checkpoint.trainable(network)
+            progress.best, progress.best_epoch, best = standing, progress.epoch, taken(network)
         progress.epoch, progress.step = progress.epoch + 1, 0
         if work is not None:
-            checkpoint.store(work, progress, network, optimizer, best)
+            checkpoint.store(work / CHECKPOINT, progress, network, optimizer, best)
             saved = time.monotonic()
     monitor.progress(total, total, "training steps")
     return progress, best
-
-
-def write_curves(out: Path, progress: checkpoint.Progress) -> None:
-    """Writes curves.parquet: step, epoch, split, metric, value."""
-    curve = pl.DataFrame(
-        progress.curve,
-        schema={"step": pl.Int64, "epoch": pl.Int32, "split": pl.String, "metric": pl.String, "value": pl.Float64},
-        orient="row",
-    )
-    curve.write_parquet(out / "curves.parquet", compression="zstd", statistics=False)
-
-
-def dev_of_best(progress: checkpoint.Progress) -> dict[str, float]:
-    """`dev_` metrics of the best epoch, to six decimals."""
-    rows = [row for row in progress.curve if row[2] == "dev" and row[1] == progress.best_epoch]
-    return {f"dev_{row[3]}": round(row[4], 6) for row in rows}
-
-
-def pick_device(name: str, section: str = "retriever") -> torch.device:
-    """The device of an option `auto`, `cpu`, `cuda` or `cuda:N`.  Raises ConfigError when it is not there."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"{section}.device {name!r} is unknown; use 'auto', 'cpu', 'cuda' or 'cuda:N'") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"{section}.device {name!r} is not on this machine; use 'auto' or 'cpu'")
-    return device
 
 
 def _optimizer(network: nn.Module, rates: Rates) -> torch.optim.AdamW:

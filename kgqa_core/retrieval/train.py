@@ -7,7 +7,6 @@ epoch's number.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval import checkpoint, loop
+from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.batches import Prepared, batches, prepare, usable
 from kgqa_core.retrieval.encoders import Reader, new_encoder
 from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled_note
@@ -31,6 +30,9 @@ from kgqa_core.retrieval.loss import LOSSES, meet
 from kgqa_core.retrieval.plan import Plan
 from kgqa_core.retrieval.rigel import Rigel, describe, save, walk
 from kgqa_core.retrieval.text import mask_topic, topic_names
+from kgqa_core.training.checkpoint import Progress, key_of
+from kgqa_core.training.curves import dev_of_best, write_curves
+from kgqa_core.training.device import pick_device
 
 EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
@@ -71,7 +73,7 @@ def train(
             "check that topic_entities and answers are keys or labels of it"
         )
     names = topic_names(kg, learn + develop)
-    device = loop.pick_device(options.device)
+    device = pick_device(options.device, "retriever")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         by_label = options.decoder == "label"
@@ -100,9 +102,9 @@ def train(
     network.load_state_dict(weights, strict=False)
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
     save(out, network.state_dict(), reader, config)
-    loop.write_curves(out, progress)
+    write_curves(out, progress)
     if work is not None:
-        (work / checkpoint.FILE).unlink(missing_ok=True)
+        (work / loop.CHECKPOINT).unlink(missing_ok=True)
     return {
         "questions": {"train": len(learn), "dev": len(develop)},
         "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": left_out[:20]},
@@ -111,7 +113,7 @@ def train(
         "unknown_token_share": round(unknown, 4),
         "epochs": progress.epoch,
         "best_epoch": progress.best_epoch,
-        **loop.dev_of_best(progress),
+        **dev_of_best(progress),
     }
 
 
@@ -127,7 +129,7 @@ def _fit(
     key: str,
     monitor: Monitor,
     work: Path | None,
-) -> tuple[checkpoint.Progress, dict[str, Tensor]]:
+) -> tuple[Progress, dict[str, Tensor]]:
     """What was measured and the weights of the best epoch."""
     per_epoch = math.ceil(len(learning) / options.batch_size)
     epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
@@ -142,7 +144,7 @@ def _fit(
         standing=lambda measured: [measured["hits_at_1"], -measured["loss"]],
         section="retriever",
     )
-    return loop.run(network, course, options, device, key, monitor, work)
+    return loop.run(network, course, options, key, monitor, work)
 
 
 def evaluate(
@@ -201,10 +203,6 @@ def _asked(
 
 
 def _key(graph: Dkg, questions: Path, options: RetrieverOptions, seed: int, names: dict[int, list[str]]) -> str:
-    sha = hashlib.sha256(graph.digest.encode())
-    sha.update((questions / QUESTIONS_FILE).read_bytes())
-    sha.update(options.model_dump_json(exclude={"checkpoint_seconds", "device"}).encode())
-    sha.update(f"{seed} {torch.__version__} {sorted(names.items())}".encode())
-    if options.decoder == "label":
-        sha.update(json.dumps(graph.relation_names).encode())
-    return sha.hexdigest()
+    asked = hashlib.sha256((questions / QUESTIONS_FILE).read_bytes()).hexdigest()
+    labels = graph.relation_names if options.decoder == "label" else []
+    return key_of(graph.digest, asked, options.decisive(), seed, sorted(names.items()), labels)

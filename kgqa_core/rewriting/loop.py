@@ -17,14 +17,16 @@ from kgqa_core.errors import TrainingError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import Monitor
-from kgqa_core.rewriting import checkpoint
 from kgqa_core.rewriting.batches import IGNORED, Pairs, effective_batches, inputs, micro_batches
-from kgqa_core.rewriting.lora import given_back, learning, taken
+from kgqa_core.training import checkpoint
+from kgqa_core.training.weights import learning, taken
 
 CLIP = 1.0
 """Largest norm of a step's gradient."""
 LOG_EVERY = 10
 """Steps between entries of the training curve."""
+CHECKPOINT = "rewriter.safetensors"
+"""File of a run\'s state in `work`."""
 
 
 class Run:
@@ -53,10 +55,9 @@ class Run:
         per_epoch = math.ceil(len(learn) / options.batch_size)
         total = per_epoch * options.epochs
         progress, best = checkpoint.Progress(key), taken(self.network)
-        restored = checkpoint.restore(work, key, optimizer) if work is not None else None
+        restored = checkpoint.restore(work / CHECKPOINT, key, self.network, optimizer) if work is not None else None
         if restored is not None:
-            progress, now, best = restored
-            given_back(self.network, now)
+            progress, best = restored
             monitor.note(f"training goes on: epoch {progress.epoch + 1}, step {progress.step} of {per_epoch}")
         self.crew.wait_for_everyone()
         saved = time.monotonic()
@@ -84,8 +85,9 @@ class Run:
             step = (progress.epoch + 1) * per_epoch
             loss = self._note_loss(develop, step, progress)
             progress.samples += self._samples(develop, progress.epoch)
-            if loss is None or progress.best is None or loss < progress.best:
-                progress.best, progress.best_epoch, best = loss, progress.epoch, taken(self.network)
+            standing = [float(progress.epoch)] if loss is None else [-loss]
+            if not progress.best or standing > progress.best:
+                progress.best, progress.best_epoch, best = standing, progress.epoch, taken(self.network)
             progress.epoch, progress.step = progress.epoch + 1, 0
             if work is not None:
                 self._store(work, progress, best, optimizer)
@@ -178,7 +180,7 @@ class Run:
         self, work: Path, progress: checkpoint.Progress, best: dict[str, Tensor], optimizer: torch.optim.Optimizer
     ) -> None:
         if self.crew.is_main_process:
-            checkpoint.store(work, progress, taken(self.network), best, optimizer)
+            checkpoint.store(work / CHECKPOINT, progress, self.network, optimizer, best)
 
 
 def _schedule(step: int, total: int, warmup: float) -> float:

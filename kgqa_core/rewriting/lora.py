@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from torch import Tensor, nn
 
 from kgqa_core.config import LlmOptions, RewriterOptions
 from kgqa_core.errors import ArtifactError, ModelError
@@ -84,23 +83,6 @@ def told_base(spec: str) -> str:
     if kind == "builtin":
         return kind
     return Path(rest).name if Path(rest).expanduser().is_dir() else rest
-
-
-def learning(network: nn.Module) -> dict[str, nn.Parameter]:
-    """The weights that training changes, by name."""
-    return {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
-
-
-def taken(network: nn.Module) -> dict[str, Tensor]:
-    """Copies of the weights that training changes, on the CPU."""
-    return {name: parameter.detach().cpu().clone() for name, parameter in learning(network).items()}
-
-
-@torch.no_grad()
-def given_back(network: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Puts copies made by `taken` back in their places."""
-    for name, parameter in learning(network).items():
-        parameter.copy_(weights[name])
 
 
 def read_meta(folder: Path) -> dict[str, Any]:

@@ -28,12 +28,15 @@ import polars as pl
 import torch
 
 from kgqa_core.config import RewriterOptions, make_profile, parse_settings
-from kgqa_core.errors import ConfigError, TrainingError
+from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.rewriting import checkpoint
 from kgqa_core.rewriting.batches import CORPUS, read_corpus, tokenise
-from kgqa_core.rewriting.loop import Run
-from kgqa_core.rewriting.lora import META, given_back, load_base, put_lora, save_adapter
+from kgqa_core.rewriting.loop import CHECKPOINT, Run
+from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
+from kgqa_core.training.checkpoint import key_of
+from kgqa_core.training.curves import dev_of_best, write_curves
+from kgqa_core.training.device import pick_device
+from kgqa_core.training.weights import given_back
 
 log = logging.getLogger("kgqa.rewriter")
 
@@ -55,7 +58,7 @@ def train(
     """
     from accelerate import PartialState
 
-    device = pick_device(options.device)
+    device = pick_device(options.device, "rewriter")
     crew = PartialState(cpu=device.type == "cpu")
     if crew.num_processes > 1 and device.type == "cuda":
         device = torch.device("cuda", crew.local_process_index)
@@ -74,7 +77,7 @@ def train(
         torch.manual_seed(seed)
         network = put_lora(reader, options)
         digest = hashlib.sha256((corpus / CORPUS).read_bytes()).hexdigest()
-        key = _key(digest, reader.revision, options, seed)
+        key = key_of(digest, reader.revision, options.decisive(), seed)
         progress, weights = Run(reader, network, options, seed, device, crew, monitor).fit(learn, develop, key, work)
         given_back(network, weights)
     counts = {
@@ -83,49 +86,28 @@ def train(
         "parameters": sum(weight.numel() for weight in weights.values()),
         "epochs": progress.epoch,
         "best_epoch": progress.best_epoch,
-        "dev_loss": None if progress.best is None else round(progress.best, 6),
+        "dev_loss": dev_of_best(progress).get("dev_loss"),
     }
     if crew.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         save_adapter(out, network, options.base)
-        _tables(out, progress)
+        write_curves(out, progress)
+        _write_samples(out, progress.samples)
         meta = {
             "base": options.base, "base_revision": reader.revision, "seq2seq": reader.seq2seq,
             "corpus_sha256": digest, "options": options.decisive(), "seed": seed, **counts,
         }  # fmt: skip
         (out / META).write_text(json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         if work is not None:
-            (work / checkpoint.FILE).unlink(missing_ok=True)
+            (work / CHECKPOINT).unlink(missing_ok=True)
     crew.wait_for_everyone()
     return counts
 
 
-def pick_device(name: str) -> torch.device:
-    """The device of an option `auto`, `cpu`, `cuda` or `cuda:N`.  Raises ConfigError when it is not there."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError(f"rewriter.device {name!r} is unknown; use 'auto', 'cpu', 'cuda' or 'cuda:N'") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(f"rewriter.device {name!r} is not on this machine; use 'auto' or 'cpu'")
-    return device
-
-
-def _key(corpus: str, revision: str, options: RewriterOptions, seed: int) -> str:
-    what = options.model_dump_json(exclude={"checkpoint_seconds", "device"})
-    return hashlib.sha256(f"{corpus} {revision} {what} {seed} {torch.__version__}".encode()).hexdigest()
-
-
-def _tables(out: Path, progress: checkpoint.Progress) -> None:
-    curve = {"step": pl.Int64, "epoch": pl.Int32, "split": pl.String, "metric": pl.String, "value": pl.Float64}
-    samples = {
-        "epoch": pl.Int32, "pair": pl.String, "instruction": pl.String, "reference": pl.String, "text": pl.String
-    }  # fmt: skip
-    for name, rows, schema in (("curves", progress.curve, curve), ("samples", progress.samples, samples)):
-        frame = pl.DataFrame(rows, schema=schema, orient="row")
-        frame.write_parquet(out / f"{name}.parquet", compression="zstd", statistics=False)
+def _write_samples(out: Path, rows: list[list[Any]]) -> None:
+    schema = dict.fromkeys(("pair", "instruction", "reference", "text"), pl.String)
+    frame = pl.DataFrame(rows, schema={"epoch": pl.Int32, **schema}, orient="row")
+    frame.write_parquet(out / "samples.parquet", compression="zstd", statistics=False)
 
 
 class Teller:

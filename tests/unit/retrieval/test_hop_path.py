@@ -20,44 +20,14 @@ from kgqa_core.retrieval.hop_path import PathModel, best_of, load_model, written
 from kgqa_core.retrieval.hop_path_fit import Row, fit, measure
 from kgqa_core.retrieval.hop_path_retriever import load
 from kgqa_core.retrieval.hop_path_train import as_row, directed_labels, train
+from tests.support.trainings import Listener, content, runner
 
 OPTIONS = HopPathOptions(
     encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
 )
+run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})
 GOLD = {"capital": ("capital",), "money": ("currency",), "where": ("<inv>-capital", "currency")}
-
-
-class Listener:
-    """Remembers training steps and notes, and raises at a step when asked to: the test's SIGKILL."""
-
-    def __init__(self, stop_at: int | None = None) -> None:
-        self.stop_at = stop_at
-        self.steps: list[float] = []
-        self.notes: list[str] = []
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        if what != "training steps":
-            return
-        self.steps.append(done)
-        if self.stop_at is not None and done >= self.stop_at:
-            raise KeyboardInterrupt
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
-
-
-def run(world: Any, out: Path, options: HopPathOptions = OPTIONS, **more: Any) -> dict[str, Any]:
-    out.mkdir(parents=True)
-    arguments = {"dkg": world.dkg_folder, "questions": world.questions_folder, "options": options, "seed": 7} | more
-    return train(out, **arguments)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,14 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.retrieval.collect import open_retriever
 from kgqa_core.retrieval.hop_path import Prediction
 from kgqa_core.retrieval.hop_path_retriever import HopPathRetriever, load
 from kgqa_core.retrieval.hop_path_sample import ends_of, ground_all, sample
 from kgqa_core.retrieval.hop_path_train import train
+from kgqa_core.retrieval.opening import open_retriever
 from kgqa_core.retrieval.text import is_mentioned
 from kgqa_core.types import Question
+from tests.support.trainings import runner
 
 # 0 leads to 2…9 by r0 and to 10…12 by r1; 1 leads to 8, 9 and 13 by r0; 2…9 lead to 20…27 by r2, and 9 to 20 too.
 HUB = Dkg.from_triples(
@@ -103,11 +104,10 @@ def test_a_mention_is_a_whole_word_where_words_have_spaces(text: str, form: str,
 @pytest.fixture(scope="module")
 def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "hop_path"
-    folder.mkdir()
     options = HopPathOptions(
         encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
     )
-    train(folder, dkg=world.dkg_folder, questions=world.questions_folder, options=options, seed=7)
+    runner(train, options)(world, folder)
     return folder
 
 

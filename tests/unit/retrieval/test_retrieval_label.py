@@ -22,6 +22,7 @@ from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled
 from kgqa_core.retrieval.rigel import load
 from kgqa_core.retrieval.rigel_retriever import RigelRetriever
 from kgqa_core.retrieval.train import train
+from tests.support.trainings import Listener, content, runner
 
 OPTIONS = RetrieverOptions(
     decoder="label",
@@ -34,37 +35,9 @@ OPTIONS = RetrieverOptions(
     scratch_width=32,
     device="cpu",
 )
+run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})
 QUESTION = "what is the capital of [TOPIC]"
-
-
-class Killed:
-    """Stops a training at a step."""
-
-    def __init__(self, at: int | None = None) -> None:
-        self.at = at
-        self.notes: list[str] = []
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        if self.at is not None and done >= self.at:
-            raise KeyboardInterrupt
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
-
-
-def run(world: Any, out: Path, options: RetrieverOptions = OPTIONS, **more: Any) -> dict[str, Any]:
-    out.mkdir(parents=True)
-    return train(
-        out, **{"dkg": world.dkg_folder, "questions": world.questions_folder, "options": options, "seed": 7} | more
-    )
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def graph(*names: str) -> Dkg:
@@ -119,7 +92,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
 ) -> None:
     options = QUICK.model_copy(update={"checkpoint_seconds": 1e-9})
     with pytest.raises(KeyboardInterrupt):
-        run(world, tmp_path / "first", options, work=tmp_path / "work", monitor=Killed(stop_at))
+        run(world, tmp_path / "first", options, work=tmp_path / "work", monitor=Listener(stop_at))
     run(world, tmp_path / "second", options, work=tmp_path / "work")
     assert content(tmp_path / "second") == content(undisturbed)
 
@@ -220,7 +193,7 @@ def test_labels_are_read_as_words_and_bare_codes_are_counted(world: Any, tmp_pat
     bare = Dkg.from_triples(heads, relations, tails, world.dkg.entities, 3, relation_keys=["capital", "P38", "P47"])
     from tests.unit.retrieval.conftest import store_dkg
 
-    listener = Killed()
+    listener = Listener()
     store_dkg(bare, tmp_path / "dkg")
     run(world, tmp_path / "r", QUICK.model_copy(update={"epochs": 1}), dkg=tmp_path / "dkg", monitor=listener)
     assert [note for note in listener.notes if note.startswith("2 of 3 relations have no label (P38, P47")]

@@ -14,49 +14,18 @@ from kgqa_core.config import RetrievalOptions, RetrieverOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelError, TrainingError
+from kgqa_core.errors import ArtifactError, GraphMismatch, ModelError, TrainingError
 from kgqa_core.retrieval.collect import collect
-from kgqa_core.retrieval.loop import pick_device
 from kgqa_core.retrieval.rigel import Plan, load, walk
 from kgqa_core.retrieval.rigel_retriever import RigelRetriever
 from kgqa_core.retrieval.train import train
+from tests.support.trainings import Listener, content, runner
 
 OPTIONS = RetrieverOptions(
     encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
 )
-
+run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})
-
-
-class Listener:
-    """Remembers what it is told, and raises at a step when asked to: the test's SIGKILL."""
-
-    def __init__(self, stop_at: int | None = None) -> None:
-        self.stop_at = stop_at
-        self.notes: list[str] = []
-        self.steps: list[float] = []
-        self.metrics: list[tuple[str, int | None]] = []
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        self.steps.append(done)
-        if self.stop_at is not None and done >= self.stop_at:
-            raise KeyboardInterrupt
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        self.metrics.append((name, step))
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
-
-
-def run(world: Any, out: Path, options: RetrieverOptions = OPTIONS, **more: Any) -> dict[str, Any]:
-    out.mkdir(parents=True)
-    arguments = {"dkg": world.dkg_folder, "questions": world.questions_folder, "options": options, "seed": 7} | more
-    return train(out, **arguments)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")
@@ -232,11 +201,3 @@ def test_encoder_that_is_none_is_named(world: Any, tmp_path: Path) -> None:
     (tmp_path / "empty" / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="cannot be loaded as an encoder"):
         run(world, tmp_path / "r", OPTIONS.model_copy(update={"encoder": str(tmp_path / "empty")}))
-
-
-def test_device_that_is_not_there_is_named() -> None:
-    assert pick_device("cpu").type == "cpu"
-    with pytest.raises(ConfigError, match="'tpux' is unknown"):
-        pick_device("tpux")
-    with pytest.raises(ConfigError, match="cuda:63"):
-        pick_device("cuda:63")

@@ -22,30 +22,10 @@ from kgqa_core.rewriting.lora import load_rewriter
 from kgqa_core.rewriting.train import train
 from tests.support.rewriter_runs import options, save_corpus
 from tests.support.tiny_models import save_causal, save_seq2seq
+from tests.support.trainings import Listener
 
 FILES = ["adapter/adapter_model.safetensors", "adapter/adapter_config.json", "curves.parquet", "samples.parquet"]
 LLM = LlmOptions(device="cpu")
-
-
-class Killed(Exception):
-    """Stands for a kill."""
-
-
-class Killer:
-    """A monitor that stops the run at a training step."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        if done == self.step:
-            raise Killed
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +44,8 @@ def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
     how = options(save(tmp_path / "m"), measure_steps=3)
     train(tmp_path / "whole", corpus=corpus, options=how, seed=3)
     for step in (1, 4, 6):
-        with pytest.raises(Killed):
-            train(tmp_path / "cut", corpus=corpus, options=how, seed=3, monitor=Killer(step), work=tmp_path / "work")
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "cut", corpus=corpus, options=how, seed=3, monitor=Listener(step), work=tmp_path / "work")
         assert not (tmp_path / "cut" / "meta.json").exists()
     torch.rand(5)
     train(tmp_path / "cut", corpus=corpus, options=how, seed=3, work=tmp_path / "work")
@@ -78,8 +58,8 @@ def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
 def test_dropout_is_on_and_another_option_starts_anew(corpus: Path, tmp_path: Path) -> None:
     base = save_causal(tmp_path / "m")
     how = options(base, epochs=1)
-    with pytest.raises(Killed):
-        train(tmp_path / "a", corpus=corpus, options=how, seed=3, monitor=Killer(2), work=tmp_path / "work")
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "a", corpus=corpus, options=how, seed=3, monitor=Listener(2), work=tmp_path / "work")
     dry = options(base, epochs=1, dropout=0.0)
     train(tmp_path / "a", corpus=corpus, options=dry, seed=3, work=tmp_path / "work")
     train(tmp_path / "b", corpus=corpus, options=dry, seed=3)

@@ -22,7 +22,7 @@ from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
 from kgqa_core.rewriting import paragraphs
-from kgqa_core.rewriting.forecast import plan_rewriting
+from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.groups import MOST, Group, read_groups
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
@@ -365,10 +365,10 @@ def test_the_forecast_plans_the_prompts_that_are_asked(world):
     writer = Writer()
     world.write(model=writer)
     folder = world.folder
-    plan = plan_rewriting(
+    plan = Rewriting(
         kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",
         options=RewriterOptions(base="openai:m"), llm=LlmOptions(tokenizers={"openai:m": "builtin"}),
-    )  # fmt: skip
+    ).plan()  # fmt: skip
     assert (plan.stage, plan.model, plan.calls) == ("knowledge hop_path/rewritten", "openai:m", len(writer.asked))
     count, counted = counter("builtin", LlmOptions())
     assert counted and plan.prompt_tokens == sum(map(count, writer.asked))
@@ -401,7 +401,8 @@ def test_a_trained_adapter_writes_over_the_builtin_model(world, tmp_path):
     """The wiring with real weights: a LoRA of random numbers writes something, and no fact is lost."""
     import torch
 
-    from kgqa_core.rewriting.lora import learning, load_base, put_lora, save_adapter
+    from kgqa_core.rewriting.lora import load_base, put_lora, save_adapter
+    from kgqa_core.training.weights import learning
 
     options = RewriterOptions(rank=2, alpha=2, max_new_tokens=12)
     base = load_base(options, torch.device("cpu"))

@@ -6,6 +6,7 @@ leaves either the old state or the new one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
@@ -18,15 +19,16 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-FILE = "checkpoint.safetensors"
+from kgqa_core.training.weights import given_back, taken
 
 
 @dataclass
 class Progress:
-    """Where a run is: the next step of an epoch, what was measured, and the best epoch so far.
+    """Where a run is: the next step of an epoch, what was measured and written, and the best epoch so far.
 
     key: identifies inputs and options; a checkpoint of another key is ignored.
-    sums: loss sums of the epoch under way.  curve: rows (step, epoch, split, metric, value).
+    best: standing of the best epoch, better when greater.  sums: of what the curve's next entry is the mean of.
+    curve: rows (step, epoch, split, metric, value).  samples: rows of what a language model wrote.
     """
 
     key: str
@@ -36,29 +38,34 @@ class Progress:
     best_epoch: int = -1
     sums: list[float] = field(default_factory=lambda: [0.0, 0.0])
     curve: list[list[Any]] = field(default_factory=list)
+    samples: list[list[Any]] = field(default_factory=list)
 
 
-def store(work: Path, progress: Progress, network: nn.Module, optimizer: Optimizer, best: dict[str, Tensor]) -> None:
+def key_of(*facts: Any) -> str:
+    """Identifies a run by what decides its bits, as JSON: digests of inputs, `options.decisive()`, the seed."""
+    return hashlib.sha256(json.dumps([*facts, torch.__version__], sort_keys=True).encode()).hexdigest()
+
+
+def store(path: Path, progress: Progress, network: nn.Module, optimizer: Optimizer, best: dict[str, Tensor]) -> None:
     """Writes a run: trained weights, optimizer, random generators, progress and the best weights so far."""
-    tensors = {f"now/{name}": value for name, value in trainable(network).items()}
+    tensors = {f"now/{name}": value for name, value in taken(network).items()}
     tensors |= {f"best/{name}": value for name, value in best.items()}
     tensors["rng/cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["rng/cuda"] = torch.cuda.get_rng_state()
+    if (device := _device(network)).type == "cuda":
+        tensors["rng/cuda"] = torch.cuda.get_rng_state(device)
     for number, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": value for name, value in state.items()}
-    work.mkdir(parents=True, exist_ok=True)
-    scratch = work / (FILE + ".tmp")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(path.name + ".tmp")
     plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     save_file(plain, str(scratch), metadata={"progress": json.dumps(asdict(progress))})
-    os.replace(scratch, work / FILE)
+    os.replace(scratch, path)
 
 
 def restore(
-    work: Path, key: str, network: nn.Module, optimizer: Optimizer, device: torch.device
+    path: Path, key: str, network: nn.Module, optimizer: Optimizer
 ) -> tuple[Progress, dict[str, Tensor]] | None:
     """Brings network, optimizer and random generators to the stored state; None when there is none for this key."""
-    path = work / FILE
     if not path.is_file():
         return None
     try:
@@ -69,27 +76,21 @@ def restore(
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
         return None
-    own = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
-    with torch.no_grad():
-        for name, parameter in own.items():
-            parameter.copy_(tensors[f"now/{name}"])
+    given_back(network, _under("now/", tensors))
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer/"):
-            _, number, what = name.split("/")
-            state.setdefault(int(number), {})[what] = value
+    for name, value in _under("optimizer/", tensors).items():
+        number, what = name.split("/")
+        state.setdefault(int(number), {})[what] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     torch.set_rng_state(tensors["rng/cpu"])
-    if "rng/cuda" in tensors and device.type == "cuda":
+    if "rng/cuda" in tensors and (device := _device(network)).type == "cuda":
         torch.cuda.set_rng_state(tensors["rng/cuda"], device)
-    best = {name.removeprefix("best/"): value for name, value in tensors.items() if name.startswith("best/")}
-    return progress, best
+    return progress, _under("best/", tensors)
 
 
-def trainable(network: nn.Module) -> dict[str, Tensor]:
-    """Copies of the weights that training changes; the frozen ones come back from the encoder's source."""
-    return {
-        name: parameter.detach().cpu().clone()
-        for name, parameter in network.named_parameters()
-        if parameter.requires_grad
-    }
+def _device(network: nn.Module) -> torch.device:
+    return next(network.parameters()).device
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
