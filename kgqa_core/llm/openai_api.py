@@ -192,7 +192,7 @@ class _Batch:
         self.done = 0
         self.fatal: EndpointError | None = None
         self.reached: BudgetReached | None = None
-        self.under_way = self.settled = 0
+        self.under_way = self.waiting = self.settled = 0
         self.options = model.request_options()
         self.room = asyncio.Event()
         self.narrow = asyncio.Lock()
@@ -297,28 +297,37 @@ class _Batch:
         assert budget is not None
         if self.reached is not None:
             raise self.reached
+        self.under_way += 1  # before it is known: one that is being booked may give back too
         try:
-            reservation = await budget.reserve_soon(*asked)
-        except BudgetReached:
-            async with self.narrow:
-                reservation = await self.reserve_narrowly(budget, asked)
-        self.under_way += 1
-        return reservation
-
-    async def reserve_narrowly(self, budget: Budget, asked: tuple[str, int, int]) -> Reservation:
-        while self.reached is None:
-            settled = self.settled
-            self.room.clear()
             try:
                 return await budget.reserve_soon(*asked)
-            except BudgetReached as reached:
-                if settled != self.settled:
-                    continue
-                if self.under_way == 0 or reached.limit == "max_calls":
-                    self.reached = reached
-                else:
-                    await self.room.wait()
-        raise self.reached
+            except BudgetReached:
+                return await self.reserve_narrowly(budget, asked)
+        except BaseException:
+            self.under_way -= 1
+            raise
+
+    async def reserve_narrowly(self, budget: Budget, asked: tuple[str, int, int]) -> Reservation:
+        """Room for one request when there is little, one request after the other."""
+        self.waiting += 1
+        self.room.set()
+        try:
+            async with self.narrow:
+                while self.reached is None:
+                    settled = self.settled
+                    self.room.clear()
+                    try:
+                        return await budget.reserve_soon(*asked)
+                    except BudgetReached as reached:
+                        if settled != self.settled:
+                            continue
+                        if self.under_way == self.waiting or reached.limit == "max_calls":
+                            self.reached = reached
+                        else:
+                            await self.room.wait()
+                raise self.reached
+        finally:
+            self.waiting -= 1
 
     def settle(self, reservation: Reservation | None, completion: Completion | None, failure: Failure | None) -> None:
         """Gives back what a request did not need; one whose cost is unknown stays spent in full."""
