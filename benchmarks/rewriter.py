@@ -26,11 +26,12 @@ import sacrebleu
 
 from kgqa_core.config import LlmOptions, RewriterOptions, make_profile, parse_settings
 from kgqa_core.llm.protocol import GenerationParams
+from kgqa_core.monitor import Log
 from kgqa_core.rewriting.alpaca import Pair, read_pairs
 from kgqa_core.rewriting.faithfulness import check
 from kgqa_core.rewriting.lora import load_rewriter, read_meta
 from kgqa_core.rewriting.template import sentences
-from kgqa_core.rewriting.train import Teller, train
+from kgqa_core.rewriting.train import train
 
 
 def take(folder: Path, some: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair], int]:
@@ -87,7 +88,7 @@ def measure(given: argparse.Namespace, options: RewriterOptions) -> tuple[dict[s
     if not (out / "meta.json").is_file():
         write_corpus(given.work / "corpus", learn, develop)
         train(
-            out, corpus=given.work / "corpus", options=options, seed=given.seed, monitor=Teller(),
+            out, corpus=given.work / "corpus", options=options, seed=given.seed, monitor=Log(),
             work=given.work / "state",
         )  # fmt: skip
     spent = time.perf_counter() - start[0], time.process_time() - start[1]

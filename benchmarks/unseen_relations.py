@@ -19,10 +19,10 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
+import logging
 import os
 import platform
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -42,12 +42,14 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import Log
 from kgqa_core.retrieval.rigel import Trained, load, walk
 from kgqa_core.retrieval.rigel_retriever import EPSILON
 from kgqa_core.retrieval.text import mask_topic, topic_names
 from kgqa_core.retrieval.train import train
 from kgqa_core.types import INVERSE, Question
 
+PROGRESS = Log("dev_", every=10)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -96,38 +98,16 @@ EDGE_BUDGET = 2_000_000
 """Edges followed per question in the test, the default of `retrieval.edge_budget`."""
 
 
-class Notes:
-    """Tells on stderr how far a run is."""
-
-    def __init__(self) -> None:
-        self.last = 0.0
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        """At most one line in ten seconds."""
-        if time.monotonic() - self.last > 10:
-            self.last = time.monotonic()
-            print(f"{what}: {done:g} of {total:g}" if total else f"{what}: {done:g}", file=sys.stderr, flush=True)
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        """Dev metrics only."""
-        if name.startswith("dev_"):
-            print(f"{name} {value:.4f} at step {step}", file=sys.stderr, flush=True)
-
-    def note(self, message: str) -> None:
-        """Every note."""
-        print(message, file=sys.stderr, flush=True)
-
-
 def prepare(name: str, data: Path, home: Path, seed: int) -> None:
     """Graph, DKG and questions of a data set in folders below `home`."""
     what = DATA_SETS[name]
     for part in ("kg", "dkg", "questions"):
         (home / part).mkdir(parents=True, exist_ok=True)
     kg = KgOptions(files=tuple(str(data / file) for file in what.files), **what.kg)
-    build(home / "kg", options=kg, monitor=Notes(), work=home)
+    build(home / "kg", options=kg, monitor=PROGRESS, work=home)
     export(home / "dkg", kg=home / "kg")
     questions = QuestionsOptions(path=str(data / what.folder), **what.questions)
-    load_questions(home / "questions", kg=home / "kg", options=questions, seed=seed, monitor=Notes())
+    load_questions(home / "questions", kg=home / "kg", options=questions, seed=seed, monitor=PROGRESS)
 
 
 def draw(questions: Sequence[Question], share: float, seed: int) -> list[str]:
@@ -180,7 +160,7 @@ def measure(
         topics = EntityWeights.one_hot([question.topic_entities for question in own])
         with torch.inference_mode():
             led = walk(dkg, topics, plan, exclude_topic=trained.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET)
-        Notes().progress(len(rows), len(questions), "questions")
+        PROGRESS.progress(len(rows), len(questions), "questions")
         for question, weights, ranked in zip(own, plan.relations[0], led.scores.top(1), strict=True):
             gold = {dkg.relation_ids[path[0]] for path in question.relation_paths}
             here = torch.tensor(relations_at(dkg, question))
@@ -233,7 +213,7 @@ def run(name: str, decoder: str, holdout: float, seed: int, data: Path, home: Pa
         options=options,
         seed=seed,
         kg=home / "kg",
-        monitor=Notes(),
+        monitor=PROGRESS,
         work=home / "work",
     )
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -299,6 +279,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="results file that the cell is put into")
     given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(given.threads)
     with tempfile.TemporaryDirectory() as home:
         cell = run(given.dataset, given.decoder, given.holdout, given.seed, given.data, Path(home))

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import platform
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -29,6 +29,7 @@ from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.load import HELD_OUT
 from kgqa_core.datasets.splits import hold_out
 from kgqa_core.datasets.webqsp import Parsed, read_parsed
+from kgqa_core.monitor import Log
 from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.hop_path import PathModel
 from kgqa_core.retrieval.hop_path_fit import Row, fit, measure
@@ -36,6 +37,7 @@ from kgqa_core.retrieval.label import words
 from kgqa_core.retrieval.text import mask_topic
 from kgqa_core.types import Question
 
+PROGRESS = Log("dev_", every=10)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 OPTIONS: dict[str, Any] = {
     "encoder": "minilm",
@@ -49,28 +51,6 @@ OPTIONS: dict[str, Any] = {
     "max_tokens": 64,
     "device": "cpu",
 }
-
-
-class Notes:
-    """Tells on stderr how far a run is."""
-
-    def __init__(self) -> None:
-        self.last = 0.0
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        """At most one line in ten seconds."""
-        if time.monotonic() - self.last > 10:
-            self.last = time.monotonic()
-            print(f"{what}: {done:g} of {total:g}" if total else f"{what}: {done:g}", file=sys.stderr, flush=True)
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        """Dev metrics only."""
-        if name.startswith("dev_"):
-            print(f"{name} {value:.4f} at step {step}", file=sys.stderr, flush=True)
-
-    def note(self, message: str) -> None:
-        """Every note."""
-        print(message, file=sys.stderr, flush=True)
 
 
 def splits(questions: Sequence[Parsed], seed: int) -> dict[str, list[Parsed]]:
@@ -107,7 +87,7 @@ def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> 
         options,
         seed,
         key="webqsp",
-        monitor=Notes(),
+        monitor=PROGRESS,
         work=work,
     )
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -162,6 +142,7 @@ def main() -> None:
     parser.add_argument("--option", action="append", default=[], help="key=value of hop_path, value as JSON")
     parser.add_argument("--json", type=Path, help="file that the record is written to")
     given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(given.threads)
     pairs = (option.partition("=") for option in given.option)
     record = run(given.data, given.seed, given.work, {key: json.loads(value) for key, _, value in pairs})

@@ -10,7 +10,7 @@ from typing import Any
 from prefect import flow
 
 from flows.session import stage_artifact
-from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import Profile, make_profile, split_knowledge
 from kgqa_core.errors import InputError, nearest
 from kgqa_core.system import System
@@ -40,6 +40,8 @@ def open_system(record: dict[str, Any], knowledge: str | None = None) -> System:
         rewriter=rewriter.folder if rewriter is not None else None,
         rewriting=profile.rewriter,
         language=profile.questions.language,
+        cache=Home.current().cache,
+        seed=profile.seed,
     )
 
 

@@ -67,6 +67,4 @@ def clear(
 def _open(home: Path | None) -> ResponseCache:
     from kgqa_core.llm.cache import open_cache
 
-    folder = session.prepare(home).root / "cache"
-    folder.mkdir(exist_ok=True)
-    return open_cache(folder)
+    return open_cache(session.prepare(home).cache)

@@ -12,11 +12,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from flows import session
 from flows.cache_cli import cache_app
+from flows.compare_cli import compare
+from flows.home_cli import gc as gc_command
+from flows.home_cli import home as home_command
 from flows.kg_cli import kg_app
-from flows.options import HomeOption, JsonOption, KnowledgeOption, RunOption, SetOption, VerboseOption
+from flows.options import (
+    AnswererOption,
+    GraphFilesOption,
+    HomeOption,
+    JsonOption,
+    KnowledgeOption,
+    ProfileOption,
+    QuestionsOption,
+    RunOption,
+    SetOption,
+    VerboseOption,
+)
+from flows.refresh_cli import refresh
 from flows.session import err, print_json
 from kgqa_core.errors import KgqaError
 
@@ -30,6 +46,10 @@ app = typer.Typer(
 )
 app.add_typer(kg_app, name="kg")
 app.add_typer(cache_app, name="cache")
+app.command("home")(home_command)
+app.command("gc")(gc_command)
+app.command("compare")(compare)
+app.command()(refresh)
 
 
 def _version(wanted: bool) -> None:
@@ -60,18 +80,10 @@ def demo(
 
 @app.command()
 def run(
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
-    ] = None,
-    kg: Annotated[
-        list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
-    ] = None,
-    questions: Annotated[
-        Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
-    ] = None,
-    answerer: Annotated[
-        str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
-    ] = None,
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
     settings: SetOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -84,18 +96,13 @@ def run(
 
 @app.command()
 def forecast(
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
-    ] = None,
-    kg: Annotated[
-        list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
-    ] = None,
-    questions: Annotated[
-        Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
-    ] = None,
-    answerer: Annotated[
-        str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
-    ] = None,
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    pilot: Annotated[
+        int, typer.Option("--pilot", min=0, help="Questions of each stage to ask endpoints first; kept for the run.")
+    ] = 0,
     settings: SetOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -103,7 +110,7 @@ def forecast(
 ) -> None:
     """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
 
-    Stages that ask no model are run and kept.
+    Stages that ask no model are run and kept.  With --pilot a few questions are asked, and paid, to measure by.
     """
     chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
     session.prepare(home, verbose=verbose)
@@ -113,7 +120,7 @@ def forecast(
     from flows.forecast import forecast as plan_run
     from kgqa_core.report.forecast import forecast_table
 
-    plans = plan_run(chosen)
+    plans = plan_run(chosen, pilot)
     (err if as_json else session.out).print(forecast_table(plans, chosen.llm.budget))
     if as_json:
         print_json({"stages": [asdict(plan) for plan in plans]})
@@ -230,9 +237,9 @@ def report(run_id: RunOption = None, home: HomeOption = None, as_json: JsonOptio
     chosen = session.prepare(home)
     record = session.newest_run(chosen, run_id)
     if as_json:
-        print_json(_summary(record))
+        print_json(summarise(record))
     else:
-        _show(record)
+        show(record)
 
 
 @app.command()
@@ -261,12 +268,13 @@ def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
         from flows.pipeline import pipeline
     summary = pipeline(profile)
     record = session.newest_run(chosen, summary["run_id"])
-    _show(record, seconds=time.monotonic() - started, to_stderr=as_json)
+    show(record, seconds=time.monotonic() - started, to_stderr=as_json)
     if as_json:
-        print_json(_summary(record))
+        print_json(summarise(record))
 
 
-def _summary(record: dict[str, Any]) -> dict[str, Any]:
+def summarise(record: dict[str, Any]) -> dict[str, Any]:
+    """A run's record as `--json` prints it."""
     return {
         "home": record["home"],
         "run_id": record["run_id"],
@@ -275,11 +283,13 @@ def _summary(record: dict[str, Any]) -> dict[str, Any]:
         "stages": {
             stage["name"]: {"status": stage["status"], "seconds": stage["seconds"]} for stage in record["stages"]
         },
+        "champion": record.get("champion"),
         "scores": record["aggregates"]["scores"],
     }
 
 
-def _show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
+def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
+    """Print a run: its stages, its scores, and links to it."""
     from flows.ui import links
     from kgqa_core.report.console import stage_table
     from kgqa_core.report.tables import score_tables
@@ -288,6 +298,9 @@ def _show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bo
     console.print(stage_table(record["stages"], seconds))
     for table in score_tables(record["aggregates"]):
         console.print(table)
+    if record.get("champion"):
+        why = escape(record["champion"]["why"].removeprefix("champion "))
+        console.print(f"[bold]Champion[/bold]     {why}", soft_wrap=True, highlight=False)
     for name, link in links(record).items():
         console.print(f"[bold]{name:<12}[/bold] {link}", soft_wrap=True)
 

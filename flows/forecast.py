@@ -1,35 +1,41 @@
 """What a run is going to ask of its language models, before anything is paid.
 
 Stages that ask no model are run and kept, so that the prompts of the others are known; these are only counted.  Where a
-prompt depends on a text that is not written yet, sentences by rule stand for it, and the forecast says so.
+prompt depends on a text that is not written yet, sentences by rule stand for it, and the forecast says so.  A pilot
+asks a few of the questions first, under the budget and on the accounts of the stages, and is kept for the run.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import polars as pl
 from prefect import flow
 
-from kgqa_core.answering.plan import plan_answers
+from kgqa_core.answering.plan import pilot_answers, plan_answers
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import Profile, split_knowledge
 from kgqa_core.llm.plan import StagePlan
-from kgqa_core.rewriting.forecast import plan_rewriting
+from kgqa_core.rewriting.forecast import Rewriting
+from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
 from tasks.answering import answer
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
-from tasks.run import tracked_run
+from tasks.run import Run, tracked_run
 
 FINISHED = "the stage is finished"
 
 
 @flow(name="kgqa-forecast", flow_run_name="forecast {profile.kg.name}/{profile.questions.name}")
-def forecast(profile: Profile) -> list[StagePlan]:
-    """The plan of every stage of a profile that asks a language model, in the order of the pipeline."""
+def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
+    """The plan of every stage of a profile that asks a language model, in the order of the pipeline.
+
+    pilot: questions of each stage that are asked first, at endpoints only.
+    Raises what the stages raise, with a pilot also BudgetReached and EndpointError.
+    """
     with tracked_run(profile) as run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
@@ -41,18 +47,23 @@ def forecast(profile: Profile) -> list[StagePlan]:
         plans: list[StagePlan] = []
         if corpus is not None:
             plans.append(_finished("corpus", profile.corpus.teacher))
-        elif profile.rewrites:
+        elif profile.trains_rewriter:
             folders = (kg.folder, dkg.folder, questions.folder)
-            plans += plan_corpus(*folders, profile.corpus, profile.llm, profile.seed, run.cache)
+            given = (profile.corpus, profile.llm, profile.seed)
+            if pilot:
+                budget = run.budget(generate_corpus.account(kg, dkg, questions, *given))
+                with run.monitor("pilot") as monitor:
+                    pilot_corpus(*folders, *given, run.home.cache, pilot, budget, monitor)
+            plans += plan_corpus(*folders, *given, run.home.cache)
         planned: set[str] = set()
         for name in profile.answering.knowledge:
-            plans += _experiment(kg, questions, facts, rewriter, name, profile, run.cache, planned)
+            plans += _experiment(kg, questions, facts, rewriter, name, profile, run, planned, pilot)
         run.save(status="forecast")
         return plans
 
 
 def _finished_corpus(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
-    if not profile.rewrites:
+    if not profile.trains_rewriter:
         return None
     return generate_corpus.find(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
 
@@ -64,8 +75,9 @@ def _experiment(
     rewriter: ArtifactRef | None,
     name: str,
     profile: Profile,
-    cache: Path,
+    run: Run,
     planned: set[str],
+    pilot: int,
 ) -> list[StagePlan]:
     """Plans of putting one retriever's facts into words, where a model does it, and of the answers from them."""
     retriever, form = split_knowledge(name)
@@ -85,30 +97,39 @@ def _experiment(
             told = write_sentences(kg, questions, facts[retriever], None, retriever, "template", *common)
             table = pl.read_parquet(told.folder / "knowledge.parquet", columns=["question", "text"])
             texts = dict(table.iter_rows())
-            plans.append(
-                plan_rewriting(
-                    kg=kg.folder,
-                    questions=questions.folder,
-                    facts=facts[retriever].folder,
-                    retriever=retriever,
-                    options=profile.rewriter,
-                    llm=profile.llm,
-                    language=profile.questions.language,
-                    trained=profile.rewriter.adapt,
-                    split=profile.answering.split,
-                    limit=profile.answering.limit,
-                    seed=profile.seed,
-                )  # fmt: skip
+            rewriting = Rewriting(
+                kg=kg.folder,
+                questions=questions.folder,
+                facts=facts[retriever].folder,
+                retriever=retriever,
+                options=profile.rewriter,
+                llm=profile.llm,
+                language=profile.questions.language,
+                trained=profile.rewriter.adapt,
+                split=profile.answering.split,
+                limit=profile.answering.limit,
+                seed=profile.seed,
+                cache=run.home.cache,
             )
+            if pilot:
+                account = write_sentences.account(kg, questions, facts[retriever], None, retriever, form, *common)
+                with run.monitor("pilot") as monitor:
+                    rewriting.pilot(pilot, run.budget(account), monitor)
+            plans.append(rewriting.plan())
+    folder = knowledge.folder if knowledge else None
+    given: dict[str, Any] = {
+        "questions": questions.folder, "knowledge": folder, "name": full, "options": profile.answering,
+        "llm": profile.llm, "seed": profile.seed, "cache": run.home.cache,
+    }  # fmt: skip
     if knowledge is not None or form == "none":
-        done = answer.find(questions, knowledge, full, profile.answering, profile.llm, profile.seed)
-        if done is not None:
+        stage = (questions, knowledge, full, profile.answering, profile.llm, profile.seed)
+        if answer.find(*stage) is not None:
             return [*plans, _finished(f"answers {full}", profile.answering.answerer)]
-    found = plan_answers(
-        questions=questions.folder, knowledge=knowledge.folder if knowledge else None, name=full,
-        options=profile.answering, llm=profile.llm, seed=profile.seed, cache=cache, texts=texts, planned=planned,
-    )  # fmt: skip
-    return [*plans, found]
+        if pilot:
+            budget = run.budget(answer.account(*stage))
+            with run.monitor("pilot") as monitor:
+                pilot_answers(**given, number=pilot, budget=budget, monitor=monitor)
+    return [*plans, plan_answers(**given, texts=texts, planned=planned)]
 
 
 def _finished(stage: str, model: str) -> StagePlan:

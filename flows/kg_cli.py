@@ -26,6 +26,10 @@ ShareOption = Annotated[
         "--max-reject-share", min=0, max=1, help="Largest share of bad statements [0.01].", show_default=False
     ),
 ]
+EmitOption = Annotated[
+    bool,
+    typer.Option("--emit", help="Tell the Prefect server of PREFECT_API_URL: event kgqa.kg.updated, for refreshes."),
+]
 FormatOption = Annotated[str, typer.Option("--format", help="auto, or the name of a reader: see `kgqa kg formats`.")]
 
 
@@ -36,13 +40,19 @@ def build(
     format: FormatOption = "auto",
     max_reject_share: ShareOption = None,
     settings: SetOption = None,
+    emit: EmitOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Build a graph folder (DuckDB) from dump files, and account for every statement."""
     session.start_logging()
     from flows.graphs import build_folder
+    from flows.news import check_server, tell
 
+    if emit:
+        check_server()
     counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share))
+    if emit:
+        counts["event"] = tell(out, counts, files)
     _show_counts(counts, str(out), as_json)
 
 
@@ -62,12 +72,16 @@ def update(
     format: FormatOption = "auto",
     max_reject_share: ShareOption = None,
     settings: SetOption = None,
+    emit: EmitOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Take a newer dump, or what was added and removed: ids stay, and what changed is reported."""
     session.start_logging()
     from flows.graphs import update_folder
+    from flows.news import check_server, tell
 
+    if emit:
+        check_server()
     counts = update_folder(
         old,
         out,
@@ -76,6 +90,8 @@ def update(
         removed=removed or (),
         settings=_kg_settings(settings, format, max_reject_share),
     )
+    if emit:
+        counts["event"] = tell(out, counts, files or ())
     _show_counts(counts, str(out), as_json)
 
 

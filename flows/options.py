@@ -16,6 +16,18 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefe
 RunOption = Annotated[
     str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)
 ]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
+]
+GraphFilesOption = Annotated[
+    list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
+]
+QuestionsOption = Annotated[
+    Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
+]
+AnswererOption = Annotated[
+    str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False),

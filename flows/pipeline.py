@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from prefect import flow
+from prefect.states import Completed
 
 from kgqa_core.config import Profile
 from tasks.answering import answer_all
@@ -21,8 +22,12 @@ from tasks.run import tracked_run
 
 
 @flow(name="kgqa-pipeline", flow_run_name="{profile.kg.name}/{profile.questions.name}")
-def pipeline(profile: Profile) -> dict[str, Any]:
-    """Build the graph, train the retrievers and the rewriter, answer the questions, score and report."""
+def pipeline(profile: Profile) -> Any:
+    """Build the graph, train the retrievers and the rewriter, answer the questions, score and report.
+
+    Args:
+        profile: What is run: the graph, the questions, the models, and how.
+    """
     with tracked_run(profile) as run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
@@ -34,4 +39,5 @@ def pipeline(profile: Profile) -> dict[str, Any]:
         knowledge = write_all(kg, questions, facts, rewriter, profile)
         answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
         scores = score_all(kg, questions, facts, knowledge, answers, profile)
-        return publish(run, profile, scores)
+        summary = publish(run, profile, scores)
+        return Completed(message=summary["champion"]["why"], data=summary)

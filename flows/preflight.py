@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.config import Profile, check_knowledge, split_knowledge
+from kgqa_core.config import Profile, check_knowledge
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ModelError
 from kgqa_core.kg.formats.detect import check_format
@@ -52,9 +52,9 @@ def _encoders(profile: Profile) -> list[tuple[str, str]]:
 def _models(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the language models that the run needs."""
     wanted = [("answering.answerer", profile.answering.answerer)]
-    if any(split_knowledge(name)[1] == "rewritten" for name in profile.answering.knowledge):
+    if profile.rewrites:
         wanted.append(("rewriter.base", profile.rewriter.base))
-    if profile.rewrites and profile.corpus.imported is None:
+    if profile.trains_rewriter and profile.corpus.imported is None:
         wanted.append(("corpus.qa_model", profile.corpus.qa_model))
         if profile.corpus.teacher != "template":
             wanted.append(("corpus.teacher", profile.corpus.teacher))

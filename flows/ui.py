@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ from typing import Any
 from flows.session import out, running_server
 from kgqa_core.artifacts import Home, write_json
 from kgqa_core.errors import InputError, KgqaError
+from tasks.addresses import ui_addresses
 from tasks.tracking import tracking_uri
 
 WAIT_SECONDS = 180
@@ -78,20 +78,15 @@ def links(record: dict[str, Any]) -> dict[str, str]:
     """Links to a run's report and to its pages in both UIs, with the command that starts them when they are down."""
     home = Home(Path(record["home"]))
     found = {"Report": Path(record["report"]).as_uri()}
-    try:
-        servers = json.loads((home.root / "prefect" / "server.json").read_text())
-        hint = ""
-    except (OSError, ValueError):
-        servers = {"prefect": "http://127.0.0.1:4200", "mlflow": "http://127.0.0.1:5000"}
-        hint = f"   (first start the UIs: kgqa ui --home {home.root})"
-    api = os.environ.get("PREFECT_API_URL")
-    prefect = api.removesuffix("/api") if api else servers["prefect"]
-    mlflow = os.environ.get("MLFLOW_TRACKING_URI") or servers["mlflow"]
+    known = ui_addresses(home)
+    usual = {"prefect": "http://127.0.0.1:4200", "mlflow": "http://127.0.0.1:5000"}
+    hints = {name: "" if name in known else f"   (first start the UIs: kgqa ui --home {home.root})" for name in usual}
+    base = {**usual, **known}
     if record.get("flow_run_id"):
-        found["Prefect UI"] = f"{prefect}/runs/flow-run/{record['flow_run_id']}{'' if api else hint}"
+        found["Prefect UI"] = f"{base['prefect']}/runs/flow-run/{record['flow_run_id']}{hints['prefect']}"
     if record.get("mlflow_run_id"):
-        page = f"{mlflow}/#/experiments/{record['mlflow_experiment_id']}/runs/{record['mlflow_run_id']}"
-        found["MLflow UI"] = f"{page}{'' if os.environ.get('MLFLOW_TRACKING_URI') else hint}"
+        page = f"{base['mlflow']}/#/experiments/{record['mlflow_experiment_id']}/runs/{record['mlflow_run_id']}"
+        found["MLflow UI"] = f"{page}{hints['mlflow']}"
     return found
 
 

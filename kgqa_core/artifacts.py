@@ -12,8 +12,8 @@ import ctypes
 import errno
 import fcntl
 import glob
-import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -24,14 +24,31 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from kgqa_core.digest import (
+    MANIFEST,
+    VOLATILE,
+    canonical_json,
+    content_digest,
+    content_files,
+    hash_file,
+    hash_path,
+)
 from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core.files import storage_faults, write_json
+from kgqa_core.home import FOLDERS, forget_unpushed, note_unpushed, stamp, unpushed, up_to_date
+from kgqa_core.locks import Uses, forget_dead, held
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store import Disagreement, Store, StoreFault, safe_name
 
-MANIFEST = "manifest.json"
-VOLATILE = "volatile"
-"""Sub-folder of an artifact that is kept but not digested: timings, logs, pages."""
+log = logging.getLogger("kgqa")
+
+__all__ = [
+    "MANIFEST", "VOLATILE", "ArtifactRef", "Home", "canonical_json", "content_digest", "hash_file", "hash_path",
+    "publish_folder", "read_manifest", "storage_faults", "verify", "write_json",
+]  # fmt: skip
 SCHEMA_VERSION = 1
-CHUNK = 1 << 20
+PARTS = "-part"
+"""End of the kinds that are pieces of another artifact: of no use once that is there, and in no object store."""
 
 
 class ArtifactRef(BaseModel):
@@ -49,88 +66,74 @@ class ArtifactRef(BaseModel):
         return Path(self.path)
 
 
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-
-
-def hash_file(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hex."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def hash_path(path: Path) -> str:
-    """SHA-256 of a file, or of a folder's files with their relative names."""
-    if path.is_file():
-        return hash_file(path)
-    lines = [f"{file.relative_to(path)} {hash_file(file)}" for file in sorted(path.rglob("*")) if file.is_file()]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def content_digest(folder: Path) -> str:
-    """SHA-256 of a folder's canonical content: rows and values, not the bytes of containers.
-
-    Parquet counts as its rows in order, JSON as sorted keys, a DuckDB file as the rows of its tables in the order of
-    their columns, anything else as its bytes.  The manifest and `volatile/` do not count.
-    """
-    lines = []
-    for file in _content_files(folder):
-        name = file.relative_to(folder).as_posix()
-        if file.suffix == ".parquet":
-            value = _hash_parquet(file)
-        elif file.suffix == ".json":
-            value = hashlib.sha256(canonical_json(json.loads(file.read_text(encoding="utf-8"))).encode()).hexdigest()
-        elif file.suffix == ".duckdb":
-            value = _hash_duckdb(file)
-        else:
-            value = hash_file(file)
-        lines.append(f"{name} {value}")
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
 class Home:
     """A folder that holds every artifact, run and store of one user or project.
 
-    Layout: `artifacts/<kind>/<key>` finished work · `tmp/` folders being filled · `work/` what a killed stage
-    resumes from · `locks/` · `runs/<id>` what each run did · `mlflow/` and `prefect/` their stores.
+    Layout: `home.json` its version · `artifacts/<kind>/<key>` finished work · `tmp/` folders being filled · `work/`
+    what a killed stage resumes from · `locks/` · `unpushed/` what the object store still lacks · `cache/` what all
+    runs share · `runs/<id>` what each run did · `mlflow/` and `prefect/` their stores.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().resolve()
+        self._uses = Uses(self.root / "locks")
+        self._damaged_in_store: set[str] = set()
+
+    def __reduce__(self) -> tuple[type[Home], tuple[Path]]:
+        return Home, (self.root,)
 
     @classmethod
     def current(cls) -> Home:
         """The home that `KGQA_HOME` names, else `.kgqa` in the working folder."""
         return cls(Path(os.environ.get("KGQA_HOME") or ".kgqa"))
 
+    @property
+    def cache(self) -> Path:
+        """Folder of what all runs of this home share: responses of language models, vectors."""
+        return self.root / "cache"
+
     def prepare(self) -> Home:
-        """Make the folders.  Raises StorageError when the home cannot be written."""
+        """Make the folders.  Raises StorageError when the home cannot be written or is of a newer version."""
+        Store.current()  # options that cannot be read are said before anything is computed
         with storage_faults(self.root):
             if self.root.exists() and not self.root.is_dir():
                 raise StorageError(f"the home {self.root} is not a folder; choose another with --home")
-            for name in ("artifacts", "tmp", "work", "locks", "runs", "mlflow", "prefect"):
+            up_to_date(self.root)
+            for name in FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root / "tmp") as probe:
                 probe.write(b"kgqa")
+            stamp(self.root)
+        forget_dead(self.root / "locks")
         return self
 
     def folder(self, kind: str, key: str) -> Path:
         """Where the artifact of this kind and key lives, whether or not it is there."""
         return self.root / "artifacts" / kind / key[:20]
 
-    def find(self, kind: str, key: str) -> ArtifactRef | None:
-        """The verified artifact of this key, or None when it is missing or damaged."""
-        folder = self.folder(kind, key)
-        if not folder.exists():
-            return None
-        try:
-            return verify(folder)
-        except ArtifactError:
-            return None
+    def use(self, name: str) -> None:
+        """Say that this process needs something of the home (`runs/<id>`, `<kind>/<key>`): `kgqa gc` leaves it.
+
+        It counts as long as this object lives, or until `let_go`.
+        """
+        self._uses.add(name)
+
+    def let_go(self) -> None:
+        """Nothing of the home is needed any more."""
+        self._uses.close()
+
+    def find(self, kind: str, key: str, monitor: Monitor = QUIET) -> ArtifactRef | None:
+        """The verified artifact of this key, or None when it is missing or damaged.
+
+        What the home lacks is fetched from the object store, where there is one.
+        """
+        self.use(f"{kind}/{key[:20]}")
+        found = self._have(kind, key)
+        store = Store.current()
+        if found is not None or store is None or store.resting or kind.endswith(PARTS):
+            return found
+        with storage_faults(self.root), self.locked(f"fetch-{kind}-{key[:20]}", f"fetching the same {kind}", monitor):
+            return self._have(kind, key) or self._fetch(store, kind, key, monitor)
 
     def compute(
         self,
@@ -144,52 +147,149 @@ class Home:
 
         `fill(out, work)` writes into the empty folder `out` and may keep what a later try resumes from in `work`;
         it returns counts for the manifest.  Two callers at once compute once: the second waits for the first, and a
-        killed one blocks nobody, since the kernel releases its lock.
+        killed one blocks nobody, since the kernel releases its lock.  What was made is sent to the object store,
+        where there is one; that this fails undoes nothing, the next run catches up.
         Raises StorageError when the disk is full or read-only; whatever `fill` raises leaves nothing published.
         """
-        with storage_faults(self.root), self.locked(f"{kind}-{key[:20]}", f"computing the same {kind}", monitor):
-            found = self.find(kind, key)
+        name = f"{kind}-{key[:20]}"
+        run = str(record.get("run_id", ""))
+        with storage_faults(self.root), self.locked(name, f"computing the same {kind}", monitor, run):
+            found = self.find(kind, key, monitor)
             if found is not None:
                 return found, False
             target = self.folder(kind, key)
             if target.exists():
                 monitor.note(f"the {kind} artifact {target.name} is damaged; it is built again")
                 shutil.rmtree(target)
-            out = self.root / "tmp" / f"{kind}-{key[:20]}"
-            work = self.root / "work" / f"{kind}-{key[:20]}"
+            out = self.root / "tmp" / name
+            work = self.root / "work" / name
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)
             work.mkdir(parents=True, exist_ok=True)
             try:
                 counts = fill(out, work)
-                manifest = _write_manifest(out, kind, key, counts, record)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                os.rename(out, target)
-                _sync_folder(target.parent)
+                _write_manifest(out, kind, key, counts, record)
+                if Store.current() is not None and not kind.endswith(PARTS):
+                    note_unpushed(self.root, kind, key)
+                ref = self._put_in_place(out, target)
             except BaseException:
                 shutil.rmtree(out, ignore_errors=True)
                 raise
             shutil.rmtree(work, ignore_errors=True)
-            _VERIFIED[str(target)] = _stamp(target)
-            return ArtifactRef(kind=kind, path=str(target), digest=manifest["digest"]), True
+        if not kind.endswith(PARTS):
+            self._push(kind, key, monitor)
+        return ref, True
+
+    def catch_up(self, monitor: Monitor = QUIET) -> int:
+        """Send what the object store still lacks of this home; how many artifacts were sent.
+
+        A store that is out of reach is said once and is no error.
+        """
+        store, sent = Store.current(), 0
+        if store is None:
+            return 0
+        for entry in unpushed(self.root):
+            if store.resting:
+                break
+            if not entry.conflict:
+                sent += self._push(entry.kind, entry.key, monitor)
+        return sent
 
     @contextlib.contextmanager
-    def locked(self, name: str, doing: str, monitor: Monitor = QUIET) -> Iterator[None]:
-        """Hold the lock of this name; whoever has to wait is told what the holder is `doing`."""
-        path = self.root / "locks" / f"{name}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                handle.seek(0)
-                owner = handle.read().strip() or "another process"
-                monitor.note(f"waiting for {owner}, which is {doing}")
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            handle.truncate(0)
-            handle.write(f"process {os.getpid()}")
-            handle.flush()
+    def locked(self, name: str, doing: str, monitor: Monitor = QUIET, run: str = "") -> Iterator[None]:
+        """Hold the lock of this name; whoever has to wait is told who holds it and what the holder is `doing`."""
+        with held(self.root / "locks" / f"{name}.lock", doing, monitor.note, run):
             yield
+
+    def _have(self, kind: str, key: str) -> ArtifactRef | None:
+        folder = self.folder(kind, key)
+        if not folder.exists():
+            return None
+        try:
+            return verify(folder)
+        except ArtifactError:
+            return None
+
+    def _put_in_place(self, out: Path, target: Path) -> ArtifactRef:
+        """Publishes a complete folder; one that came from the store meanwhile stays, and a damaged one goes."""
+        manifest = read_manifest(out)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.rename(out, target)
+        except FileNotFoundError:  # somebody removed the kind's empty folder
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.rename(out, target)
+        except OSError as fault:
+            if fault.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            there = self._have(manifest["kind"], manifest["key"])
+            if there is not None:
+                if there.digest != manifest["digest"]:
+                    log.error(
+                        "the %s artifact %s was made twice with different digests (%s, %s): something that is not "
+                        "in its key decides; the first is kept",
+                        *(manifest["kind"], target.name, there.digest[:16], manifest["digest"][:16]),
+                    )
+                shutil.rmtree(out, ignore_errors=True)
+                return there
+            aside = out.with_name(f"{out.name}.damaged")
+            shutil.rmtree(aside, ignore_errors=True)
+            os.rename(target, aside)
+            os.rename(out, target)
+            shutil.rmtree(aside, ignore_errors=True)
+        _sync_folder(target.parent)
+        _VERIFIED[str(target)] = _stamp(target)
+        return ArtifactRef(kind=manifest["kind"], path=str(target), digest=manifest["digest"])
+
+    def _fetch(self, store: Store, kind: str, key: str, monitor: Monitor) -> ArtifactRef | None:
+        out = self.root / "tmp" / f"fetch-{kind}-{key[:20]}"
+        shutil.rmtree(out, ignore_errors=True)
+        try:
+            if not store.fetch(kind, key, out, monitor):
+                return None
+            verify(out)
+            ref = self._put_in_place(out, self.folder(kind, key))
+        except StoreFault as fault:
+            log.warning("%s; the work goes on without it", fault)
+            return None
+        except StorageError:
+            raise
+        except ArtifactError as fault:
+            log.warning("%s; the artifact is made here", fault)
+            self._damaged_in_store.add(f"{kind}/{key}")
+            return None
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+            _VERIFIED.pop(str(out), None)
+        log.info("the %s artifact %s came from the store %s", kind, key[:20], store.name)
+        return ref
+
+    def _push(self, kind: str, key: str, monitor: Monitor) -> bool:
+        """Sends an artifact that is noted as unpushed; says whether the store has it now."""
+        store, folder = Store.current(), self.folder(kind, key)
+        if store is None or store.resting:
+            return False
+        if not folder.exists():
+            forget_unpushed(self.root, kind, key)
+            return False
+        again = f"{kind}/{key}" in self._damaged_in_store
+        try:
+            if self._have(kind, key) is None:
+                raise ArtifactError(f"the {kind} artifact {folder.name} is damaged and is not sent to {store.name}")
+            store.push(folder, monitor, again=again)
+        except StoreFault as fault:
+            log.warning("%s; finished work stays in %s and is sent by the next run", fault, self.root)
+            return False
+        except Disagreement as fault:
+            log.error("%s", fault)
+            note_unpushed(self.root, kind, key, conflict=str(fault))
+            return False
+        except (ArtifactError, OSError) as fault:
+            log.warning("%s", fault)
+            return False
+        self._damaged_in_store.discard(f"{kind}/{key}")
+        forget_unpushed(self.root, kind, key)
+        return True
 
 
 def publish_folder(
@@ -248,43 +348,11 @@ def verify(folder: Path) -> ArtifactRef:
     if _VERIFIED.get(str(folder)) == _stamp(folder):
         return ref
     for name, expected in manifest["files"].items():
-        file = folder / name
+        file = folder / safe_name(name)
         if not file.is_file() or file.stat().st_size != expected["bytes"] or hash_file(file) != expected["sha256"]:
             raise ArtifactError(f"{file} is missing or damaged; run the pipeline again to rebuild it")
     _VERIFIED[str(folder)] = _stamp(folder)
     return ref
-
-
-@contextlib.contextmanager
-def storage_faults(root: Path) -> Iterator[None]:
-    """Turn errors of a full or read-only disk into a StorageError that says what to do."""
-    try:
-        yield
-    except OSError as fault:
-        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageError(
-                f"no space left for the home {root}; free some, or choose another place with --home. "
-                "Finished stages are kept."
-            ) from fault
-        if fault.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR):
-            raise StorageError(
-                f"the home {root} cannot be written ({fault.strerror}); choose another with --home"
-            ) from fault
-        raise
-    except Exception as fault:
-        if "No space left on device" in str(fault):
-            raise StorageError(
-                f"no space left for the home {root}; free some, or choose another place with --home. "
-                "Finished stages are kept."
-            ) from fault
-        raise
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON with sorted keys, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def _write_manifest(
@@ -292,7 +360,7 @@ def _write_manifest(
 ) -> dict[str, Any]:
     files = {
         file.relative_to(out).as_posix(): {"bytes": file.stat().st_size, "sha256": hash_file(file)}
-        for file in _content_files(out)
+        for file in content_files(out)
     }
     manifest = {
         "schema": SCHEMA_VERSION,
@@ -312,17 +380,9 @@ def _write_manifest(
     return manifest
 
 
-def _content_files(folder: Path) -> list[Path]:
-    return [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.name != MANIFEST and VOLATILE not in file.relative_to(folder).parts
-    ]
-
-
 def _stamp(folder: Path) -> str:
     facts = []
-    for file in _content_files(folder):
+    for file in content_files(folder):
         state = file.stat()
         facts.append(f"{file.name} {state.st_size} {state.st_mtime_ns} {state.st_ino}")
     return "|".join(facts)
@@ -354,97 +414,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _hash_parquet(path: Path) -> str:
-    import polars
-
-    frame = polars.read_parquet(path)
-    digest = hashlib.sha256(str(frame.schema).encode())
-    for part in frame.iter_slices(50_000):
-        digest.update(part.write_ndjson().encode())
-    return digest.hexdigest()
-
-
-_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
-_PLAIN = {*_INTEGERS, "DOUBLE", "VARCHAR"}
-"""Types of DuckDB that are digested as they are; a time counts as its microseconds, anything else as its text."""
-
-_DIGEST_MEMORY = "1GB"
-
-
-def _hash_duckdb(path: Path) -> str:
-    """Digest of the tables' rows in the order of all columns, whatever order they are stored in.
-
-    A table whose first column is an integer that rises from row to row is stored in this order: it is read through.
-    Others are sorted.  Each column has a digest of its own, so that the pieces in which rows come do not matter.
-    """
-    import duckdb
-
-    digest = hashlib.sha256()
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        # An instance of its own, so that other readers of the file in this process may have other settings.
-        config: dict[str, Any] = {"memory_limit": _DIGEST_MEMORY, "temp_directory": scratch, "threads": 2}
-        with duckdb.connect(":memory:", config=config) as base:
-            base.execute(f"ATTACH {_quoted(path)} AS content (READ_ONLY)")
-            tables = base.execute(
-                "SELECT table_name, list(column_name ORDER BY column_index), list(data_type ORDER BY column_index) "
-                "FROM duckdb_columns() WHERE database_name = 'content' AND NOT internal AND table_name IN "
-                "(SELECT table_name FROM duckdb_tables() WHERE database_name = 'content') GROUP BY 1 ORDER BY 1"
-            ).fetchall()
-            for table, names, types in tables:
-                columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
-                source = f'content."{table}"'
-                rises = types[0] in _INTEGERS and _rises(base, source, names[0])
-                order = "" if rises else " ORDER BY ALL"
-                found = _hash_rows(base, f"SELECT {', '.join(columns)} FROM (FROM {source}{order})", len(columns))
-                digest.update(canonical_json([table, names, types, found]).encode())
-    return digest.hexdigest()
-
-
-def _digested(name: str, kind: str) -> str:
-    """A column as it is digested."""
-    return f'"{name}"' if kind in _PLAIN else f'epoch_us("{name}")' if kind == "TIMESTAMP" else f'"{name}"::VARCHAR'
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
-
-
-def _rises(connection: Any, source: str, column: str) -> bool:
-    """Does an integer column rise from each stored row to the next?"""
-    last: int | None = None
-    for batch in connection.execute(f'SELECT "{column}" FROM {source}').to_arrow_reader(200_000):
-        if batch.column(0).null_count:
-            return False
-        values = batch.column(0).to_numpy()
-        if len(values) and ((last is not None and values[0] <= last) or (values[1:] <= values[:-1]).any()):
-            return False
-        last = int(values[-1]) if len(values) else last
-    return True
-
-
-def _hash_rows(connection: Any, query: str, width: int) -> list[Any]:
-    """How many rows a query has, and for every column digests of its values, lengths and empty places."""
-    import numpy as np
-    import pyarrow as pa
-
-    digests = [[hashlib.sha256() for _ in range(3)] for _ in range(width)]
-    rows = 0
-    for batch in connection.execute(query).to_arrow_reader(200_000):
-        for (values, lengths, empty), column in zip(digests, batch.columns, strict=True):
-            text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-            if column.null_count:
-                missing = column.is_null().to_numpy(zero_copy_only=False)
-                empty.update((np.flatnonzero(missing) + rows).tobytes())
-                column = column.fill_null("" if text else 0)
-            if text:
-                column = column.cast(pa.large_string())
-                offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset :][: len(column) + 1]
-                lengths.update(np.diff(offsets).tobytes())
-                if column.buffers()[2] is not None:
-                    values.update(memoryview(column.buffers()[2])[offsets[0] : offsets[-1]])
-            else:
-                values.update(np.ascontiguousarray(column.to_numpy()).tobytes())
-        rows += batch.num_rows
-    return [rows, *([part.hexdigest() for part in column] for column in digests)]

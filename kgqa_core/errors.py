@@ -11,6 +11,7 @@
     ├── GraphMismatch                two things were made for different graphs
     ├── EndpointError                a language-model endpoint is down or refuses
     ├── BudgetReached                llm.budget leaves no room for the next request; what is done is kept
+    ├── WorkerError                  a stage that another machine is to make cannot be made there
     └── TrainingError                training cannot start or diverged
 
 A message names the offending value and the way out, in one or two sentences.
@@ -83,6 +84,10 @@ class BudgetReached(KgqaError):
             f"the budget is reached: {self.spent} are spent and the next request may need {self.needed}{items}; "
             f"raise llm.budget.{self.limit} and run the same command to go on"
         )
+
+
+class WorkerError(KgqaError):
+    """A stage that a deployment is to make was not made there: no server, another home, other code, or it failed."""
 
 
 class TrainingError(KgqaError):

@@ -6,6 +6,8 @@ A library function takes a `Monitor`; the tasks hand it one that feeds the termi
 from __future__ import annotations
 
 import logging
+import math
+import time
 from typing import Protocol
 
 log = logging.getLogger("kgqa")
@@ -42,3 +44,30 @@ class Quiet:
 
 
 QUIET = Quiet()
+
+
+class Log:
+    """A monitor that logs, for work that is started from a shell.
+
+    metrics: what the names of the logged ones begin with.  every: seconds between lines of progress.
+    """
+
+    def __init__(self, metrics: str = "", every: float = math.inf) -> None:
+        self.metrics, self.every = metrics, every
+        self._last = -math.inf
+
+    def progress(self, done: float, total: float | None, what: str) -> None:
+        """One line at most in `every` seconds; none where that is infinite."""
+        now = time.monotonic()
+        if self.every < math.inf and now - self._last >= self.every:
+            self._last = now
+            log.info("%s: %g of %g" if total else "%s: %g", what, done, *([total] if total else []))
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        """One line."""
+        if name.startswith(self.metrics):
+            log.info("step %s: %s %.4f", step, name, value)
+
+    def note(self, message: str) -> None:
+        """One line."""
+        log.info("%s", message)

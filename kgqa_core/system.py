@@ -9,7 +9,7 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,23 +17,19 @@ from typing import Any
 
 from kgqa_core.config import AnsweringOptions, LlmOptions, RetrievalOptions, RewriterOptions, split_knowledge
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import ArtifactError, InputError
+from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.verbalise import name_qualifiers, oriented, qualified_text
+from kgqa_core.kg.verbalise import Wording
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import answer_prompt
-from kgqa_core.retrieval.protocol import Retriever
+from kgqa_core.retrieval.opening import Opener, make_opener
 from kgqa_core.rewriting.teller import Teller
 from kgqa_core.types import Question, Retrieved
 
 SHORTEST_MENTION = 3
 LONGEST_MENTION = 80
-
-
-Opener = Callable[[dict[int, list[str]]], Retriever]
-"""Makes a retriever for questions whose topic entities have these surface forms."""
 
 
 @dataclass
@@ -67,16 +63,18 @@ class System:
         rewriting: RewriterOptions | None = None,
         language: str = "en",
         cache: Path | None = None,
+        seed: int = 7,
     ) -> System:
         """Open the artifacts of a run.
 
-        retriever: the trained retriever that `knowledge` names.  rewriter: for the format rewritten.  cache: folder of
-        vectors, for KAPING.
+        retriever: the trained retriever that `knowledge` names.  rewriter: for the format rewritten.  cache: folder
+        that keeps vectors for all runs, of KAPING.  seed: of the retriever `random`.
         Raises ArtifactError, GraphMismatch, ConfigError, ModelError or EndpointError.
         """
         answering, llm = answering or AnsweringOptions(), llm or LlmOptions()
         graph = Dkg.open(dkg)
         name, form = split_knowledge(knowledge)
+        options = retrieval or RetrievalOptions()
         store = KgStore.open(kg)
         teller = None
         if form in ("template", "rewritten"):
@@ -84,7 +82,11 @@ class System:
         return cls(
             store=store,
             dkg=graph,
-            opener=_opener(name, graph, retriever, retrieval or RetrievalOptions(), kg, cache),
+            opener=(
+                (lambda names: _Nothing())
+                if name == "none"
+                else make_opener(name, graph, options, seed, retriever=retriever, kg=kg, cache=cache)
+            ),
             model=load_model(answering.answerer, llm),
             answering=answering,
             knowledge=f"{name}/{form}",
@@ -104,33 +106,14 @@ class System:
         question = Question(id="ask", text=text, topic_entities=tuple(found), topic_keys=tuple(found.values()))
         forms = self.store.surface_forms(list(found))
         retrieved = self.opener(forms).retrieve([question])[0]
-        ends = self.store.triples([fact.triple for fact in retrieved.facts])
-        names = self.store.names(
-            {end for head, _, tail in ends.values() for end in (head, tail)}
-            | {entity for entity, _ in retrieved.entities[:10]}
-            | set(found)
-        )
-        relations = self.store.relation_names()
-        wanted = [fact.triple for fact in retrieved.facts] if self.answering.qualifiers else []
-        qualifiers = name_qualifiers(self.store, wanted)
-        rows: list[dict[str, Any]] = []
-        for fact in retrieved.facts:
-            head, relation, tail = ends[fact.triple]
-            rows.append(
-                {
-                    "text": qualified_text(
-                        *oriented(names[head], relations[relation], names[tail], fact.direction),
-                        qualifiers.get(fact.triple, ()),
-                    ),
-                    "hop": fact.hop,
-                    "score": round(fact.score, 4),
-                    "direction": fact.direction,
-                }
-            )
-        if self.teller is not None:
-            knowledge = self.teller.tell(retrieved)
-        else:
-            knowledge = ", ".join(dict.fromkeys(row["text"] for row in rows))
+        names = self.store.names({entity for entity, _ in retrieved.entities[:10]} | set(found))
+        wording = Wording(self.store, [fact.triple for fact in retrieved.facts], self.answering.qualifiers)
+        texts = wording.texts([(fact.triple, fact.direction) for fact in retrieved.facts])
+        rows = [
+            {"text": text, "hop": fact.hop, "score": round(fact.score, 4), "direction": fact.direction}
+            for text, fact in zip(texts, retrieved.facts, strict=True)
+        ]
+        knowledge = self.teller.tell(retrieved) if self.teller is not None else _joined(texts, retrieved)
         prompt = answer_prompt(text, knowledge, self.answering.template)
         completion = self.model.generate([prompt], GenerationParams(max_new_tokens=self.answering.max_new_tokens))[0]
         return {
@@ -185,29 +168,12 @@ class System:
         return {entity for (entity,) in rows}
 
 
-def _opener(
-    name: str, dkg: Dkg, trained: Path | None, options: RetrievalOptions, kg: Path, cache: Path | None
-) -> Opener:
-    """How a retriever of this name is made for a question."""
-    if name == "kaping":
-        from kgqa_core.retrieval.kaping import Kaping
-
-        kaping = Kaping(dkg, options, kg, cache)
-        return lambda names: kaping
-    if name == "none":
-        return lambda names: _Nothing()
-    if trained is None:
-        raise ArtifactError(f"retriever {name!r} needs a trained retriever; run the pipeline with it first")
-    if name == "hop_path":
-        from kgqa_core.retrieval import hop_path_retriever
-
-        classifiers = hop_path_retriever.load(trained, dkg)
-        return lambda names: hop_path_retriever.HopPathRetriever(dkg, classifiers, options, names)
-    from kgqa_core.retrieval import rigel
-    from kgqa_core.retrieval.rigel_retriever import RigelRetriever
-
-    network = rigel.load(trained, dkg)
-    return lambda names: RigelRetriever(dkg, network, options, names)
+def _joined(texts: Sequence[str], retrieved: Retrieved) -> str:
+    """The texts of facts, each triple where it first stands, as `write_knowledge` joins them."""
+    first: dict[int, str] = {}
+    for text, fact in zip(texts, retrieved.facts, strict=True):
+        first.setdefault(fact.triple, text)
+    return ", ".join(first.values())
 
 
 class _Nothing:

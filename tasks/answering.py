@@ -17,6 +17,7 @@ from tasks.stage import stage
     packages=("torch", "transformers", "tokenizers", "openai"),
     tags=("gpu",),
     retries=1,
+    mapped=True,
 )
 def answer(
     questions: ArtifactRef,

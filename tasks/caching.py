@@ -57,7 +57,7 @@ def stage_key(
         "options": {key: _plain(value) for key, value in arguments.items() if not _is_artifact(value)},
         "outside": dict(outside),
         "code": code_digest(module),
-        "packages": {package: importlib.metadata.version(package) for package in sorted(packages)},
+        "packages": {package: _version(package) for package in sorted(packages)},
     }
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest(), parts
 
@@ -83,6 +83,11 @@ def import_closure(module: str) -> dict[str, Path]:
         found[name] = path
         waiting += _imports(path, name)
     return found
+
+
+def _version(package: str) -> str:
+    """Version of a package without the build for CPU or CUDA, so that machines of both kinds share artifacts."""
+    return importlib.metadata.version(package).partition("+")[0]
 
 
 def _module_file(name: str) -> Path | None:

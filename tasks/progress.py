@@ -20,10 +20,13 @@ BATCH = 200
 
 
 class StageMonitor:
-    """A `Monitor` for one stage; metrics go to `sink` in batches, as (name, value, step)."""
+    """A `Monitor` for one stage; metrics go to `sink` in batches, as (name, value, step).
 
-    def __init__(self, title: str, sink: Callable[[list[tuple[str, float, int]]], None]) -> None:
-        self.title = title
+    bar: draw one where a terminal looks on; what runs beside others draws none.
+    """
+
+    def __init__(self, title: str, sink: Callable[[list[tuple[str, float, int]]], None], *, bar: bool = True) -> None:
+        self.title, self._shown = title, bar
         self._sink = sink
         self._waiting: list[tuple[str, float, int]] = []
         self._started = time.monotonic()
@@ -50,7 +53,7 @@ class StageMonitor:
     def progress(self, done: float, total: float | None, what: str) -> None:
         """`done` of `total` units of `what` are finished."""
         now = time.monotonic()
-        if sys.stderr.isatty():
+        if self._shown and sys.stderr.isatty():
             self._draw(done, total, what)
         elif now - self._last_log >= LOG_EVERY_SECONDS:
             self._last_log = now

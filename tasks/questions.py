@@ -29,3 +29,8 @@ def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:
 def load_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> ArtifactRef:
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
     raise AssertionError
+
+
+def question_digests(options: QuestionsOptions) -> dict[str, str]:
+    """Digests of the files that questions would be read from, as they enter their key."""
+    return _question_files({"options": options})

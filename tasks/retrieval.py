@@ -46,6 +46,7 @@ def train_hop_path(
         {"encoder": encoder_digest(arguments["options"].kaping.encoder)} if arguments["name"] == "kaping" else {}
     ),
     packages=("torch",),
+    mapped=True,
 )
 def retrieve(
     kg: ArtifactRef,

@@ -66,6 +66,7 @@ def write_triples(
     ),
     packages=MODEL_PACKAGES,
     tags=("gpu",),
+    mapped=True,
 )
 def write_sentences(
     kg: ArtifactRef,
@@ -87,7 +88,7 @@ def write_sentences(
 
 def corpus_of(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
     """The corpus, where the profile has knowledge rewritten by a model that learns it."""
-    if not profile.rewrites:
+    if not profile.trains_rewriter:
         return None
     return generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
 

@@ -6,10 +6,10 @@ import contextlib
 import datetime
 import functools
 import importlib.metadata
+import json
 import logging
 import os
 import platform
-import re
 import secrets
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef, Home, write_json
+from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, storage_faults, write_json
+from kgqa_core.benchmarks.changes import flatten
 from kgqa_core.config import Profile
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
+from tasks.owners import Owner, care_for_the_dead
 from tasks.progress import StageMonitor
-from tasks.tracking import NoTracker, Tracker, open_tracker
+from tasks.runners import check_runner
+from tasks.tracking import NoTracker, Tracker
+from tasks.untracked import open_tracker
 
 log = logging.getLogger("kgqa")
 PACKAGES = ("prefect", "torch", "transformers", "duckdb", "polars", "numpy", "mlflow")
+SECTIONS = {
+    "kg": ("kg",),
+    "dkg": ("dkg",),
+    "questions": ("questions",),
+    "retriever": ("retriever",),
+    "hop_path": ("hop_path",),
+    "facts": ("retrieval",),
+    "corpus": ("corpus", "llm"),
+    "rewriter": ("rewriter",),
+    "knowledge": ("rewriter", "llm"),
+    "answers": ("answering", "llm"),
+    "scores": ("evaluation",),
+}
+"""Sections of the profile that a stage reads; its tracked run has them as parameters, named as the whole run has."""
+TRAINS = ("retriever", "hop_path", "rewriter")
 
 
 @dataclass
@@ -54,6 +73,12 @@ class Run:
     stages: list[StageRecord] = field(default_factory=list)
     states: dict[str, Any] = field(default_factory=dict)
     """Prefect's state of the task that returned each artifact, by path; from these it draws the arrows of the run."""
+    decisions: dict[str, str] = field(default_factory=dict)
+    """What was decided on the way and why, by name."""
+    runner: Any = None
+    """Prefect's task runner for the parts of map stages, once one is needed."""
+    closing: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    """What ends with the run."""
     _budget: Budget | None = None
 
     @property
@@ -61,19 +86,13 @@ class Run:
         """Where this run's record, report and reject lists lie."""
         return self.home.root / "runs" / self.id
 
-    @property
-    def cache(self) -> Path:
-        """Folder of what all runs of this home share: responses of language models, vectors."""
-        return self.home.root / "cache"
-
     def budget(self, account: str) -> Budget | None:
         """What a stage may spend at endpoints: the run's limits less what its stages so far have cost."""
         if self.profile is None:
             return None
         if self._budget is None:
             llm = self.profile.llm
-            self.cache.mkdir(parents=True, exist_ok=True)
-            self._budget = Budget(llm.budget, llm.prices, self.cache / RESPONSES, account)
+            self._budget = Budget(llm.budget, llm.prices, self.home.cache / RESPONSES, account)
         return self._budget.open(account)
 
     def made(self, kind: str) -> dict[str, ArtifactRef]:
@@ -85,13 +104,16 @@ class Run:
     def stage(self, name: str, title: str) -> Iterator[StageRecord]:
         """Open a stage in the ledger and as a nested tracked run; close it with its outcome."""
         record = StageRecord(name, title)
-        record.tracked = self.tracker.start(title, {"kgqa.stage": name, "kgqa.run_id": self.id}, parent=self.tracked)
+        self.tracker.retry()
+        record.tracked = self.tracker.start(title, {"kgqa.stage": name, **self._names()}, parent=self.tracked)
+        self.tracker.params(record.tracked, self._options(name))
         self.stages.append(record)
         log.info("%s …", title)
         try:
             yield record
         except BaseException:
             record.status = "failed"
+            self.tracker.tags(record.tracked, {"kgqa.status": "failed"})
             self.tracker.end(record.tracked, failed=True)
             raise
         log.info("%s: %s in %.1f s", title, record.status, record.seconds)
@@ -111,25 +133,16 @@ class Run:
         tracked = next((stage.tracked for stage in reversed(self.stages) if stage.title == title), None)
         return StageMonitor(title, lambda rows: self.tracker.metrics(tracked, rows))
 
-    def publish_counts(self, title: str, ref: ArtifactRef) -> None:
-        """Show a stage's counts as a table in Prefect."""
-        from prefect.artifacts import create_markdown_artifact
-        from prefect.context import TaskRunContext
+    def publish_counts(self, title: str, ref: ArtifactRef, *, found: bool = False) -> None:
+        """Show what a stage made, or found, as a page in Prefect."""
+        from tasks.story import publish_story
 
-        from kgqa_core.artifacts import read_manifest
+        publish_story(self, title, ref, found=found)
 
-        if TaskRunContext.get() is None:
-            return
-        manifest = read_manifest(ref.folder)
-        rows = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in manifest["counts"].items())
-        text = (
-            f"## {_cell(title)}\n\n| count | value |\n|---|---|\n{rows}\n\n"
-            f"artifact `{ref.kind}` · digest `{ref.digest[:16]}` · written {manifest['written']}"
-        )
-        try:
-            create_markdown_artifact(text, key=re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"), description=title)
-        except Exception as fault:  # a lost server must not undo finished work
-            log.debug("the table of %s was not stored: %s", title, fault)
+    def decide(self, name: str, text: str) -> None:
+        """Remember a decision that was taken on the way, such as what a refresh trains again and why."""
+        self.decisions[name] = text
+        self.tracker.tags(self.tracked, {f"kgqa.{name}": text})
 
     def provenance(self) -> dict[str, Any]:
         """Where and with what this run works; recorded beside results, never digested."""
@@ -143,7 +156,10 @@ class Run:
             {
                 "run_id": self.id,
                 "profile": self.profile.model_dump(mode="json") if self.profile else None,
-                "mlflow_run_id": self.tracked,
+                "mlflow_run_id": self.tracker.known(self.tracked),
+                "mlflow_handle": self.tracked,
+                "environment": environment(),
+                "decisions": self.decisions,
                 "stages": [
                     {
                         "name": stage.name,
@@ -159,11 +175,44 @@ class Run:
             },
         )
 
+    def settle(self) -> None:
+        """The last word in the record: the tracker's id, should it have come late, and that the run has ended."""
+        path = self.folder / "run.json"
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record |= {"mlflow_run_id": self.tracker.known(self.tracked), "decisions": self.decisions}
+        if record.get("status") == "running":
+            record["status"] = "ended"
+        write_json(path, record)
+
+    def _names(self) -> dict[str, str]:
+        """Tags that a run and each of its stages have alike."""
+        named = {"kgqa.run_id": self.id}
+        if self.profile is not None:
+            named |= {"kgqa.kg": self.profile.kg.name, "kgqa.questions": self.profile.questions.name}
+        return named
+
+    def _options(self, stage: str) -> dict[str, Any]:
+        """Options of a stage under the names that the whole run has them by."""
+        if self.profile is None:
+            return {}
+        sections = set(SECTIONS.get(stage.partition("/")[0], ()))
+        return flatten(self.profile.model_dump(mode="json", include=sections)) | {"seed": self.profile.seed}
+
     def _remember(self, record: StageRecord, ref: ArtifactRef) -> None:
-        numbers = {key: value for key, value in record.counts.items() if isinstance(value, int | float)}
-        rows = [(f"count/{key}", float(value), 0) for key, value in numbers.items() if value == value]
+        kind = record.name.partition("/")[0]
+        counts = flatten(record.counts)
+        numbers = {key: float(value) for key, value in counts.items() if isinstance(value, int | float)}
+        numbers = {key: value for key, value in numbers.items() if value == value}
+        rows = [(f"count/{key}", value, 0) for key, value in numbers.items()]
         self.tracker.metrics(record.tracked, [*rows, ("seconds", record.seconds, 0)])
-        self.tracker.tags(record.tracked, {"kgqa.status": record.status, "kgqa.digest": ref.digest})
+        whole = [(f"count/{record.name}/{key}", value, 0) for key, value in numbers.items()]
+        self.tracker.metrics(self.tracked, [*whole, (f"seconds/{record.name}", record.seconds, 0)])
+        manifest = read_manifest(ref.folder)
+        told = {"kgqa.status": record.status, "kgqa.digest": ref.digest, "kgqa.made_by": str(manifest.get("run_id"))}
+        self.tracker.tags(record.tracked, told)
+        if kind in TRAINS:
+            for name, digest in flatten(manifest.get("made_of", {}).get("inputs", {})).items():
+                self.tracker.dataset(record.tracked, name, str(digest), {}, "training")
 
 
 _CURRENT: ContextVar[Run | None] = ContextVar("kgqa_run", default=None)
@@ -177,39 +226,49 @@ def current_run() -> Run:
 @contextlib.contextmanager
 def tracked_run(profile: Profile) -> Iterator[Run]:
     """Open a run for a flow: a folder in the home, a parent run in the tracker, a ledger for its stages."""
+    check_runner(profile.operations.runner)
     home = Home.current().prepare()
-    tracker = open_tracker(home)
-    run = Run(id=new_run_id(), home=home, tracker=tracker, profile=profile)
+    run_id = new_run_id()
+    folder = home.root / "runs" / run_id
+    home.use(f"runs/{run_id}")
+    with storage_faults(home.root):
+        owner = Owner(folder)
+    tracker = open_tracker(home, folder)
+    care_for_the_dead(home, run_id, tracker)
+    run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
     name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
     told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
-    run.tracked = tracker.start(name, {"kgqa.run_id": run.id, "kgqa.profile": profile.name, **told, **_tags()})
+    run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **told, **_tags()})
     tracker.params(run.tracked, flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
+    with storage_faults(home.root):
+        run.save(status="running")
+    home.catch_up()
     token = _CURRENT.set(run)
     try:
-        yield run
+        with run.closing:
+            yield run
     except BaseException as fault:
-        run.save(status="failed", fault=f"{type(fault).__name__}: {fault}")
+        tracker.tags(run.tracked, {"kgqa.status": "failed"})
         tracker.end(run.tracked, failed=True)
+        left = tracker.close()
+        with contextlib.suppress(OSError):  # a full disk must not hide the fault that ended the run
+            run.save(status="failed", fault=f"{type(fault).__name__}: {fault}")
+        owner.release(settled=not left)
         raise
     finally:
         _CURRENT.reset(token)
+    tracker.tags(run.tracked, {"kgqa.status": "done"})
     tracker.end(run.tracked)
+    left = tracker.close()
+    with contextlib.suppress(OSError, ValueError):
+        run.settle()
+    owner.release(settled=not left)
+    home.catch_up()
 
 
 def new_run_id() -> str:
     """A run id that sorts by time."""
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested mapping with dotted keys."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            flat.update(flatten(value, f"{prefix}{key}."))
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def environment() -> dict[str, Any]:
@@ -257,8 +316,3 @@ def flow_run_id() -> str | None:
 def _tags() -> dict[str, str]:
     flow = flow_run_id()
     return {"kgqa.git": git_commit(), **({"kgqa.flow_run_id": flow} if flow else {})}
-
-
-def _cell(value: Any) -> str:
-    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -8,7 +8,6 @@ nested run; the terminal sees a progress bar.  The function that carries the dec
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,22 +15,31 @@ from pathlib import Path
 from typing import Any
 
 from prefect import task
+from prefect.states import Completed
 from prefect.utilities.annotations import quote
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.errors import EndpointError
+from tasks import calling
 from tasks.caching import StageKey, stage_key
+from tasks.mapping import Work, call_library, clear_parts, is_mapped, join, map_parts
 from tasks.run import StageRecord, current_run
+from tasks.story import why_found
 
 Outside = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
 
 class Stage:
-    """A step of a run: called, it returns its artifact; `find` returns it only if it is finished already."""
+    """A step of a run: called, it returns its artifact; `find` returns it only if it is finished already.
 
-    def __init__(self, call: Callable[..., ArtifactRef], find: Callable[..., ArtifactRef | None]) -> None:
+    account: what its requests to endpoints are booked on.
+    """
+
+    def __init__(
+        self, call: Callable[..., ArtifactRef], find: Callable[..., ArtifactRef | None], account: Callable[..., str]
+    ) -> None:
         functools.update_wrapper(self, call)
-        self._call, self.find = call, find
+        self._call, self.find, self.account = call, find, account
 
     def __call__(self, *args: Any, **kwargs: Any) -> ArtifactRef:
         """The artifact of the stage: found, or made now."""
@@ -48,6 +56,7 @@ def stage(
     packages: Iterable[str] = (),
     tags: Iterable[str] = ("cpu",),
     retries: int = 0,
+    mapped: bool = False,
 ) -> Callable[[Callable[..., ArtifactRef]], Stage]:
     """Make a stage that publishes artifacts of `kind` by calling the library function `runs` (`module:function`).
 
@@ -56,14 +65,21 @@ def stage(
     outside: digests of files that the arguments only name (dumps, models), so that they enter the key.
     packages: third-party packages whose version decides the outcome.
     retries: further tries when an endpoint fails; nothing else gets better by trying again.
+    mapped: the library function takes `part`, and `merge` of its module joins the parts.
     """
     module, _, function = runs.partition(":")
 
     def decorate(declared: Callable[..., ArtifactRef]) -> Stage:
         signature = inspect.signature(declared)
 
-        def body(key: str, title: str, parts: dict[str, Any], arguments: dict[str, Any]) -> ArtifactRef:
-            return _compute(kind, key, title, parts, module, function, arguments)
+        def body(key: str, title: str, parts: dict[str, Any], arguments: dict[str, Any]) -> Any:
+            found = current_run().home.find(kind, key)
+            if found is not None:
+                current_run().publish_counts(title, found, found=True)
+                return Completed(name="Cached", message=why_found(read_manifest(found.folder)), data=found)
+            made, where = calling.make(kind, key, parts, arguments)
+            ref = made or _compute(Work(kind, key, title, module, function, parts, arguments), mapped=mapped)
+            return Completed(message=where, data=ref) if where else ref
 
         prefect_task = task(
             body,
@@ -87,6 +103,9 @@ def stage(
         def find(*args: Any, **kwargs: Any) -> ArtifactRef | None:
             return current_run().home.find(kind, keyed(args, kwargs)[0])
 
+        def account(*args: Any, **kwargs: Any) -> str:
+            return f"{kind}/{keyed(args, kwargs)[0][:20]}"
+
         @functools.wraps(declared)
         def call(*args: Any, **kwargs: Any) -> ArtifactRef:
             key, parts, arguments = keyed(args, kwargs)
@@ -98,56 +117,50 @@ def stage(
             if "llm" in arguments:
                 run.budget(f"{kind}/{key[:20]}")  # what was paid for it before counts, found or not
             with run.stage(f"{kind}/{part}" if part else kind, title) as record:
-                ready = prefect_task.with_options(cache_policy=StageKey(key, run.home.root), refresh_cache=hit is None)
+                ready = prefect_task.with_options(cache_policy=StageKey(key, run.home.root), refresh_cache=True)
                 state = ready(
                     key, title, quote(parts), quote(arguments), wait_for=run.states_of(arguments), return_state=True
                 )
                 ref = state.result()
                 run.states[ref.path] = state
+                if mapped:
+                    clear_parts(run.home, kind, key)
                 _finish(record, ref, run.id, found=hit is not None, seconds=time.monotonic() - started)
             return ref
 
-        return Stage(call, find)
+        return Stage(call, find, account)
 
     return decorate
 
 
-def _compute(
-    kind: str, key: str, title: str, parts: dict[str, Any], module: str, function: str, arguments: dict[str, Any]
-) -> ArtifactRef:
+def _compute(work: Work, *, mapped: bool) -> ArtifactRef:
     run = current_run()
-    monitor = run.monitor(title)
+    monitor = run.monitor(work.title)
+    budget = run.budget(f"{work.kind}/{work.key[:20]}") if "llm" in work.arguments else None
 
-    def fill(out: Path, work: Path) -> Mapping[str, Any]:
-        library = getattr(importlib.import_module(module), function)
-        accepted = inspect.signature(library).parameters
-        extras: dict[str, Any] = {"monitor": monitor, "work": work, "cache": run.cache}
-        if "llm" in arguments:
-            extras["budget"] = run.budget(f"{kind}/{key[:20]}")
-        given = {name: _as_paths(value) for name, value in arguments.items()}
-        return library(out, **given, **{name: value for name, value in extras.items() if name in accepted})
+    def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
+        if mapped and is_mapped(run):
+            return join(work, out, map_parts(run, work, budget, monitor), monitor)
+        extras: dict[str, Any] = {"monitor": monitor, "work": scratch, "cache": run.home.cache}
+        if "llm" in work.arguments:
+            extras["budget"] = budget
+        return call_library(work.module, work.function, work.arguments, extras, out)
 
     with monitor:
-        ref, _ = run.home.compute(kind, key, fill, {"stage": title, "made_of": parts, **run.provenance()}, monitor)
-    run.publish_counts(title, ref)
+        record = {"stage": work.title, "made_of": work.parts, **run.provenance()}
+        ref, _ = run.home.compute(work.kind, work.key, fill, record, monitor)
+    run.publish_counts(work.title, ref)
     return ref
 
 
 def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, found: bool, seconds: float) -> None:
     manifest = read_manifest(ref.folder)
-    elsewhere = found or manifest["run_id"] != run_id  # another run may have made it while this one waited
+    own = manifest["run_id"] == run_id or calling.was_called_for(ref)
+    elsewhere = found or not own  # another run may have made it while this one waited
     record.artifact = ref
     record.status = "cached" if elsewhere else "computed"
     record.seconds = round(seconds, 3)
     record.counts = manifest["counts"]
-
-
-def _as_paths(value: Any) -> Any:
-    if isinstance(value, ArtifactRef):
-        return value.folder
-    if isinstance(value, Mapping) and any(isinstance(part, ArtifactRef) for part in value.values()):
-        return {name: part.folder for name, part in value.items()}
-    return value
 
 
 def _worth_another_try(task: Any, task_run: Any, state: Any) -> bool:

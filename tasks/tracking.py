@@ -1,30 +1,41 @@
 """What is remembered of a run outside its home: one interface, and MLflow behind it.
 
 MLflow is imported here and nowhere else.  Parameters are the dotted keys of the profile; metrics of a training step
-keep their name (`loss`, `dev_hits_at_1`), scores are called `experiment/split/metric`; every run is tagged with the
-flow run, the digest of the graph and the git commit.
+keep their name (`loss`, `dev_hits_at_1`), scores are called `experiment/split/metric`; `docs/tracking.md` lists all.
+`tasks.untracked` stands before it, so that a lost server fails nothing; every call may therefore come twice, and the
+second time changes nothing.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa_core.artifacts import Home
 
-log = logging.getLogger("kgqa.tracking")
 EXPERIMENT = "kgqa"
 PARAM_LENGTH = 500
+TAG_LENGTH = 5000
+HANDLE = "kgqa.handle"
+RUN_ID = "kgqa.run_id"
+PROBE_TIMEOUT = 3.0
 
 
 class Tracker(Protocol):
-    """Where runs, their parameters, metrics and files are remembered.  experiment: its id, for links."""
+    """Where runs, their parameters, metrics and files are remembered."""
 
-    experiment: str | None
+    @property
+    def experiment(self) -> str | None:
+        """Id of the experiment, for links."""
+        ...
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str | None:
         """Open a run, nested under `parent` where given; its id, or None when nothing is remembered."""
@@ -54,8 +65,24 @@ class Tracker(Protocol):
         """Make the files that a run keeps under `folder` a version of a registered model."""
         ...
 
+    def aliases(self, model: str, truth: Path) -> None:
+        """Let the aliases of a registered model follow the file that says which run bears which."""
+        ...
+
     def end(self, run: str | None, *, failed: bool = False) -> None:
         """Close a run."""
+        ...
+
+    def known(self, run: str | None) -> str | None:
+        """The id that a run has where runs are remembered, or None while it is not there."""
+        ...
+
+    def retry(self) -> None:
+        """Send what could not be sent before, should the place where runs are remembered be back."""
+        ...
+
+    def close(self) -> int:
+        """The last try to send; how many calls are left for the next run of the home."""
         ...
 
 
@@ -86,8 +113,22 @@ class NoTracker:
     def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
         """Ignored."""
 
+    def aliases(self, model: str, truth: Path) -> None:
+        """Ignored."""
+
     def end(self, run: str | None, *, failed: bool = False) -> None:
         """Ignored."""
+
+    def known(self, run: str | None) -> str | None:
+        """No run is known."""
+        return None
+
+    def retry(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> int:
+        """Nothing is left."""
+        return 0
 
 
 def tracking_uri(home: Home) -> str:
@@ -95,8 +136,33 @@ def tracking_uri(home: Home) -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home.root / 'mlflow' / 'mlflow.db'}"
 
 
-class MlflowTracker:
-    """Remembers runs in MLflow: the server that `MLFLOW_TRACKING_URI` names, else an SQLite store in the home."""
+def without_credentials(text: str) -> str:
+    """Text whose addresses name neither user nor password.
+
+    >>> without_credentials("postgresql://me:secret@db/mlflow is away")
+    'postgresql://db/mlflow is away'
+    """
+    return re.sub(r"(\w://)[^/\s]*@", r"\1", text)
+
+
+def answers(uri: str) -> bool:
+    """Whether a tracking server gives any answer but a failure within seconds; true for what is not a server."""
+    if not uri.startswith(("http://", "https://")):
+        return True
+    try:
+        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=PROBE_TIMEOUT):
+            return True
+    except urllib.error.HTTPError as fault:
+        return fault.code < 500
+    except (OSError, ValueError):
+        return False
+
+
+class MlflowStore:
+    """Runs in MLflow: the server that `MLFLOW_TRACKING_URI` names, else an SQLite store in the home.
+
+    Runs are named by MLflow's ids, moments in milliseconds.  Raises whatever MLflow raises.
+    """
 
     def __init__(self, home: Home) -> None:
         for name, value in (
@@ -109,73 +175,117 @@ class MlflowTracker:
             os.environ.setdefault(name, value)
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
+        self._uri = tracking_uri(home)
+        if not answers(self._uri):
+            raise ConnectionError(f"no answer from {self._uri}")
         from mlflow import MlflowClient
 
         with home.locked("mlflow", "opening the MLflow store"):  # its first opening creates tables
-            self._client = MlflowClient(tracking_uri=tracking_uri(home))
-            self.experiment: str | None = self._open_experiment(home)
+            self._client = MlflowClient(tracking_uri=self._uri)
+            self.experiment: str = self._open_experiment(home)
 
-    def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str | None:
+    def alive(self) -> bool:
+        """Whether the store can be reached now."""
+        if not answers(self._uri):
+            return False
+        try:
+            self._client.get_experiment(self.experiment)
+        except Exception:
+            return False
+        return True
+
+    def start(self, handle: str, name: str, tags: Mapping[str, str], parent: str | None, at: int) -> str:
         """Open a run, nested under `parent` where given, and return its id."""
         nested = {"mlflow.parentRunId": parent} if parent else {}
-        run = self._client.create_run(self.experiment or "0", run_name=name, tags={**tags, **nested})
+        given = {key: _cut(value) for key, value in {**tags, **nested, HANDLE: handle}.items()}
+        run = self._client.create_run(self.experiment, run_name=name, start_time=at, tags=given)
         return str(run.info.run_id)
 
-    def params(self, run: str | None, values: Mapping[str, Any]) -> None:
+    def find(self, handle: str) -> str | None:
+        """Id of the run that was opened with this handle, if any."""
+        found = self._client.search_runs([self.experiment], f"tags.`{HANDLE}` = '{handle}'", max_results=1)
+        return str(found[0].info.run_id) if found else None
+
+    def params(self, run: str, values: Mapping[str, Any]) -> None:
         """Parameters of a run; long values are cut."""
         from mlflow.entities import Param
 
         rows = [Param(_name(key), str(value)[:PARAM_LENGTH]) for key, value in values.items()]
         for start in range(0, len(rows), 100):
-            self._client.log_batch(run or "", params=rows[start : start + 100])
+            self._client.log_batch(run, params=rows[start : start + 100])
 
-    def metrics(self, run: str | None, values: Sequence[tuple[str, float, int]]) -> None:
-        """Measured values as (name, value, step)."""
+    def metrics(self, run: str, values: Sequence[Sequence[Any]], at: int) -> None:
+        """Measured values as (name, value, step); the same value of the same moment is kept once."""
         from mlflow.entities import Metric
 
-        now = int(time.time() * 1000)
-        rows = [Metric(_name(name), float(value), now, step) for name, value, step in values]
+        rows = [Metric(_name(name), float(value), at, int(step)) for name, value, step in values]
         for start in range(0, len(rows), 1000):
-            self._client.log_batch(run or "", metrics=rows[start : start + 1000])
+            self._client.log_batch(run, metrics=rows[start : start + 1000])
 
-    def tags(self, run: str | None, values: Mapping[str, str]) -> None:
+    def tags(self, run: str, values: Mapping[str, str]) -> None:
         """Tags of a run."""
         from mlflow.entities import RunTag
 
-        self._client.log_batch(run or "", tags=[RunTag(key, value) for key, value in values.items()])
+        self._client.log_batch(run, tags=[RunTag(key, _cut(value)) for key, value in values.items()])
 
-    def file(self, run: str | None, path: Path, folder: str | None = None) -> None:
+    def file(self, run: str, path: str, folder: str | None) -> None:
         """A file, or the files of a folder, to keep with a run."""
-        if path.is_dir():
-            self._client.log_artifacts(run or "", str(path), folder)
+        if Path(path).is_dir():
+            self._client.log_artifacts(run, path, folder)
         else:
-            self._client.log_artifact(run or "", str(path), folder)
+            self._client.log_artifact(run, path, folder)
 
-    def dataset(self, run: str | None, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
+    def dataset(self, run: str, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
         """A data set that the run read."""
-        import json
-
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         profile = json.dumps({key: value for key, value in counts.items() if isinstance(value, int | float)})
         source = Dataset(name=name, digest=digest[:36], source_type="kgqa", source=f"kgqa:{digest}", profile=profile)
-        self._client.log_inputs(run or "", [DatasetInput(source, [InputTag("mlflow.data.context", context)])])
+        self._client.log_inputs(run, [DatasetInput(source, [InputTag("mlflow.data.context", context)])])
 
-    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
-        """Make the files that a run keeps under `folder` a version of a registered model."""
+    def register(self, run: str, model: str, folder: str, tags: Mapping[str, str]) -> None:
+        """Make the files that a run keeps under `folder` (all, where it is empty) a version of a registered model."""
         from mlflow.exceptions import MlflowException
 
+        model = model_name(model)
         try:
             self._client.create_registered_model(model)
         except MlflowException as fault:
             if fault.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-        uri = self._client.get_run(run or "").info.artifact_uri
-        self._client.create_model_version(model, f"{uri}/{folder}", run, tags=dict(tags))
+        uri = str(self._client.get_run(run).info.artifact_uri)
+        source = f"{uri}/{folder}" if folder else uri
+        there = self._client.search_model_versions(f"name = '{model}' and run_id = '{run}'")
+        if all(version.source != source for version in there):
+            self._client.create_model_version(model, source, run, tags={key: _cut(text) for key, text in tags.items()})
 
-    def end(self, run: str | None, *, failed: bool = False) -> None:
-        """Close a run."""
-        self._client.set_terminated(run or "", "FAILED" if failed else "FINISHED")
+    def aliases(self, model: str, truth: str) -> None:
+        """Aliases of a registered model follow `truth`: a JSON file, alias → `{"run_id"}` or null."""
+        model = model_name(model)
+        wanted = json.loads(Path(truth).read_text(encoding="utf-8"))
+        versions = {
+            version.tags.get(RUN_ID): version.version
+            for version in self._client.search_model_versions(f"name = '{model}'", max_results=10_000)
+        }
+        for alias in ("champion", "previous"):
+            bearer = (wanted.get(alias) or {}).get("run_id")
+            if bearer in versions:
+                self._client.set_registered_model_alias(model, alias, str(versions[bearer]))
+
+    def end(self, run: str, status: str, at: int) -> None:
+        """Close a run as FINISHED, FAILED or KILLED."""
+        self._client.set_terminated(run, status, at)
+
+    def kill(self, run_id: str) -> int:
+        """Close what a dead process left open of a run of ours as KILLED; how many MLflow runs that were."""
+        wanted = f"tags.`{RUN_ID}` = '{run_id}' and attributes.status = 'RUNNING'"
+        left = self._client.search_runs([self.experiment], wanted, max_results=1000)
+        for run in left:
+            self.tags(
+                run.info.run_id, {"kgqa.status": "killed", "kgqa.note": "the process died; closed by a later run"}
+            )
+            self.end(run.info.run_id, "KILLED", int(time.time() * 1000))
+        return len(left)
 
     def _open_experiment(self, home: Home) -> str:
         found = self._client.get_experiment_by_name(EXPERIMENT)
@@ -186,18 +296,14 @@ class MlflowTracker:
         return str(self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=kind))
 
 
-def open_tracker(home: Home) -> Tracker:
-    """MLflow, or a tracker that remembers nothing when its store cannot be reached (said in the log)."""
-    try:
-        return MlflowTracker(home)
-    except Exception as fault:
-        log.warning("MLflow at %s cannot be used (%s); this run is not tracked", tracking_uri(home), _first_line(fault))
-        return NoTracker()
-
-
-def _first_line(fault: Exception) -> str:
-    return str(fault).strip().splitlines()[0][:200] if str(fault).strip() else type(fault).__name__
+def model_name(text: str) -> str:
+    """A name that MLflow's registry, a file system and a filter take: `kgqa-my graph/v2` → `kgqa-my-graph-v2`."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:200] or "kgqa"
 
 
 def _name(text: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "_-. /:" else "_" for letter in text)
+
+
+def _cut(text: Any) -> str:
+    return str(text)[:TAG_LENGTH]

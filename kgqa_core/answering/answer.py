@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +25,10 @@ from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import ask, portion
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, write_part
 from kgqa_core.types import Question
 
 log = logging.getLogger("kgqa.answering")
@@ -39,6 +41,9 @@ SCHEMA = {
     "output": pl.String, "abstained": pl.Boolean, "finish": pl.String, "prompt_tokens": pl.Int32, "tokens": pl.Int32,
 }  # fmt: skip
 """Columns of answers.parquet; `finish` is stop, length, refusal, empty or error."""
+
+
+SECONDS = "volatile/answers_seconds.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +69,15 @@ def answer(
     cache: Path | None = None,
     budget: Budget | None = None,
     model: LanguageModel | None = None,
+    part: Part | None = None,
 ) -> dict[str, Any]:
     """Writes answers.parquet, one row per question, sorted by question, and volatile/answers_seconds.parquet.
 
     questions, knowledge: artifact folders.  name: `retriever/format` of the experiment; `none/none` has no knowledge
     and every prompt is No Knowledge.  A question that `knowledge` has no text for is asked without facts and belongs to
     the experiment all the same.  cache: folder of the response cache that all runs share; without one completions are
-    kept in `work`.  model: used instead of loading `options.answerer`.
+    kept in `work`.  model: used instead of loading `options.answerer`.  part: ask only a share of the prompts, and
+    write the rows of the questions that have these; `merge` joins the parts.
     An item that failed is a row with finish `error` and an empty output; it is asked again when the stage runs again.
     Returns counts: questions, prompts (different ones), prompt_tokens, completion_tokens, one count for each finish,
     abstained, empty_knowledge, cached (prompts that an earlier run had paid for).
@@ -81,21 +88,44 @@ def answer(
     retriever, form = split_knowledge(name)
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     asked = word(chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options)
-    reader = model if model is not None else load_model(options.answerer, llm, budget=budget)
-    unique = different(asked)
+    with LOADING:
+        reader = model if model is not None else load_model(options.answerer, llm, budget=budget)
+    unique = portion(reader, different(asked), part)
+    own = set(unique)
+    asked = [item for item in asked if item.prompt in own]
     responses = open_cache(cache if cache is not None else work)
     outcomes = ask(reader, unique, parameters(options), cache=responses, monitor=monitor, what="answers")
     failed = Completion("", "error", error="no completion")
     completions = {prompt: outcome.completion or failed for prompt, outcome in zip(unique, outcomes, strict=True)}
     cached = sum(outcome.cached for outcome in outcomes)
     counts = _write(out, asked, completions, reader, (retriever, form), options)
-    seconds = time.monotonic() - started
-    volatile = out / "volatile"
-    volatile.mkdir(exist_ok=True)
-    pl.DataFrame(
-        {"questions": [len(asked)], "prompts": [len(unique)], "cached": [cached], "seconds": [seconds]}
-    ).write_parquet(volatile / "answers_seconds.parquet")
-    return counts | {"prompts": len(unique), "cached": cached}
+    counts |= {"prompts": len(unique), "cached": cached}
+    _save_seconds(out, counts, time.monotonic() - started)
+    if part is not None:
+        write_part(out, counts)
+    return counts
+
+
+def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
+    """Joins the folders of all parts of `answer`, and returns its counts; the seconds are those of all parts together.
+
+    Rows and counts are those of an `answer` that was not divided.  Raises ArtifactError when a part is damaged.
+    """
+    counts = add_counts([own["counts"] for own in read_parts(parts)])
+    try:
+        join_rows(parts, "answers.parquet").write_parquet(out / "answers.parquet")
+        shutil.copyfile(parts[0] / "meta.json", out / "meta.json")
+        seconds = float(join_rows(parts, SECONDS, by=())["seconds"].sum())
+    except OSError as fault:
+        raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
+    _save_seconds(out, counts, seconds)
+    return counts
+
+
+def _save_seconds(out: Path, counts: Mapping[str, Any], seconds: float) -> None:
+    (out / SECONDS).parent.mkdir(exist_ok=True)
+    spent = {name: [counts[name]] for name in ("questions", "prompts", "cached")} | {"seconds": [seconds]}
+    pl.DataFrame(spent).write_parquet(out / SECONDS)
 
 
 def parameters(options: AnsweringOptions) -> GenerationParams:

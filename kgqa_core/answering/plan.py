@@ -11,11 +11,14 @@ from kgqa_core.answering.answer import different, parameters, read_contexts, wor
 from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
+from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import identify
 from kgqa_core.llm.paid import peek
-from kgqa_core.llm.plan import StagePlan, Wanted, measure, opening_of, plan
+from kgqa_core.llm.pilot import ask_some
+from kgqa_core.llm.plan import ANY, StagePlan, Wanted, measure, opening_of, plan
 from kgqa_core.llm.tokens import counter
+from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Question
 
 STAGE = "answers"
@@ -44,7 +47,8 @@ def plan_answers(
     records = read_questions(questions)
     contexts = read_contexts(knowledge, retriever, form) if knowledge is not None else dict(texts or {})
     chosen = choose(records, options.split, options.limit, seed)
-    asked = different(word(chosen, contexts if form != "none" else {}, options))
+    worded = word(chosen, contexts if form != "none" else {}, options)
+    asked = different(worded)
     params, identity = parameters(options), identify(options.answerer, llm)
     count, _ = counter(options.answerer, llm)
     responses = open_cache(cache) if cache is not None else None
@@ -54,19 +58,43 @@ def plan_answers(
     exact = knowledge is not None or form == "none"
     expected, wanted = count(_typical_answer(records)), Wanted()
     before = planned if planned is not None and exact else set()
+    guessed = {} if exact else {each.prompt: count(contexts.get(each.question, "")) for each in worded}
     for prompt, held in zip(asked, peek(identity, asked, params, None, responses), strict=True):
         if held is not None or prompt in before:
             wanted.cached += 1
         else:
-            wanted.add(count(prompt), max(1, expected))
+            wanted.add(count(prompt), max(1, expected), text=guessed.get(prompt, 0))
         before.add(prompt)
     measured = measure(responses, identity, opening, params, count)
     assumed = "answers as long as the median gold answer"
     stage = f"{STAGE} {retriever}/{form}"
-    found = plan(stage, options.answerer, wanted, measured, llm, params, assumed=assumed)
+    found = plan(stage, options.answerer, wanted, measured, llm, params, assumed=assumed, between=ANY)
     if not exact and found.calls:
         found = replace(found, assumptions=(*found.assumptions, "knowledge not written yet, its length is a guess"))
     return found
+
+
+def pilot_answers(
+    *,
+    questions: Path,
+    knowledge: Path | None,
+    name: str,
+    options: AnsweringOptions,
+    llm: LlmOptions,
+    seed: int,
+    cache: Path,
+    number: int,
+    budget: Budget | None = None,
+    monitor: Monitor = QUIET,
+) -> None:
+    """Asks the answerer, where it is behind an endpoint, `number` of the prompts of an experiment, which the cache
+    keeps.  knowledge: None for `none`.  Raises as `answer` does."""
+    contexts = read_contexts(knowledge, *split_knowledge(name)) if knowledge is not None else {}
+    chosen = choose(read_questions(questions), options.split, options.limit, seed)
+    ask_some(
+        options.answerer, different(word(chosen, contexts, options)), parameters(options), number, llm, seed=seed,
+        cache=cache, budget=budget, monitor=monitor,
+    )  # fmt: skip
 
 
 def _typical_answer(records: Sequence[Question]) -> str:

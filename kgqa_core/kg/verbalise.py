@@ -91,23 +91,14 @@ def write_knowledge(
         ["question", "triple"], keep="first", maintain_order=True
     )
     with KgStore.open(kg) as store:
-        found = ordered["triple"].unique().to_list()
-        names = name_triples(store, found)
-        ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(found).items()}
-        nameless = find_nameless(store, {end for pair in ends.values() for end in pair})
-        said = name_qualifiers(store, found) if qualifiers else {}
+        wording = Wording(store, ordered["triple"].unique().to_list(), qualifiers)
     texts: dict[str, list[str]] = {}
     behind: dict[str, list[int]] = {}
     if format != "none":
         for question, own in groupby(ordered.select("question", "triple", "direction").iter_rows(), itemgetter(0)):
             told = [(triple, way) for _, triple, way in own]
-            cvt = cvt_names((end for triple, way in told for end in ends[triple][::way]), nameless)
-            for triple, way in told:
-                head, relation, tail = names[triple]
-                first, last = ends[triple]
-                named = oriented(cvt.get(first, head), relation, cvt.get(last, tail), way)
-                texts.setdefault(question, []).append(qualified_text(*named, said.get(triple, ())))
-                behind.setdefault(question, []).append(triple)
+            texts[question] = wording.texts(told)
+            behind[question] = [triple for triple, _ in told]
     unknown = sorted(set(texts).difference(ids))
     if unknown:
         raise ArtifactError(
@@ -129,6 +120,33 @@ def write_knowledge(
     with_facts = len(texts)
     monitor.progress(len(ids), len(ids), "questions")
     return {"questions": len(ids), "with_facts": with_facts, "facts": sum(map(len, behind.values()))}
+
+
+class Wording:
+    """Tells some triples of a graph; all that this needs is read when it is made.
+
+    qualifiers: tell them too, see `qualified_text`.  Raises GraphMismatch for a triple that the graph has not.
+    """
+
+    def __init__(self, store: KgStore, triples: Sequence[int], qualifiers: bool = False) -> None:
+        self._names = name_triples(store, triples)
+        self._ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(triples).items()}
+        self._nameless = find_nameless(store, {end for pair in self._ends.values() for end in pair})
+        self._qualifiers = name_qualifiers(store, triples) if qualifiers else {}
+
+    def texts(self, facts: Sequence[tuple[int, int]]) -> list[str]:
+        """A text for each fact of one question, given as (triple, direction).
+
+        Nodes without name are CVT1, CVT2, … in the order in which the facts meet them.
+        """
+        cvt = cvt_names((end for triple, way in facts for end in self._ends[triple][::way]), self._nameless)
+        texts = []
+        for triple, way in facts:
+            head, relation, tail = self._names[triple]
+            first, last = self._ends[triple]
+            named = oriented(cvt.get(first, head), relation, cvt.get(last, tail), way)
+            texts.append(qualified_text(*named, self._qualifiers.get(triple, ())))
+        return texts
 
 
 def name_triples(store: KgStore, triples: Iterable[int]) -> dict[int, tuple[str, str, str]]:

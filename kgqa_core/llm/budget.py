@@ -73,6 +73,11 @@ class Budget:
         self._accounts[account] = None
         return other
 
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts that are open here."""
+        return tuple(self._accounts)
+
     def spent(self) -> Spent:
         """What all accounts that are open here have spent and reserved."""
         return _sum(self._store.submit(self._totals).result())

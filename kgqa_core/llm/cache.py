@@ -94,6 +94,19 @@ class Stored:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A completion with its prompt.  accepted: by its caller's check.  stored: when, in seconds since the epoch."""
+
+    prompt: str
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    max_new_tokens: int
+    accepted: bool
+    stored: float
+
+
 class ResponseCache:
     """Completions on disk, or in memory without a path; safe for several threads and processes.
 
@@ -146,6 +159,21 @@ class ResponseCache:
                 dict(zip(("backend", "model", "endpoint", "entries", "spent"), row[:5], strict=True)) for row in rows
             ],
         }
+
+    def latest(self, identity: Identity, opening: str, most: int) -> list[Past]:
+        """At most so many completions of a model, of any revision, to prompts that begin with `opening`, newest first.
+
+        What was put here since the last `flush` may be missing.
+        """
+        rows = self._store.read(
+            "SELECT prompt, text, prompt_tokens, completion_tokens, params, state, stored FROM responses WHERE "
+            "backend = ? AND endpoint = ? AND model = ? AND substr(prompt, 1, ?) = ? ORDER BY stored DESC LIMIT ?",
+            [identity.backend, identity.endpoint, identity.model, len(opening), opening, most],
+        )
+        return [
+            Past(prompt, text, asked, told, json.loads(params)["max_new_tokens"], state == "accepted", stored)
+            for prompt, text, asked, told, params, state, stored in rows
+        ]
 
     def export(self, path: Path) -> int:
         """Writes all entries as JSON lines, sorted by key, and returns their number."""

@@ -17,6 +17,7 @@ from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parts import Part, share
 
 Check = Callable[[int, str], str | None]
 """From a prompt's place and a completion's text to the reason why it is rejected, None when it is accepted."""
@@ -132,6 +133,17 @@ def ask(
         for place in item.places:
             outcomes[place] = item.outcome
     return [outcome for outcome in outcomes if outcome is not None]
+
+
+def portion(model: LanguageModel, prompts: Sequence[str], part: Part | None) -> list[str]:
+    """The prompts of one part of `ask`, which is asked what it would be without parts; all of them without a part.
+
+    Where the prompts of a call may affect each other a part takes whole groups.  For one sample and one attempt: which
+    prompts a second attempt asks together depends on all that failed the first.
+    """
+    unique = sorted(set(prompts), key=lambda prompt: (len(prompt), prompt))
+    starts = range(0, len(unique), GROUP if model.batch_sensitive else 1)
+    return unique[share(part, starts, len(unique))]
 
 
 def peek(

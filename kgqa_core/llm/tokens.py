@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -17,14 +18,24 @@ Counter = Callable[[str], int]
 CHARACTERS_A_TOKEN = 4
 """ASCII characters of one token of English text, roughly."""
 
+LETTERS_A_TOKEN = 2
+"""Characters of one token in other alphabets, roughly: from less than two to nearly four, by the tokenizer."""
+
+EAST_ASIAN = re.compile(
+    "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\uffef\U0001b000-\U0003ffff]"
+)
+"""Characters of Chinese, Japanese and Korean, each about one token."""
+
 ROOM = 64
 """Tokens that a chat template may put around a prompt, for `bound`."""
 
 
 def estimate(text: str) -> int:
-    """Tokens of a text by rule: one for four ASCII characters, one for any other character, rounded up."""
+    """Tokens of a text by rule: one for four ASCII characters, for two of other alphabets, for an East Asian one."""
     ascii_characters = sum(character < "\x80" for character in text)
-    return math.ceil(ascii_characters / CHARACTERS_A_TOKEN) + len(text) - ascii_characters
+    east_asian = len(EAST_ASIAN.findall(text))
+    others = len(text) - ascii_characters - east_asian
+    return math.ceil(ascii_characters / CHARACTERS_A_TOKEN + others / LETTERS_A_TOKEN) + east_asian
 
 
 def bound(prompt: str) -> int:

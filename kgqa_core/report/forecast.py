@@ -8,13 +8,20 @@ from rich.table import Table
 from rich.text import Text
 
 from kgqa_core.config import BudgetOptions
-from kgqa_core.llm.plan import StagePlan
+from kgqa_core.llm.pilot import at_endpoint
+from kgqa_core.llm.plan import Amount, StagePlan
+
+GUESSED = (
+    "at least, at most: texts half and twice as long as assumed, answers of one token and of the longest length, none "
+    "and a tenth rejected; --pilot 50 asks 50 questions of each stage, keeps the answers for the run, and measures"
+)
 
 
 def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
-    """One row a stage that asks a language model, a row of sums, and below what was assumed and what the budget says.
+    """One row a stage that asks a language model, rows of sums, and below what was assumed and what the budget says.
 
-    Sums of calls, tokens and money count endpoints only, for these are what a budget limits; time counts all.
+    Sums of calls, tokens and money count endpoints only, for these are what a budget limits; time counts all.  Where
+    something is guessed, the sums have a lowest and a highest value too.
     """
     table = Table(title="What the run would ask", title_justify="left", title_style="bold", caption_justify="left")
     table.add_column("stage", no_wrap=True)
@@ -30,30 +37,54 @@ def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
             stage, Text(each.model), f"{each.calls:,}", f"{each.cached:,}", f"{about}{each.prompt_tokens:,}",
             f"{each.completion_tokens:,}", _money(each.cost), _time(each.seconds),
         )  # fmt: skip
-    paid = [each for each in plans if each.model.startswith("openai:")]
-    priced = [each.cost for each in paid if each.cost is not None]
-    calls = sum(each.calls for each in paid)
-    tokens = sum(each.prompt_tokens + each.completion_tokens for each in paid)
+    paid = [each for each in plans if at_endpoint(each.model)]
+    total = _sum(paid)
     table.add_section()
     table.add_row(
-        "at endpoints", "", f"{calls:,}", f"{sum(each.cached for each in paid):,}",
-        f"{sum(each.prompt_tokens for each in paid):,}", f"{sum(each.completion_tokens for each in paid):,}",
-        _money(sum(priced) if priced else None), _time(sum(each.seconds for each in plans)),
+        "at endpoints", "", f"{total.calls:,}", f"{sum(each.cached for each in paid):,}", *_tokens(total),
+        _time(sum(each.seconds for each in plans)),
     )  # fmt: skip
     lines = [f"{mark}  {text}" for text, mark in marks.items()]
-    lines += _limits(budget, calls, tokens, sum(priced) if priced else None)
+    most = total
+    if any(each.low for each in paid):
+        most = _sum([each.high or each for each in paid])
+        least = _sum([each.low or each for each in paid])
+        table.add_row("at least", "", f"{least.calls:,}", "", *_tokens(least), "", style="dim")
+        table.add_row("at most", "", f"{most.calls:,}", "", *_tokens(most), "", style="dim")
+        lines.append(GUESSED)
+    lines += _limits(budget, total, most)
     table.caption = Text("\n".join(lines))
     return table
 
 
-def _limits(budget: BudgetOptions, calls: int, tokens: int, cost: float | None) -> list[str]:
-    """A line for each limit that the run would reach."""
+def _sum(parts: Sequence[StagePlan | Amount]) -> Amount:
+    priced = [each.cost for each in parts if each.cost is not None]
+    return Amount(
+        sum(each.calls for each in parts), sum(each.prompt_tokens for each in parts),
+        sum(each.completion_tokens for each in parts), sum(priced) if priced else None,
+    )  # fmt: skip
+
+
+def _tokens(amount: Amount) -> tuple[str, str, str]:
+    return f"{amount.prompt_tokens:,}", f"{amount.completion_tokens:,}", _money(amount.cost)
+
+
+def _limits(budget: BudgetOptions, total: Amount, most: Amount) -> list[str]:
+    """A line for each limit that the run would reach, or may."""
     found = []
-    wanted = (("max_calls", budget.max_calls, calls), ("max_tokens", budget.max_tokens, tokens),
-              ("max_cost", budget.max_cost, cost))  # fmt: skip
-    for name, limit, value in wanted:
-        if limit is not None and value is not None and value > limit:
-            found.append(f"llm.budget.{name} is {limit:,}, the run would need about {value:,.6g}: it would stop before")
+    for name, limit, value, highest in (
+        ("max_calls", budget.max_calls, total.calls, most.calls),
+        ("max_tokens", budget.max_tokens, total.prompt_tokens + total.completion_tokens,
+         most.prompt_tokens + most.completion_tokens),
+        ("max_cost", budget.max_cost, total.cost, most.cost),
+    ):  # fmt: skip
+        if limit is None or value is None or highest is None:
+            continue
+        said = f"llm.budget.{name} is {limit:,}, the run"
+        if value > limit:
+            found.append(f"{said} would need about {value:,.6g}: it would stop before")
+        elif highest > limit:
+            found.append(f"{said} may need up to {highest:,.6g}: it may stop before")
     return found
 
 

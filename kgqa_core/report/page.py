@@ -82,6 +82,11 @@ def render(data: ReportData) -> str:
         shorten=_shorten,
     )
     text = environment.get_template("page.html.j2").render(_context(data))
+    return without_unseen(text)
+
+
+def without_unseen(text: str) -> str:
+    """Text without control characters and such that turn the direction of what follows."""
     return _UNSEEN.sub("", text)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,9 @@ import polars as pl
 from kgqa_core.config import RetrievalOptions, RetrieverName
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import ArtifactError, ConfigError, nearest
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.oracle import Oracle
-from kgqa_core.retrieval.protocol import Retriever
-from kgqa_core.retrieval.random_facts import RandomFacts
+from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.retrieval.opening import open_retriever
 from kgqa_core.types import Question, Retrieved
 
 SPLITS_COLLECTED = ("dev", "test")
@@ -25,31 +22,6 @@ SPLITS_COLLECTED = ("dev", "test")
 
 Paths = Mapping[str, Sequence[tuple[tuple[str, ...], float]]]
 """Question id → predicted relation paths as keys, with their scores, best first."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a retriever may be opened with; see `collect`.  questions: those that will be asked."""
-
-    dkg: Dkg
-    options: RetrievalOptions
-    seed: int
-    questions: Sequence[Question]
-    retriever: Path | None
-    kg: Path | None
-    cache: Path | None
-
-    def trained(self, name: str) -> Path:
-        """The folder of the trained retriever.  Raises ArtifactError without one."""
-        if self.retriever is None:
-            raise ArtifactError(f"retriever {name!r} needs a trained retriever; run the {name} stage first")
-        return self.retriever
-
-    def topic_names(self) -> dict[int, list[str]]:
-        """Surface forms of the questions' topic entities; empty without a graph store."""
-        from kgqa_core.retrieval.text import topic_names
-
-        return topic_names(self.kg, self.questions)
 
 
 def collect(
@@ -65,25 +37,62 @@ def collect(
     monitor: Monitor = QUIET,
     work: Path | None = None,
     cache: Path | None = None,
+    part: Part | None = None,
 ) -> dict[str, Any]:
     """Writes facts.parquet, entities.parquet, facts_meta.parquet and meta.json, and returns counts.
 
     Retrievers that predict relation paths write paths.parquet too.
     retriever: the trained retriever, of `rigel` and `hop_path`.  kg: the graph store, where training had it too and for
     the names that `kaping` reads.  cache: folder that keeps vectors of triples for all runs; else `work` keeps them for
-    this stage.
+    this stage.  part: retrieve only for a share of the questions, whole batches of them; `merge` joins the parts.
     Raises GraphMismatch when the retriever was trained for other relations, ArtifactError when something is missing.
     """
     graph = Dkg.open(dkg)
     asked = [question for question in read_questions(questions) if question.split in SPLITS_COLLECTED]
-    opened = open_retriever(name, graph, options, seed, asked, retriever, kg, cache or work)
+    with LOADING:
+        opened = open_retriever(name, graph, options, seed, asked, retriever, kg, cache or work)
+    begin = opened.starts(asked) if hasattr(opened, "starts") else range(len(asked))
+    asked = asked[share(part, begin, len(asked))]
     found = opened.retrieve(asked, monitor)
     write_retrieved(out, name, found)
-    counts = summary(asked, found) | dict(getattr(opened, "counts", {}))
+    counts = _counts(found) | dict(getattr(opened, "counts", {}))
     paths: Paths | None = getattr(opened, "paths", None)
     if paths is not None:
         write_paths(out, paths)
         counts["with_paths"] = sum(bool(own) for own in paths.values())
+    hits = _hits(asked, found)
+    if part is not None:
+        write_part(out, counts, hits=hits)
+        return counts
+    return _finish(out, counts, hits, name, options, monitor)
+
+
+def merge(
+    out: Path, parts: Sequence[Path], *, name: RetrieverName, options: RetrievalOptions, monitor: Monitor = QUIET
+) -> dict[str, Any]:
+    """Joins the folders of all parts of `collect`, and returns its counts.
+
+    Tables and counts are those of a `collect` that was not divided.  Raises ArtifactError when a part is damaged.
+    """
+    told = read_parts(parts)
+    for table in ("facts.parquet", "entities.parquet", "facts_meta.parquet", "paths.parquet"):
+        if (parts[0] / table).is_file():
+            join_rows(parts, table).write_parquet(out / table, compression="zstd", statistics=False)
+    hits = add_counts([own["hits"] for own in told])
+    return _finish(out, add_counts([own["counts"] for own in told]), hits, name, options, monitor)
+
+
+def _finish(
+    out: Path,
+    counts: dict[str, Any],
+    hits: Mapping[str, Mapping[str, int]],
+    name: str,
+    options: RetrievalOptions,
+    monitor: Monitor,
+) -> dict[str, Any]:
+    """Writes meta.json and says what was cut; the counts with hits@1 over all of each split."""
+    shares = {split: round(own["right"] / own["asked"], 6) for split, own in hits.items() if own["asked"]}
+    counts = counts | {"hits_at_1": shares}
     if counts["truncated_questions"]:
         monitor.note(
             f"{_LIMITS.get(name, _EDGES).format(options=options)} cut {counts['truncated_questions']} questions short "
@@ -91,25 +100,6 @@ def collect(
         )
     (out / "meta.json").write_text(json.dumps(counts, sort_keys=True, indent=1), encoding="utf-8")
     return counts
-
-
-def open_retriever(
-    name: RetrieverName,
-    dkg: Dkg,
-    options: RetrievalOptions,
-    seed: int,
-    questions: Sequence[Question],
-    retriever: Path | None = None,
-    kg: Path | None = None,
-    cache: Path | None = None,
-) -> Retriever:
-    """The retriever of a name.  questions: those that will be asked, whose topics' names are looked up in `kg`.
-
-    Raises ConfigError for an unknown name, ArtifactError when what it needs is missing.
-    """
-    if name not in _OPEN:
-        raise ConfigError(f"retriever {name!r} is unknown{nearest(name, _OPEN)}; known: {', '.join(_OPEN)}")
-    return _OPEN[name](Wanted(dkg, options, seed, questions, retriever, kg, cache))
 
 
 def write_retrieved(out: Path, name: str, found: Sequence[Retrieved]) -> None:
@@ -143,58 +133,30 @@ def write_paths(out: Path, paths: Paths) -> None:
     _write(out / "paths.parquet", rows, columns | {"score": pl.Float64})
 
 
-def summary(questions: Sequence[Question], found: Sequence[Retrieved]) -> dict[str, Any]:
-    """Counts for the log: questions, facts, questions without facts or cut short, and hits@1 over all of a split."""
-    best = {row.question: row.entities[0][0] for row in found if row.entities}
-    hits = {}
-    for split in SPLITS_COLLECTED:
-        own = [question for question in questions if question.split == split]
-        if own:
-            hits[split] = round(sum(best.get(question.id) in question.answers for question in own) / len(own), 6)
+def _counts(found: Sequence[Retrieved]) -> dict[str, Any]:
+    """Counts for the log: questions, facts, questions without facts or cut short."""
     return {
         "questions": len(found),
         "facts": sum(len(row.facts) for row in found),
         "without_facts": sum(not row.facts for row in found),
         "truncated_questions": sum(row.truncated > 0 for row in found),
         "truncated_edges": sum(row.truncated for row in found),
-        "hits_at_1": hits,
     }
+
+
+def _hits(questions: Sequence[Question], found: Sequence[Retrieved]) -> dict[str, dict[str, int]]:
+    """How many questions of each split there are, and for how many the best entity is an answer."""
+    best = {row.question: row.entities[0][0] for row in found if row.entities}
+    hits = {}
+    for split in SPLITS_COLLECTED:
+        own = [question for question in questions if question.split == split]
+        hits[split] = {"right": sum(best.get(question.id) in question.answers for question in own), "asked": len(own)}
+    return hits
 
 
 def _write(path: Path, rows: list[Any], schema: dict[str, Any]) -> None:
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(path, compression="zstd", statistics=False)
 
-
-def _rigel(wanted: Wanted) -> Retriever:
-    folder = wanted.trained("rigel")
-    from kgqa_core.retrieval.rigel import load
-    from kgqa_core.retrieval.rigel_retriever import RigelRetriever
-
-    return RigelRetriever(wanted.dkg, load(folder, wanted.dkg), wanted.options, wanted.topic_names())
-
-
-def _hop_path(wanted: Wanted) -> Retriever:
-    folder = wanted.trained("hop_path")
-    from kgqa_core.retrieval.hop_path_retriever import HopPathRetriever, load
-
-    trained = load(folder, wanted.dkg)
-    return HopPathRetriever(wanted.dkg, trained, wanted.options, wanted.topic_names(), kg=wanted.kg)
-
-
-def _kaping(wanted: Wanted) -> Retriever:
-    from kgqa_core.retrieval.kaping import Kaping
-
-    return Kaping(wanted.dkg, wanted.options, wanted.kg, wanted.cache)
-
-
-_OPEN: dict[str, Callable[[Wanted], Retriever]] = {
-    "rigel": _rigel,
-    "hop_path": _hop_path,
-    "kaping": _kaping,
-    "random": lambda wanted: RandomFacts(wanted.dkg, wanted.options.k, wanted.seed),
-    "oracle": lambda wanted: Oracle(wanted.dkg, wanted.options.k),
-}
-"""How each retriever is opened; those that need torch are imported only then."""
 
 _EDGES = "retrieval.edge_budget of {options.edge_budget}"
 _LIMITS = {

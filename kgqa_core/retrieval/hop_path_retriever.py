@@ -110,6 +110,10 @@ class HopPathRetriever:
             monitor.progress(len(found), len(questions), "questions")
         return found
 
+    def starts(self, questions: Sequence[Question]) -> list[int]:
+        """Places of questions at which a batch of `retrieve` begins."""
+        return list(range(0, len(questions), BATCH))
+
     def predict(self, questions: Sequence[Question]) -> list[Prediction]:
         """Hop counts and relation paths of questions, the graph unseen but for its relations."""
         model, trained = self.trained.model, self.trained

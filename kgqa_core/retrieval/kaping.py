@@ -16,6 +16,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parts import LOADING
 from kgqa_core.retrieval.kaping_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.retrieval.kaping_triples import Neighbourhood, neighbourhood, tell
 from kgqa_core.retrieval.vectors import ONE, Vectors, dots, open_vectors
@@ -56,7 +57,8 @@ class Kaping:
         known = sum(map(len, groups.values()))
         if not known:
             return [Retrieved(question.id) for question in questions]
-        encoder = SentenceEncoder(self.options.kaping.encoder)
+        with LOADING:
+            encoder = SentenceEncoder(self.options.kaping.encoder)
         texts = sorted({questions[number].text for numbers in groups.values() for number in numbers})
         unknown = encoder.unknown_share(texts)
         if unknown > UNREADABLE:

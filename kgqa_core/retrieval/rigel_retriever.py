@@ -59,6 +59,11 @@ class RigelRetriever:
             monitor.progress(len(found), len(known), "questions")
         return [found.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
 
+    def starts(self, questions: Sequence[Question]) -> list[int]:
+        """Places of questions at which a batch of `retrieve` begins."""
+        known = [number for number, question in enumerate(questions) if question.topic_entities]
+        return [0, *known[BATCH::BATCH]]
+
     def _batch(self, questions: Sequence[Question]) -> list[Retrieved]:
         texts = [mask_topic(question, self.trained.reader.topic_token, self.names) for question in questions]
         distinct = sorted(set(texts))

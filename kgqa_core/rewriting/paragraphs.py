@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kgqa_core.llm.protocol import Completion
 from kgqa_core.prompts import triple_form
 from kgqa_core.rewriting.faithfulness import Faithfulness, check
 from kgqa_core.rewriting.groups import Group
@@ -28,6 +29,13 @@ class Written:
 
     text: str
     truncated: bool = False
+
+    @classmethod
+    def of(cls, completion: Completion | None) -> Written:
+        """What is usable of a completion: nothing of one that failed, was refused or never came."""
+        if completion is None or completion.finish not in ("stop", "length"):
+            return cls("")
+        return cls(completion.text, completion.finish == "length")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.llm.cache import ResponseCache
 from kgqa_core.llm.paid import Outcome, ask
-from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.metrics.text import Gold, hit_rra
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import answer_prompt, rewrite_prompt
@@ -149,16 +149,16 @@ def judge(
     """
     prompts = [qa_prompt(question, text) for question, text in wanted]
     outcomes = _ask_all(model, prompts, qa_params(), cache=cache, llm=llm, monitor=monitor, what=what)
-    found = []
-    for (question, _), outcome in zip(wanted, outcomes, strict=True):
-        completion = outcome.completion
-        if completion is None or completion.finish == "error":
-            found.append(Judged("", False, failed=True))
-            continue
-        answer = next((line.strip() for line in completion.text.splitlines() if line.strip()), "")
-        hit = completion.finish != "refusal" and hit_rra(Gold(question.answer_names), answer) > 0
-        found.append(Judged(answer, hit, False, completion.prompt_tokens, completion.completion_tokens))
-    return found
+    return [judged(question, outcome.completion) for (question, _), outcome in zip(wanted, outcomes, strict=True)]
+
+
+def judged(question: Question, completion: Completion | None) -> Judged:
+    """What a completion of the T2 prompt answers to a question."""
+    if completion is None or completion.finish == "error":
+        return Judged("", False, failed=True)
+    answer = next((line.strip() for line in completion.text.splitlines() if line.strip()), "")
+    hit = completion.finish != "refusal" and hit_rra(Gold(question.answer_names), answer) > 0
+    return Judged(answer, hit, False, completion.prompt_tokens, completion.completion_tokens)
 
 
 def _ask_all(

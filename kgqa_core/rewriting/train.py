@@ -29,7 +29,7 @@ import torch
 
 from kgqa_core.config import RewriterOptions, make_profile, parse_settings
 from kgqa_core.errors import TrainingError
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import QUIET, Log, Monitor
 from kgqa_core.rewriting.batches import CORPUS, read_corpus, tokenise
 from kgqa_core.rewriting.loop import CHECKPOINT, Run
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
@@ -110,21 +110,6 @@ def _write_samples(out: Path, rows: list[list[Any]]) -> None:
     frame.write_parquet(out / "samples.parquet", compression="zstd", statistics=False)
 
 
-class Teller:
-    """A monitor that logs metrics and notes, for a run from a shell."""
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        """Ignored; the metrics say where it is."""
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        """One line."""
-        log.info("step %s: %s %.4f", step, name, value)
-
-    def note(self, message: str) -> None:
-        """One line."""
-        log.info("%s", message)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Trains from a shell, alone or under torchrun; a run that was stopped goes on where it was."""
     parser = argparse.ArgumentParser(prog="python -m kgqa_core.rewriting.train", description=__doc__)
@@ -137,7 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     options = make_profile(parse_settings(given.set), origin="--set").rewriter
     counts = train(
-        given.out, corpus=given.corpus, options=options, seed=given.seed, monitor=Teller(), work=given.out / "work"
+        given.out, corpus=given.corpus, options=options, seed=given.seed, monitor=Log(), work=given.out / "work"
     )
     log.info("%s", json.dumps(counts))
 

@@ -22,9 +22,10 @@ from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import Outcome, ask
+from kgqa_core.llm.paid import Outcome, ask, portion
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.rewriting.faithfulness import Faithfulness
 from kgqa_core.rewriting.groups import Group, read_groups
 from kgqa_core.rewriting.paragraphs import (
@@ -40,6 +41,7 @@ from kgqa_core.rewriting.paragraphs import (
     by_rule,
     join,
 )
+from kgqa_core.rewriting.told import read_told, save_told
 
 FORMATS = ("template", "rewritten")
 
@@ -60,6 +62,9 @@ path: number of the reasoning path, -1 without one.  text: what stands in the pa
 written: what the writer said.  triples: ids behind it.  invented: names and numbers that are in none of the group's
 triples.  action: see `paragraphs.ACTIONS`.
 """
+
+Asked = tuple[str, str, list[Group]]
+"""A question, its language and its groups."""
 
 
 def write(
@@ -82,6 +87,7 @@ def write(
     cache: Path | None = None,
     budget: Budget | None = None,
     model: LanguageModel | None = None,
+    part: Part | None = None,
 ) -> dict[str, Any]:
     """Writes knowledge.parquet (one row for every question), sentences.parquet and meta.json.
 
@@ -89,7 +95,8 @@ def write(
     writes as it is, such as a data-to-text model.  language: of the prompts; each question's own when None.
     split, limit, seed: put only the facts of the questions that are going to be asked into words, as `choose` draws
     them; the others have an empty text.  cache: folder of the response cache; without one completions are kept in
-    `work`.  model: used instead of loading.
+    `work`.  model: used instead of loading.  part: only a share of the questions, of `rewritten` only a share of the
+    model's texts; `merge` joins the parts.
     A group for which the model gives nothing stands in triple form and is counted.
     Returns counts: questions, with_facts, groups, prompts (one for each group), distinct_prompts, triples; of the
     different texts that the model wrote: sentences, unfaithful (sentences that invent), invented, untold (triples);
@@ -100,34 +107,121 @@ def write(
         raise InputError(
             f"format {format!r} is not one of sentences{nearest(format, FORMATS)}; use {', '.join(FORMATS)}"
         )
-    asked = read_groups(kg, questions, facts, retriever, language)
-    if split is not None:
-        wanted = {question.id for question in choose(read_questions(questions), split, limit, seed)}
-        asked = [(question, said, own if question in wanted else []) for question, said, own in asked]
-    groups = [(group, said) for _, said, own in asked for group in own]
-    counts: dict[str, Any] = {
-        "questions": len(asked),
-        "with_facts": sum(bool(own) for _, _, own in asked),
-        "groups": len(groups),
-        "triples": sum(len(group.triples) for group, _ in groups),
-    }
+    asked = _asked(kg, questions, facts, retriever, language, split, limit, seed)
     meta: dict[str, Any] = {"retriever": retriever, "format": format}
     if format == "template":
-        drafts = [by_rule(group, said) for group, said in groups]
-    else:
+        counts = _by_rules(out, asked[share(part, range(len(asked)), len(asked))], meta, monitor)
+        if part is not None:
+            write_part(out, counts, meta=meta)
+        return counts
+    with LOADING:
         writer = model if model is not None else load_writer(rewriter, options, llm, budget)
-        meta |= {"model": writer.name, "revision": writer.revision, "on_unfaithful": options.on_unfaithful}
-        wording = options.wording if rewriter is None else "rra2023"
-        prompts = different(groups, wording)
-        responses = open_cache(cache if cache is not None else work)
-        outcomes = ask(writer, prompts, parameters(options), cache=responses, monitor=monitor, what="rewritten groups")
-        drafts, told = _drafts(groups, dict(zip(prompts, outcomes, strict=True)), options.on_unfaithful, wording)
-        counts |= told | {"prompts": len(groups), "distinct_prompts": len(prompts)}
+    meta |= {"model": writer.name, "revision": writer.revision, "on_unfaithful": options.on_unfaithful}
+    wording = wording_of(options, trained=rewriter is not None)
+    prompts = portion(writer, different(_groups(asked), wording), part)
+    responses = open_cache(cache if cache is not None else work)
+    outcomes = ask(writer, prompts, parameters(options), cache=responses, monitor=monitor, what="rewritten groups")
+    told = dict(zip(prompts, outcomes, strict=True))
+    if part is not None:
+        save_told(out, told)
+        write_part(out, own := {"distinct_prompts": len(prompts)}, meta=meta)
+        return own
+    return _by_model(out, asked, told, wording, meta, monitor)
+
+
+def merge(
+    out: Path,
+    parts: Sequence[Path],
+    *,
+    kg: Path,
+    questions: Path,
+    facts: Path,
+    rewriter: Path | None,
+    retriever: str,
+    format: str,
+    options: RewriterOptions,
+    language: str | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    monitor: Monitor = QUIET,
+) -> dict[str, Any]:
+    """Joins the folders of all parts of `write`, and returns its counts; the arguments are those of the parts.
+
+    Tables and counts are those of a `write` that was not divided: the model's texts are put together here, since one of
+    them may stand in paragraphs of several parts.  Raises what `write` raises, and ArtifactError for a damaged part.
+    """
+    own = read_parts(parts)
+    meta: dict[str, Any] = own[0]["meta"]
+    if format == "template":
+        _write_tables(out, join_rows(parts, "knowledge.parquet"), join_rows(parts, "sentences.parquet"), meta)
+        return add_counts([one["counts"] for one in own])
+    asked = _asked(kg, questions, facts, retriever, language, split, limit, seed)
+    wording = wording_of(options, trained=rewriter is not None)
+    return _by_model(out, asked, read_told(parts), wording, meta, monitor)
+
+
+def _asked(
+    kg: Path,
+    questions: Path,
+    facts: Path,
+    retriever: str,
+    language: str | None,
+    split: str | None,
+    limit: int | None,
+    seed: int,
+) -> list[Asked]:
+    asked = read_groups(kg, questions, facts, retriever, language)
+    if split is None:
+        return asked
+    wanted = {question.id for question in choose(read_questions(questions), split, limit, seed)}
+    return [(question, said, own if question in wanted else []) for question, said, own in asked]
+
+
+def _by_rules(out: Path, asked: Sequence[Asked], meta: Mapping[str, Any], monitor: Monitor) -> dict[str, Any]:
+    drafts = [by_rule(group, said) for group, said in _groups(asked)]
+    return _finish(out, asked, drafts, {}, meta, monitor)
+
+
+def _by_model(
+    out: Path,
+    asked: Sequence[Asked],
+    outcomes: Mapping[str, Outcome],
+    wording: str,
+    meta: Mapping[str, Any],
+    monitor: Monitor,
+) -> dict[str, Any]:
+    groups = _groups(asked)
+    drafts, told = _drafts(groups, outcomes, meta["on_unfaithful"], wording)
+    counts = told | {"prompts": len(groups), "distinct_prompts": len(outcomes)}
+    return _finish(out, asked, drafts, counts, meta, monitor)
+
+
+def _finish(
+    out: Path,
+    asked: Sequence[Asked],
+    drafts: Sequence[Draft],
+    told: Mapping[str, Any],
+    meta: Mapping[str, Any],
+    monitor: Monitor,
+) -> dict[str, Any]:
+    """Puts drafts into paragraphs and writes them; the counts of it all."""
     paragraphs = _paragraphs(asked, drafts)
     actions = Counter(piece.action for paragraph in paragraphs for pieces in paragraph for piece in pieces)
-    _save(out, asked, paragraphs, retriever, format, meta)
+    _save(out, asked, paragraphs, meta)
     monitor.progress(len(asked), len(asked), "questions")
-    return counts | {action: actions[action] for action in ACTIONS}
+    return {
+        "questions": len(asked),
+        "with_facts": sum(bool(own) for _, _, own in asked),
+        "groups": len(drafts),
+        "triples": sum(len(draft.group.triples) for draft in drafts),
+        **told,
+        **{action: actions[action] for action in ACTIONS},
+    }
+
+
+def _groups(asked: Iterable[Asked]) -> list[tuple[Group, str]]:
+    return [(group, said) for _, said, own in asked for group in own]
 
 
 def load_writer(
@@ -144,6 +238,11 @@ def load_writer(
 def parameters(options: RewriterOptions) -> GenerationParams:
     """How the rewriter writes: greedily."""
     return GenerationParams(max_new_tokens=options.max_new_tokens)
+
+
+def wording_of(options: RewriterOptions, *, trained: bool) -> str:
+    """The wording of the prompts: a rewriter that was trained here reads T1, whatever `options.wording` says."""
+    return "rra2023" if trained else options.wording
 
 
 def different(groups: Iterable[tuple[Group, str]], wording: str) -> list[str]:
@@ -170,10 +269,7 @@ def _drafts(
     for group, language in groups:
         prompt = group.prompt(language, wording)
         if (prompt, group.named) not in known:
-            completion = outcomes[prompt].completion
-            usable = completion is not None and completion.finish in ("stop", "length")
-            text = completion.text if completion is not None and usable else ""
-            written = Written(text, completion is not None and completion.finish == "length")
+            written = Written.of(outcomes[prompt].completion)
             checked = align(group, written, language)
             known[prompt, group.named] = (written, checked)
             counts["truncated"] += written.truncated
@@ -188,21 +284,16 @@ def _drafts(
     return drafts, dict(counts)
 
 
-def _paragraphs(asked: Sequence[tuple[str, str, list[Group]]], drafts: Sequence[Draft]) -> list[list[list[Piece]]]:
+def _paragraphs(asked: Sequence[Asked], drafts: Sequence[Draft]) -> list[list[list[Piece]]]:
     rest = iter(drafts)
     return [assemble([next(rest) for _ in own]) for _, _, own in asked]
 
 
 def _save(
-    out: Path,
-    asked: Sequence[tuple[str, str, list[Group]]],
-    paragraphs: Sequence[Sequence[Sequence[Piece]]],
-    retriever: str,
-    form: str,
-    meta: Mapping[str, Any],
+    out: Path, asked: Sequence[Asked], paragraphs: Sequence[Sequence[Sequence[Piece]]], meta: Mapping[str, Any]
 ) -> None:
     rows = [
-        (question, retriever, form, join(paragraph, language), behind(paragraph))
+        (question, meta["retriever"], meta["format"], join(paragraph, language), behind(paragraph))
         for (question, language, _), paragraph in zip(asked, paragraphs, strict=True)
     ]
     told = [
@@ -211,9 +302,18 @@ def _save(
         for number, (group, pieces) in enumerate(zip(groups, paragraph, strict=True))
         for place, piece in enumerate(pieces)
     ]
+    _write_tables(
+        out,
+        pl.DataFrame(rows, schema=KNOWLEDGE, orient="row"),
+        pl.DataFrame(told, schema=SENTENCES, orient="row"),
+        meta,
+    )
+
+
+def _write_tables(out: Path, knowledge: pl.DataFrame, sentences: pl.DataFrame, meta: Mapping[str, Any]) -> None:
     try:
-        pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
-        pl.DataFrame(told, schema=SENTENCES, orient="row").write_parquet(out / "sentences.parquet")
+        knowledge.write_parquet(out / "knowledge.parquet")
+        sentences.write_parquet(out / "sentences.parquet")
         (out / "meta.json").write_text(json.dumps(dict(meta), indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as fault:
         raise StorageError(f"cannot write to {out}: {fault}; free space or choose another --home") from fault

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from kgqa_core.training.weights import given_back, taken
+
+log = logging.getLogger("kgqa")
 
 
 @dataclass
@@ -74,7 +77,8 @@ def restore(
             if progress.key != key:
                 return None
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as fault:
+        log.warning("the checkpoint %s is damaged and not used (%s); the training begins anew", path, fault)
         return None
     given_back(network, _under("now/", tensors))
     state: dict[int, dict[str, Tensor]] = {}

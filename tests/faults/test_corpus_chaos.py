@@ -19,14 +19,14 @@ import polars as pl
 import pytest
 
 from kgqa_core.artifacts import content_digest
-from kgqa_core.config import KgOptions, QuestionsOptions
-from kgqa_core.datasets.load import load
-from kgqa_core.datasets.question import read_questions, write_questions
-from kgqa_core.dkg.export import export
-from kgqa_core.kg.build import build
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.cache import FILE
 from kgqa_core.llm.plan import StagePlan
+from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
 from tests.support import corpus_run
+from tests.support.atlas_questions import make_atlas
 from tests.support.chat_server import ServerProcess
 from tests.support.command import ROOT
 
@@ -47,16 +47,8 @@ FAULTS = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Graph, DKG and questions of Atlas, and the answers that the server knows."""
     folder = tmp_path_factory.mktemp("atlas")
-    for part in ("kg", "dkg", "all", "questions", "work"):
-        (folder / part).mkdir()
-    build(folder / "kg", options=KgOptions(files=("bundled:atlas",)), work=folder / "work")
-    export(folder / "dkg", kg=folder / "kg")
-    load(folder / "all", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=7)
-    everything = read_questions(folder / "all")
-    draw = random.Random(3)
-    chosen = draw.sample([question for question in everything if question.split == "train"], SIZE + 400)
-    chosen += draw.sample([question for question in everything if question.split == "test"], 100)
-    write_questions(folder / "questions", chosen)
+    make_atlas(folder, SIZE + 400, 100)
+    chosen = read_questions(folder / "questions")
     answers = {question.text: question.answer_names[0][0] for question in chosen if question.answer_names}
     (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
     return folder
@@ -153,6 +145,10 @@ def test_killed_20_times_pays_no_prompt_twice_and_makes_the_same_corpus(
     assert counts["spent_attempts"] > 20, "the server wrote texts that are none"
     off, _ = compare(cold, undisturbed, None, "with an empty cache, texts assumed as long as the template's")
     assert abs(off) <= 0.1
+    low, high = ([getattr(plan, end) for plan in cold] for end in ("low", "high"))
+    least, most = (sum(each.prompt_tokens + each.completion_tokens for each in ends) for ends in (low, high))
+    print(f"range of the tokens: {least} to {most}")
+    assert least <= tokens(undisturbed) <= most, "the server tells twice as much as the template"
 
     print(
         "undisturbed, by the server:", {name: value for name, value in undisturbed.items() if name != "prompts"}, counts
@@ -182,21 +178,24 @@ def test_killed_20_times_pays_no_prompt_twice_and_makes_the_same_corpus(
     assert content_digest(tmp_path / "killed/out") == content_digest(tmp_path / "undisturbed/out")
 
 
+@pytest.mark.parametrize("pilot", [50, 150])
 def test_forecast_after_a_pilot_is_within_a_tenth_of_what_the_rest_takes(
-    folder: Path, tmp_path: Path, server: ServerProcess
+    folder: Path, tmp_path: Path, server: ServerProcess, pilot: int
 ) -> None:
-    finish(start(folder, tmp_path, server, 150))
-    pilot = server.stats()
-    plans = forecast(folder, tmp_path / "cache", server)
-    assert all(plan.cached and not plan.assumptions for plan in plans), "all is measured"
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    given = corpus_run.llm(server.base_url, CONCURRENCY)
+    budget = Budget(given.budget, given.prices, cache / FILE, "corpus")
+    parts = (folder / "kg", folder / "dkg", folder / "questions")
+    pilot_corpus(*parts, corpus_run.options(SIZE), given, corpus_run.SEED, cache, pilot, budget)
+    piloted = server.stats()
+    plans = forecast(folder, cache, server)
+    assert all(plan.cached and plan.high is None and not plan.assumptions for plan in plans), "all is measured"
     finish(start(folder, tmp_path, server))
     whole = server.stats()
-    off = compare(plans, whole, pilot, "after 150 questions")
+    off = compare(plans, whole, piloted, f"after a pilot of {pilot} questions")
     assert abs(off[0]) <= 0.1 and abs(off[1]) <= 0.1
-    assert [(plan.calls, plan.prompt_tokens) for plan in forecast(folder, tmp_path / "cache", server)] == [
-        (0, 0),
-        (0, 0),
-    ]
+    assert [(plan.calls, plan.prompt_tokens) for plan in forecast(folder, cache, server)] == [(0, 0), (0, 0)]
 
 
 @pytest.mark.parametrize("limit", ["max_calls", "max_tokens"])

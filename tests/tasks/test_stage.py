@@ -56,6 +56,26 @@ def test_second_run_is_cached_and_a_change_reruns_only_what_depends_on_it(profil
     assert statuses(third) == {"kg": "cached", "dkg": "computed"}
 
 
+def test_prefect_says_why_a_stage_was_not_computed(profile: Profile) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterId
+
+    two_stages(profile)
+    state = two_stages(profile, return_state=True)
+    flow_run = state.state_details.flow_run_id
+    with get_client(sync_client=True) as client:
+        tasks = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run])))
+        pages = client.read_artifacts(
+            artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[flow_run]))
+        )
+    assert {task.name for task in tasks} == {"kg toy", "dkg"}
+    for task in tasks:
+        assert task.state is not None and task.state.name == "Cached" and task.state.is_completed()
+        assert "cached: the same inputs, options and code made it on 20" in str(task.state.message)
+    graph = next(page for page in pages if page.key == "kg-toy")
+    assert "cached: the same inputs" in str(graph.data) and "| triples | 300 |" in str(graph.data)
+
+
 def test_changed_dump_reruns_both(profile: Profile) -> None:
     two_stages(profile)
     with Path(profile.kg.files[0]).open("a") as stream:

@@ -63,3 +63,18 @@ def test_every_key_is_documented() -> None:
 
 def test_decisive_fields_leave_out_where_and_how_fast() -> None:
     assert set(KgOptions().decisive()).isdisjoint({"name", "files", "threads", "memory_limit"})
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "adapt", "expected"),
+    [
+        (["rigel", "hop_path/template"], True, (False, False)),
+        (["none", "hop_path/rewritten"], True, (True, True)),
+        (["rigel/rewritten"], False, (True, False)),
+    ],
+)
+def test_a_profile_knows_whether_a_rewriter_writes_and_is_trained(
+    knowledge: list[str], adapt: bool, expected: tuple[bool, bool]
+) -> None:
+    profile = make_profile({"answering": {"knowledge": knowledge}, "rewriter": {"adapt": adapt}})
+    assert (profile.rewrites, profile.trains_rewriter) == expected

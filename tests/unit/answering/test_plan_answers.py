@@ -12,6 +12,7 @@ from kgqa_core.answering.answer import answer
 from kgqa_core.answering.plan import plan_answers
 from kgqa_core.config import AnsweringOptions, LlmOptions, Price
 from kgqa_core.datasets.question import write_questions
+from kgqa_core.llm.plan import CHAT
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer, Fault
@@ -57,9 +58,9 @@ def test_the_plan_counts_what_the_server_then_sees(given: dict[str, Any], tmp_pa
         assert (before.calls, before.cached, before.model, before.stage) == (
             len(server.prompts), 0, "openai:m", "answers rigel/triples",
         )  # fmt: skip
-        assert before.prompt_tokens == sum(map(estimate, server.prompts))
+        assert before.prompt_tokens == sum(estimate(prompt) + CHAT[1] for prompt in server.prompts)
         again = plan_answers(**given)
-        assert (again.calls, again.cached, again.prompt_tokens) == (1, 9, estimate(server.prompts[3]))
+        assert (again.calls, again.cached, again.prompt_tokens) == (1, 9, estimate(server.prompts[3]) + CHAT[1])
         (tmp_path / "two").mkdir()
         answer(tmp_path / "two", **given)
         assert len(server.prompts) == before.calls + again.calls
@@ -81,7 +82,7 @@ def test_the_limit_is_that_of_the_stage(given: dict[str, Any]) -> None:
 def test_texts_stand_for_knowledge_that_is_not_written_yet(given: dict[str, Any]) -> None:
     given |= {"knowledge": None, "name": "rigel/rewritten"}
     without = plan_answers(**given)
-    assert without.prompt_tokens == sum(estimate(BARE.format(number)) for number in range(10))
+    assert without.prompt_tokens == sum(estimate(BARE.format(number)) + CHAT[1] for number in range(10))
     guessed = plan_answers(**given, texts={"q00": "told " * 50})
     assert guessed.prompt_tokens > without.prompt_tokens + 50
     assert any("not written yet" in text for text in guessed.assumptions)

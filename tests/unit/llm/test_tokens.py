@@ -16,6 +16,7 @@ TEXTS = ("", "a", "What is the capital of Zorvelnik?", "沈岭的国籍是什么
 
 def test_the_estimate_follows_its_rule() -> None:
     assert [estimate(text) for text in ("", "a", "abcd", "abcde", "国籍", "ab国籍")] == [0, 1, 1, 2, 2, 3]
+    assert [estimate(text) for text in ("Осло", "Größe", "とうきょう", "서울", "،")] == [2, 2, 5, 2, 1]
 
 
 @pytest.mark.parametrize("text", TEXTS)

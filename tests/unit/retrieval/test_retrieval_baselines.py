@@ -14,7 +14,8 @@ from kgqa_core.config import RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.retrieval import collect as collecting
-from kgqa_core.retrieval.collect import collect, open_retriever
+from kgqa_core.retrieval.collect import collect
+from kgqa_core.retrieval.opening import open_retriever
 from kgqa_core.retrieval.oracle import Oracle
 from kgqa_core.retrieval.protocol import LEAST_SCORE, ranked
 from kgqa_core.retrieval.random_facts import RandomFacts
@@ -130,7 +131,7 @@ def test_retriever_that_learns_says_that_its_training_is_missing(world: Any, tmp
 
 def test_unknown_retriever_is_named_with_the_known_ones(world: Any) -> None:
     with pytest.raises(ConfigError, match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, kaping, random"):
-        open_retriever("rige", world.dkg, RetrievalOptions(), 3, [])  # type: ignore[arg-type]
+        open_retriever("rige", world.dkg, RetrievalOptions(), 3, [])
 
 
 class Pathfinder:
@@ -152,7 +153,7 @@ class Pathfinder:
 def test_predicted_paths_are_collected_and_a_triple_stands_in_each_of_its_reasoning_paths(
     world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(collecting._OPEN, "hop_path", lambda wanted: Pathfinder())
+    monkeypatch.setattr(collecting, "open_retriever", lambda *given: Pathfinder())
     options = RetrievalOptions()
     folders = {"dkg": world.dkg_folder, "questions": world.questions_folder}
     counts = collect(tmp_path, **folders, name="hop_path", options=options, seed=3)

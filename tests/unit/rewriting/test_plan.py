@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.config import CorpusOptions, LlmOptions, Price
+from kgqa_core.datasets.question import read_questions
 from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
 from kgqa_core.llm.paid import ask
-from kgqa_core.llm.plan import Measured, Wanted, measure, opening_of, plan, repeated
+from kgqa_core.llm.plan import REJECTED, TEXTS, Measured, Wanted, measure, opening_of, plan, repeated
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.prompts import REWRITE
+from kgqa_core.llm.tokens import counter
+from kgqa_core.prompts import REWRITE, answer_prompt
+from kgqa_core.rewriting import validate
+from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.plan import plan_corpus
+from kgqa_core.rewriting.teacher import judged
+from kgqa_core.rewriting.template import paragraph, sentences
 from tests.unit.rewriting.test_corpus import Fake, answer, make_world, tell
 
 
@@ -84,10 +90,32 @@ def test_a_plan_says_what_it_assumes() -> None:
     wanted = Wanted()
     wanted.add(10, 7)
     found = plan("s", MODEL, wanted, Measured(), llm(concurrency=4), PARAMS, attempts=3, assumed="short answers")
-    assert (found.calls, found.prompt_tokens, found.completion_tokens, found.cost) == (1, 10, 7, None)
+    assert (found.calls, found.prompt_tokens, found.completion_tokens, found.cost) == (1, 10 + 7, 7, None)
     assert found.seconds == 0.5 and not found.counted
-    assert [each.split()[0] for each in found.assumptions] == ["tokens", "short", "no", "2"]
+    assert [each.split()[0] for each in found.assumptions] == ["tokens", "short", "7", "no", "2"]
     assert plan("s", MODEL, Wanted(), Measured(), llm(), PARAMS, attempts=3).assumptions == ()
+
+
+def test_a_guess_comes_with_its_range_and_a_measurement_without() -> None:
+    wanted = Wanted()
+    wanted.add(100, 20, text=40)
+    wanted.add(50, 20, 0.2, unsure=True)
+    prices = {MODEL: Price(prompt=1e6, completion=1e6)}
+    given = llm(tokenizers={MODEL: "builtin"}, prices=prices)
+    found = plan("s", MODEL, wanted, Measured(), given, PARAMS, attempts=2)
+    assert found.low is not None and found.high is not None
+    assert (found.low.calls, found.calls, found.high.calls) == (1, 2, 3)
+    assert (found.low.prompt_tokens, found.low.completion_tokens) == (100 - 20, 10), "half a text; not asked again"
+    assert found.prompt_tokens == round(100 + 7 + 0.2 * (50 + 7)) and found.completion_tokens == 24
+    assert found.high.prompt_tokens == round(1.1 * (140 + 30 + 50 + 30)), "every text twice, one in ten asked again"
+    assert found.high.completion_tokens == 88 and found.high.cost == pytest.approx(1.1 * (250 + 80))
+    estimated = plan("s", MODEL, wanted, Measured(), llm(), PARAMS, attempts=2)
+    assert estimated.high is not None and estimated.high.prompt_tokens > 1.3 * found.high.prompt_tokens
+    whole = Wanted()
+    whole.add(100, 20)
+    measured = plan("s", MODEL, whole, Measured(30, base=5), llm(), PARAMS, attempts=2)
+    assert (measured.low, measured.high) == (None, None)
+    assert [each.split()[0] for each in measured.assumptions] == ["2"], "tokens are the server's own by now"
 
 
 def test_outputs_are_never_longer_than_allowed() -> None:
@@ -154,6 +182,33 @@ def test_further_candidates_are_forecast_for_the_share_that_fails(world: Path) -
     assert planned(world, None, three) == [("corpus/teacher", 183, 0), ("corpus/qa", 101, 0)], "81 × (1 + 0.2 + 0.04)"
 
 
+def test_answers_that_are_there_say_how_many_texts_are_asked_about_again(world: Path, tmp_path: Path) -> None:
+    """The second texts of those that the QA model did not answer from are asked about, and so many of the rest."""
+    from kgqa_core.rewriting import pilot
+
+    three = OPTIONS.model_copy(update={"candidates": 3, "qa_model": "openai:reader"})
+    teacher = Fake(lambda prompt, seed: tell(prompt, seed) + ("" if seed is None else " Indeed."))
+    reader = Fake(lambda prompt, seed: "nobody" if "Who" in prompt else answer(prompt, seed), name="openai:reader")
+    behind_an_endpoint(teacher)
+    reader.revision, reader.__dict__["address"], reader.__dict__["model"] = "reader", "http://localhost/v1", "reader"
+    parts = [world / name for name in ("kg", "dkg", "questions")]
+    models = {MODEL: teacher, "openai:reader": reader}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pilot, "load_model", lambda spec, llm, budget=None: models[spec])
+        pilot.pilot_corpus(*parts, three, llm(), 3, tmp_path, 40)  # type: ignore[arg-type]
+    assert len(reader.asked) == 40 and len(teacher.asked) == 3 * len(set(teacher.asked))
+    plans = plan_corpus(*parts, three, llm(), 3, tmp_path)  # type: ignore[arg-type]
+    by_text = {question.text: question for question in read_questions(world / "questions")}
+    missed = sum(
+        not judged(by_text[prompt.rpartition(" Question: ")[2].removesuffix(" Answer:")], Completion(said)).hit
+        for prompt, said in zip(reader.asked, (reader.reply(each, None) for each in reader.asked), strict=True)
+    )  # fmt: skip
+    share = missed / 40
+    again = missed + 41 * (1 + share + share**2)  # their third texts are their second
+    assert plans[1].cached == 40 and abs(plans[1].calls - again) <= 2
+    assert not any("answered from" in each for each in plans[1].assumptions)
+
+
 def test_the_template_teacher_and_an_imported_corpus_ask_nobody(world: Path) -> None:
     assert [name for name, _, _ in planned(world, None, OPTIONS.model_copy(update={"teacher": "template"}))] == [
         "corpus/qa"
@@ -166,7 +221,8 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     from kgqa_core.rewriting import plan as corpus_plan
 
     cache = open_cache(tmp_path)
-    teacher = Fake(lambda prompt, seed: Completion("As told. " + tell(prompt, seed), "stop", len(prompt), 200))
+    told = "As was told before, and again. " * 20
+    teacher = Fake(lambda prompt, seed: Completion(told + tell(prompt, seed), "stop", len(prompt), 200))
     behind_an_endpoint(teacher)
     opening = opening_of(REWRITE, "{triples}")
     prompts = [f"{opening}(A{number}, b, C). The sentence is:" for number in range(25)]
@@ -178,3 +234,22 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     assert found[1].prompt_tokens > before[1].prompt_tokens + 100 * 61, (
         "longer texts make longer questions to the QA model"
     )
+
+
+@pytest.mark.parametrize("data_set", ["MetaQA", "WQSP", "ZJQA"])
+def test_what_chatgpt_wrote_is_within_a_tenth_of_the_first_forecast(shared_data: Path, data_set: str) -> None:
+    """T1, text and T2 of every published pair, counted with the packaged tokenizer; no completion is seen before."""
+    pairs = read_pairs(shared_data / "rra_kg2text/finetune-llama" / data_set / "dev.json")
+    count, _ = counter("builtin", LlmOptions())
+    forecast = real = within = rejected = 0
+    good = [pair for pair in pairs if pair.fault is None and pair.named]
+    for pair in good:
+        told = paragraph(sentences(pair.named, pair.language), pair.language)
+        around = count(pair.instruction) + count(answer_prompt("who is the first of them", ".", "rra2023"))
+        forecast += around + 2 * count(told)
+        real += around + 2 * count(pair.text)
+        within += TEXTS[0] <= count(pair.text) / count(told) <= TEXTS[1]
+        rejected += validate.reject(pair.text, pair.named, pair.language) is not None
+    print(f"{data_set}: {len(good)} texts, {forecast / real - 1:+.1%}; {within / len(good):.1%} within, {rejected} bad")
+    assert len(good) > 1000 and abs(forecast / real - 1) <= 0.1
+    assert within / len(good) >= 0.97 and rejected / len(good) <= REJECTED

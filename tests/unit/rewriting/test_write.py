@@ -17,6 +17,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm import paid
+from kgqa_core.llm.plan import CHAT
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
@@ -26,6 +27,7 @@ from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.groups import MOST, Group, read_groups
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
+from tests.support.chat_server import ChatServer
 
 TRIPLES = [
     ("Ada", "works for", "Acme"),
@@ -371,7 +373,28 @@ def test_the_forecast_plans_the_prompts_that_are_asked(world):
     ).plan()  # fmt: skip
     assert (plan.stage, plan.model, plan.calls) == ("knowledge hop_path/rewritten", "openai:m", len(writer.asked))
     count, counted = counter("builtin", LlmOptions())
-    assert counted and plan.prompt_tokens == sum(map(count, writer.asked))
+    assert counted and plan.prompt_tokens == sum(count(prompt) + CHAT[1] for prompt in writer.asked)
+
+
+def test_a_pilot_of_the_texts_is_kept_and_left_out_of_the_forecast(world):
+    folder = world.folder
+    with ChatServer(lambda prompt: " ".join(told(prompt))) as server:
+        llm = LlmOptions(base_url=server.base_url)
+        given = dict(
+            kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",
+            options=RewriterOptions(base="openai:stub", adapt=False), llm=llm, cache=folder / "cache",
+        )  # fmt: skip
+        cold = Rewriting(**given).plan()
+        Rewriting(**given, trained=True).pilot(1)
+        assert cold.cached == 0 and not server.prompts, "a trained rewriter is a local model"
+        for _ in range(2):
+            Rewriting(**given).pilot(1)
+        warm = Rewriting(**given).plan()
+        assert len(server.prompts) == 1 and (warm.calls, warm.cached) == (cold.calls - 1, 1)
+        out = folder / "piloted"
+        out.mkdir()
+        write(out, rewriter=None, format="rewritten", **given)
+        assert len(server.prompts) == cold.calls > 1
 
 
 def test_unusable_input_says_what_to_do(world):

@@ -1,0 +1,97 @@
+"""The flow that follows a graph: a newer dump in, only what must be done again, a champion that moves or stays.
+
+Ids of the graph stay, the arrays are merged, and trained models go on while only facts changed; `tasks.refreshing`
+holds the decisions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import flow
+from prefect.states import Completed
+
+from kgqa_core.artifacts import ArtifactRef, Home
+from kgqa_core.config import Profile
+from tasks.answering import answer_all
+from tasks.evaluation import publish, score_all
+from tasks.keeping import keep, keep_all
+from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
+from tasks.questions import load_questions
+from tasks.refreshing import Decision, decide, remember
+from tasks.retrieval import retrieve_all, train_retrievers
+from tasks.rewriting import corpus_of, rewriter_of, write_all
+from tasks.run import Run, tracked_run
+from tasks.starting import Start, is_current, kept_parts, run_of_these_inputs, starting_point
+
+
+@flow(name="kgqa-refresh", flow_run_name="refresh {profile.kg.name}/{profile.questions.name}")
+def refresh(profile: Profile, files: tuple[str, ...] = ()) -> Any:
+    """Take a newer dump of a graph: update, train again only what must be, answer, score, promote or not.
+
+    Goes on from the champion of the same graph and questions, else from the newest run; without one this is a whole
+    run of the pipeline.  What learns is trained again when a relation came or went, when more of the triples changed
+    than `operations.retrain_share`, or when questions or options of a training changed.  With the same files as
+    before nothing is done.
+
+    Args:
+        profile: What is run: the graph, the questions, the models, and how.
+        files: The files of the new dump; those of the profile's section `kg` when empty.
+    """
+    if files:
+        profile = profile.model_copy(update={"kg": profile.kg.model_copy(update={"files": tuple(files)})})
+    same = run_of_these_inputs(Home.current(), profile)
+    if same is not None:
+        return _nothing(same["run_id"], f"nothing to do: the dump and the questions are those of run {same['run_id']}")
+    with tracked_run(profile) as run:
+        start = starting_point(run.home, profile)
+        kg, dkg = _graph(run, start, profile)
+        questions = load_questions(kg, profile.questions, profile.seed)
+        decision = decide(start, kg, dkg, questions, profile)
+        remember(run, decision)
+        if decision.nothing:
+            run.save(status="unchanged")
+            return _nothing(str(decision.start), decision.why)
+        retrievers, corpus, rewriter = _learnt(run, start, decision, kg, dkg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
+        knowledge = write_all(kg, questions, facts, rewriter, profile)
+        answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
+        scores = score_all(kg, questions, facts, knowledge, answers, profile)
+        summary = publish(run, profile, scores)
+        said = f"{decision.why}; {summary['champion']['why']}"
+        return Completed(message=said, data=summary | {"refresh": decision.as_json()})
+
+
+def _graph(run: Run, start: Start | None, profile: Profile) -> tuple[ArtifactRef, ArtifactRef]:
+    """The graph of the dump and its arrays: made from nothing, kept, or brought up to date."""
+    if start is None:
+        kg = build_kg(profile.kg)
+        return kg, export_dkg(kg, profile.dkg)
+    if is_current(start, profile):
+        whose = f"{start.role} {start.run_id}"
+        return keep(run, "kg", start.kg, whose), keep(run, "dkg", start.dkg, whose)
+    kg = update_kg(start.kg, profile.kg)
+    return kg, update_dkg(kg, start.dkg, profile.dkg)
+
+
+def _learnt(
+    run: Run,
+    start: Start | None,
+    decision: Decision,
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    profile: Profile,
+) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
+    """Retrievers by name, corpus and rewriter: trained on the new graph, or those of the run that is gone on from."""
+    if start is not None and not decision.retrain:
+        return keep_all(run, kept_parts(start, profile), f"{start.role} {start.run_id}: {decision.why}")
+    retrievers = train_retrievers(kg, dkg, questions, profile)
+    corpus = corpus_of(kg, dkg, questions, profile)
+    return retrievers, corpus, rewriter_of(corpus, profile)
+
+
+def _nothing(run_id: str, why: str) -> Any:
+    """The end of a refresh that found everything as it was."""
+    decision = Decision(run_id, False, why, nothing=True)
+    return Completed(message=why, data={"run_id": run_id, "refresh": decision.as_json()})

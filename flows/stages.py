@@ -1,0 +1,128 @@
+"""Flows of single stages: trained on another machine, made ahead, or run again when questions or models change.
+
+Each one is a straight line of the calls of `flows.pipeline`; what is finished in the home is found, not made again.
+A run calls the first three as deployments (`tasks.calling`); anybody may run them from the UI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prefect import flow
+from prefect.states import Completed
+
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.config import Profile
+from kgqa_core.errors import ArtifactError
+from tasks import rewriting
+from tasks.answering import answer_all
+from tasks.deployed import Given, handed, made_here
+from tasks.evaluation import publish, score_all
+from tasks.keeping import keep, keep_all
+from tasks.kg import build_kg, export_dkg
+from tasks.questions import load_questions
+from tasks.retrieval import retrieve_all, train_retrievers
+from tasks.run import Run, tracked_run
+from tasks.starting import kept_parts, starting_point
+
+
+@flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")
+def train_retriever(profile: Profile, given: Given | None = None) -> Any:
+    """Train the retrievers of a profile (Rigel, the path retriever) on its graph and questions.
+
+    What a killed training has saved is taken up, and a finished one is found.  The next run of the pipeline with the
+    same profile goes on with what was trained here.
+
+    Args:
+        profile: Every parameter of a run; only the graph, the questions and the retrievers count here.
+        given: Filled in by a run that calls this one; leave it empty.
+    """
+    profile = made_here(profile)
+    with tracked_run(profile) as run, handed(given, run) as inputs:
+        kg = inputs.get("kg") or build_kg(profile.kg)
+        dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
+        questions = inputs.get("questions") or load_questions(kg, profile.questions, profile.seed)
+        return _ended(run, train_retrievers(kg, dkg, questions, profile))
+
+
+@flow(name="kgqa-generate-corpus", flow_run_name="generate corpus {profile.kg.name}/{profile.questions.name}")
+def generate_corpus(profile: Profile, given: Given | None = None) -> Any:
+    """Make the KG-to-Text corpus of a profile: a teacher's sentences for gold subgraphs, checked by a QA model.
+
+    Answers of endpoints are paid once: a killed run goes on where it was.
+
+    Args:
+        profile: Every parameter of a run; the graph, the questions, `corpus` and `llm` count here.
+        given: Filled in by a run that calls this one; leave it empty.
+    """
+    profile = made_here(profile)
+    with tracked_run(profile) as run, handed(given, run) as inputs:
+        kg = inputs.get("kg") or build_kg(profile.kg)
+        dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
+        questions = inputs.get("questions") or load_questions(kg, profile.questions, profile.seed)
+        corpus = rewriting.generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
+        return _ended(run, {"corpus": corpus})
+
+
+@flow(name="kgqa-finetune-rewriter", flow_run_name="finetune rewriter {profile.kg.name}/{profile.questions.name}")
+def finetune_rewriter(profile: Profile, given: Given | None = None) -> Any:
+    """Adapt the language model that puts facts into sentences (LoRA) to the corpus of a profile.
+
+    The corpus is made first where it is missing.  What a killed training has saved is taken up.
+
+    Args:
+        profile: Every parameter of a run; the graph, the questions, `corpus`, `rewriter` and `llm` count here.
+        given: Filled in by a run that calls this one; leave it empty.
+    """
+    profile = made_here(profile)
+    with tracked_run(profile) as run, handed(given, run) as inputs:
+        corpus = inputs.get("corpus") or _corpus(profile)
+        return _ended(run, {"rewriter": rewriting.finetune_rewriter(corpus, profile.rewriter, profile.seed)})
+
+
+@flow(name="kgqa-evaluate", flow_run_name="evaluate {profile.kg.name}/{profile.questions.name}")
+def evaluate(profile: Profile, trained_by: str | None = None) -> Any:
+    """Answer and score a profile's questions with what an earlier run trained; nothing is trained.
+
+    For new questions, another answering model or other knowledge.  Graph, retrievers and rewriter are those of the
+    champion of the same graph and questions, else of the newest run; the result contends like any other run.
+
+    Args:
+        profile: Every parameter of a run; trainings are not made, whatever it says of them.
+        trained_by: Id of the run whose graph and trained models are used; the champion's when empty.
+    """
+    with tracked_run(profile) as run:
+        start = starting_point(run.home, profile, trained_by)
+        if start is None:
+            raise ArtifactError(
+                f"{run.home.root} has no finished run of {profile.kg.name}/{profile.questions.name}, so there is "
+                "nothing to evaluate; run the pipeline first"
+            )
+        run.decide("evaluates", f"what {start.role} {start.run_id} trained")
+        whose = f"{start.role} {start.run_id}"
+        kg, dkg = (keep(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
+        questions = load_questions(kg, profile.questions, profile.seed)
+        retrievers, _, rewriter = keep_all(run, kept_parts(start, profile), whose)
+        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
+        knowledge = rewriting.write_all(kg, questions, facts, rewriter, profile)
+        answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
+        scores = score_all(kg, questions, facts, knowledge, answers, profile)
+        summary = publish(run, profile, scores)
+        return Completed(message=f"evaluated what {whose} trained; {summary['champion']['why']}", data=summary)
+
+
+def _corpus(profile: Profile) -> ArtifactRef:
+    """The corpus of a profile, found or made with all that it is made of."""
+    kg = build_kg(profile.kg)
+    dkg = export_dkg(kg, profile.dkg)
+    questions = load_questions(kg, profile.questions, profile.seed)
+    return rewriting.generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
+
+
+def _ended(run: Run, made: Mapping[str, ArtifactRef]) -> Any:
+    """The end of a run that makes artifacts for others: its record, and a state that says what it made."""
+    run.save(status="made")
+    stages = {stage.artifact.path: stage for stage in run.stages if stage.artifact is not None}
+    said = [f"{stages[ref.path].title} {stages[ref.path].status}" for ref in made.values()]
+    return Completed(message=", ".join(said) or "the profile needs none", data=dict(made))

@@ -1,0 +1,242 @@
+"""The comparison of runs, as tables of a terminal and as one self-contained HTML page.
+
+Everything comes from `benchmarks.versus.compare_runs`.  Names and answers are somebody else's text: the terminal prints
+them as they are, without markup; the page escapes them and allows no script.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kgqa_core.benchmarks.changes import shown
+from kgqa_core.benchmarks.paired import points
+from kgqa_core.report.labels import (
+    METRICS,
+    knowledge_label,
+    p_text,
+    percent,
+    retriever_label,
+    split_experiment,
+)
+from kgqa_core.report.page import is_safe_link, without_unseen
+
+WHAT = {"kg": "Graph", "dkg": "Differentiable graph", "questions": "Questions"}
+PARTS = {"retriever": "Rigel", "hop_path": "Path retriever", "rewriter": "Rewriter"}
+LIMIT = 10
+HEADLINES = ("exact", "contains", "hit_rra", "f1", "hits_at_1", "recall_of_answers", "hop_accuracy")
+"""Metrics that a terminal shows; the page and `--json` have all."""
+
+
+def letters(found: Mapping[str, Any]) -> list[str]:
+    """What tables call the runs: `A`, `B`, …"""
+    number = len(found["runs"])
+    return [chr(ord("A") + place) if number <= 26 else str(place + 1) for place in range(number)]
+
+
+def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableType]:
+    """What a terminal shows of a comparison; limit: questions of each list."""
+    names = letters(found)
+    parts: list[RenderableType] = [_runs(found, names)]
+    for title, rows in (("Options", option_rows(found)), ("Data", data_rows(found)), ("Trained", trained_rows(found))):
+        parts.append(_grid(title, ("", *names), rows) if rows else Text(f"{title}: no difference", style="dim"))
+    code = [(name, [reason]) for name, reason in code_rows(found, names)]
+    if code:
+        parts.append(_grid("Stages that are not the same", ("stage", "why, against A"), code))
+    else:
+        parts.append(Text("Stages: all the same", style="dim"))
+    for place, name in enumerate(names[1:]):
+        told = [row for row in score_rows(found, place) if row["metric"] in HEADLINES]
+        changed = [row for row in told if row["moved"]]
+        if changed:
+            parts.append(_score_table(changed, name, found["level"]))
+        if len(changed) < len(told):
+            parts.append(
+                Text(f"{len(told) - len(changed)} scores of {name} are those of A, question by question", "dim")
+            )
+    for one in found["questions"]:
+        parts += _question_tables(found, one, names, limit)
+    parts += [Text(f"note: {note}", style="yellow") for note in found["notes"]]
+    return parts
+
+
+def write(path: Path, found: Mapping[str, Any], created: str = "") -> Path:
+    """Writes the page and returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    scratch.write_text(render(found, created), encoding="utf-8")
+    os.replace(scratch, path)
+    return path
+
+
+def render(found: Mapping[str, Any], created: str = "") -> str:
+    """The page as text."""
+    environment = Environment(
+        loader=PackageLoader("kgqa_core.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=percent, points=points, p=p_text, experiment=experiment_label, metric=metric_label
+    )
+    names = letters(found)
+    text = environment.get_template("runs.html.j2").render(
+        found=found,
+        created=created,
+        names=names,
+        options=option_rows(found),
+        data=data_rows(found),
+        trained=trained_rows(found),
+        code=code_rows(found, names),
+        scores=[(names[place + 1], score_rows(found, place)) for place in range(len(names) - 1)],
+        questions=[(names[_place(found, one)], one) for one in found["questions"]],
+        reports=[
+            run["report"] if run["report"] and is_safe_link(str(run["report"])) else None for run in found["runs"]
+        ],
+        level=level_text(found["level"]),
+        css=Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")),
+    )
+    return without_unseen(text)
+
+
+def option_rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Options that differ: (dotted key, value in each run)."""
+    return [(row["key"], [shown(value) for value in row["values"]]) for row in found["configuration"]]
+
+
+def data_rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Digests of what was read, and the counts that differ."""
+    rows = []
+    for one in found["data"]:
+        rows.append((WHAT.get(one["what"], one["what"]), _digests(one)))
+        rows += [(f"  {row['name'].replace('_', ' ')}", [_number(v) for v in row["values"]]) for row in one["counts"]]
+    return rows
+
+
+def trained_rows(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Digests of trained parts."""
+    return [(PARTS.get(one["what"], one["what"]), _digests(one)) for one in found["trained"]]
+
+
+def code_rows(found: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Stages whose key differs, and why."""
+    rows = []
+    for row in found["code"]["stages"]:
+        told = [(name, "; ".join(why)) for name, why in zip(names[1:], row["why"][1:], strict=True) if why]
+        rows.append((row["stage"], "; ".join(f"{name}: {why}" if len(names) > 2 else why for name, why in told)))
+    return rows
+
+
+def score_rows(found: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
+    """Differences of one other run: those whose interval leaves out 0 are `sure`."""
+    rows = []
+    for row in found["scores"]:
+        one = row["others"][place]
+        if one is not None:
+            sure = "up" if one["low"] > 0 else "down" if one["high"] < 0 else ""
+            moved = bool(one["won"] or one["lost"])
+            rows.append({"name": row["experiment"], "metric": row["metric"], "sure": sure, "moved": moved, **one})
+    for row in rows:
+        row["label"] = metric_label(row["metric"])
+    return rows
+
+
+def experiment_label(experiment: str) -> str:
+    """`rigel/triples/builtin` → `Rigel facts · builtin`."""
+    model = split_experiment(experiment)[2]
+    return f"{knowledge_label(experiment)} · {model}" if model != "-" else f"{retriever_label(experiment)} alone"
+
+
+def metric_label(metric: str) -> str:
+    """`hits_at_1` → `Hits@1`."""
+    return METRICS.get(metric, metric)
+
+
+def level_text(level: float) -> str:
+    """0.95 → `95 %`."""
+    return f"{100 * level:g} %"
+
+
+def _runs(found: Mapping[str, Any], names: Sequence[str]) -> Table:
+    table = Table(title="Runs", title_justify="left", title_style="bold")
+    for head in ("", "run", "status", "graph / questions", "profile", "commit"):
+        table.add_column(head, overflow="fold")
+    for name, run in zip(names, found["runs"], strict=True):
+        cells = (run["run_id"], run["status"], f"{run['kg']} / {run['questions']}", run["profile"], run["commit"])
+        table.add_row(Text(name, style="bold"), *(Text(str(cell)) for cell in cells))
+    return table
+
+
+def _grid(title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for name, cells in rows:
+        table.add_row(Text(name), *(Text(cell) for cell in cells))
+    return table
+
+
+def _score_table(rows: Sequence[Mapping[str, Any]], name: str, level: float) -> Table:
+    title = f"Scores of {name} against A, points with {level_text(level)} intervals"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for head in ("experiment", "metric", "A", name, "difference", "won", "lost", "n"):
+        table.add_column(head, justify="left" if head in ("experiment", "metric") else "right")
+    for row in rows:
+        change = f"{points(row['value'])} [{points(row['low'])}, {points(row['high'])}]"
+        change += f" {p_text(row['p'])}" if row["p"] is not None else ""
+        style = {"up": "bold green", "down": "bold red"}.get(row["sure"], "")
+        counts = (f"{row['won']:,}", f"{row['lost']:,}", f"{row['n']:,}")
+        cells = (percent(row["before"]), percent(row["after"]))
+        table.add_row(Text(experiment_label(row["name"])), row["label"], *cells, Text(change, style=style), *counts)
+    return table
+
+
+def _question_tables(
+    found: Mapping[str, Any], one: Mapping[str, Any], names: Sequence[str], limit: int
+) -> list[RenderableType]:
+    name = names[_place(found, one)]
+    what = f"{experiment_label(one['experiment'])}, {metric_label(one['metric'])}"
+    parts: list[RenderableType] = []
+    for word in ("won", "lost"):
+        rows = one[word]
+        if not rows:
+            parts.append(Text(f"Questions {word} by {name} against A ({what}): none", style="dim"))
+            continue
+        count = f"{len(rows):,}" if len(rows) <= limit else f"{limit:,} of {len(rows):,}"
+        table = Table(title=f"Questions {word} by {name} against A ({what}): {count}", title_justify="left",
+                      title_style="bold")  # fmt: skip
+        for head in ("question", "gold", "A", name):
+            table.add_column(head, overflow="fold")
+        for row in rows[:limit]:
+            cells = (row["text"], ", ".join(row["gold"]), row["answer_before"] or "–", row["answer_after"] or "–")
+            table.add_row(*(Text(without_unseen(shown(cell))) for cell in cells))
+        parts.append(table)
+    return parts
+
+
+def _place(found: Mapping[str, Any], one: Mapping[str, Any]) -> int:
+    return next(place for place, run in enumerate(found["runs"]) if place and run["run_id"] == one["run_id"])
+
+
+def _digests(one: Mapping[str, Any]) -> list[str]:
+    first = one["digests"][0]
+    return [
+        "–" if digest is None else "the same" if place and digest == first else str(digest)[:12]
+        for place, digest in enumerate(one["digests"])
+    ]
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return shown(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

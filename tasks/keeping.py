@@ -1,0 +1,42 @@
+"""Artifacts of an earlier run that a run goes on with: in its ledger like stages, and told in Prefect and MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prefect import task
+from prefect.states import Completed
+from prefect.utilities.annotations import quote
+
+from kgqa_core.artifacts import ArtifactRef, read_manifest
+from tasks.run import Run
+
+RETRIEVERS = {"retriever": "rigel", "hop_path": "hop_path"}
+"""The retriever that a trained artifact belongs to, by its kind."""
+
+
+@task(name="keep", task_run_name="keep {title}", tags=["kgqa"], description="Go on with what an earlier run made.")
+def _keep(title: str, ref: Any, why: str) -> Any:
+    return Completed(message=f"kept from {why}", data=ref)
+
+
+def keep(run: Run, kind: str, ref: ArtifactRef, why: str) -> ArtifactRef:
+    """Take an artifact of an earlier run for this one.  why: whose it is, in words."""
+    run.home.use(f"{kind}/{ref.folder.name}")
+    with run.stage(kind, f"{kind} kept") as record:
+        state = _keep(kind, quote(ref), why, return_state=True)
+        state.result()
+        run.states[ref.path] = state
+        record.artifact, record.status = ref, "kept"
+        record.counts = read_manifest(ref.folder)["counts"]
+    return ref
+
+
+def keep_all(
+    run: Run, parts: Mapping[str, ArtifactRef], why: str
+) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
+    """Take an earlier run's trained artifacts, by kind: its retrievers by name, its corpus and its rewriter."""
+    kept = {kind: keep(run, kind, ref, why) for kind, ref in parts.items()}
+    retrievers = {name: kept[kind] for kind, name in RETRIEVERS.items() if kind in kept}
+    return retrievers, kept.get("corpus"), kept.get("rewriter")

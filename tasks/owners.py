@@ -1,0 +1,117 @@
+"""Who owns a run: a lock that the kernel frees when its holder dies, and the care for runs whose holder is dead.
+
+`runs/<id>/owner.lock` names host, process and since when; it is locked (`flock`) while the process lives.  A run that
+ends with everything sent removes it.  A lock file that nobody holds therefore means: killed, or calls left to send.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from kgqa_core.artifacts import Home, write_json
+from tasks.untracked import SafeTracker
+
+log = logging.getLogger("kgqa.tracking")
+OWNER = "owner.lock"
+RECORD = "run.json"
+
+
+class Owner:
+    """The hold of this process on a run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / OWNER
+        self._handle: TextIO | None = self.path.open("a+")
+        with contextlib.suppress(OSError):  # a file system without locks: the run goes on, nobody cares for it later
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        json.dump({"host": socket.gethostname(), "pid": os.getpid(), "run": folder.name, "since": since}, self._handle)
+        self._handle.flush()
+
+    def release(self, *, settled: bool) -> None:
+        """Let go; settled: nothing is left for a later run to do."""
+        if self._handle is None:
+            return
+        if settled:
+            self.path.unlink(missing_ok=True)
+        self._handle.close()
+        self._handle = None
+
+
+def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str]:
+    """Send what earlier runs of the home could not, close what killed ones left open; their ids.
+
+    run_id: the run that cares.  Does nothing for runs whose process lives, and nothing to the store while it is away.
+    """
+    cared = []
+    for path in sorted((home.root / "runs").glob(f"*/{OWNER}")):
+        folder = path.parent
+        with _held(path) as free:
+            if not free or folder.name == run_id:
+                continue
+            killed = _mark_killed(folder)
+            if tracker.store is None:
+                continue
+            ids, left = tracker.adopt(folder)
+            _name_in_record(folder, ids)
+            if left:
+                continue
+            with contextlib.suppress(Exception):
+                closed = tracker.store.kill(folder.name)
+                path.unlink(missing_ok=True)
+                cared.append(folder.name)
+                if killed or closed:
+                    log.info("run %s was killed; its %d open MLflow runs are closed as KILLED", folder.name, closed)
+    return cared
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[bool]:
+    """The lock for the time of the block, when its holder is dead."""
+    try:
+        handle = path.open("a+")
+    except OSError:
+        yield False
+        return
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield path.exists()
+
+
+def _mark_killed(folder: Path) -> bool:
+    """Whether the run's record says that it was under way; it says `killed` from now on."""
+    record = _record(folder)
+    if record is not None and record.get("status") not in (None, "running"):
+        return False
+    with contextlib.suppress(OSError):
+        write_json(folder / RECORD, {**(record or {"run_id": folder.name, "stages": []}), "status": "killed"})
+    return True
+
+
+def _name_in_record(folder: Path, ids: dict[str, str]) -> None:
+    record = _record(folder)
+    if record is not None and record.get("mlflow_handle") in ids:
+        with contextlib.suppress(OSError):
+            write_json(folder / RECORD, {**record, "mlflow_run_id": ids[record["mlflow_handle"]]})
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None

@@ -1,0 +1,186 @@
+"""The finished run that a refresh or an evaluation goes on from: the champion's, else the newest."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify
+from kgqa_core.config import Options, Profile, make_profile
+from kgqa_core.errors import ArtifactError, ConfigError
+from tasks.champion import champion
+from tasks.kg import dump_digests
+from tasks.questions import question_digests
+
+DECISION = "refresh.json"
+"""What a refresh decided, beside the record of its run."""
+
+log = logging.getLogger("kgqa")
+
+
+@dataclass(frozen=True)
+class Start:
+    """The finished run that a refresh goes on from.
+
+    role: what it is, in words.  parts: its artifacts by the name of their stage.  since_training: share of the triples
+    that changed between the training and this run.
+    """
+
+    run_id: str
+    role: str
+    profile: Profile
+    parts: dict[str, ArtifactRef]
+    since_training: float = 0.0
+
+    @property
+    def kg(self) -> ArtifactRef:
+        """Its graph."""
+        return self.parts["kg"]
+
+    @property
+    def dkg(self) -> ArtifactRef:
+        """Its differentiable KG."""
+        return self.parts["dkg"]
+
+
+def finished_runs(home: Home, profile: Profile) -> list[dict[str, Any]]:
+    """Records of the finished runs of the profile's graph and questions, the newest first."""
+    return [
+        record for record in _records(home) if _names(record["profile"]) == (profile.kg.name, profile.questions.name)
+    ]
+
+
+def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
+    """The newest finished run of the same dump, questions and options, or None."""
+    wanted = dump_digests(profile.kg), question_digests(profile.questions)
+    for record in finished_runs(home, profile):
+        try:
+            parts = {name: read_manifest(ref.folder) for name, ref in _artifacts(record).items()}
+            same = (_outside(parts["kg"]), _outside(parts["questions"])) == wanted
+            if same and _decisive(make_profile(record["profile"])) == _decisive(profile):
+                return record
+        except (ArtifactError, ConfigError, KeyError):
+            continue
+    return None
+
+
+def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> Start | None:
+    """The run to go on from: the one asked for, else the champion's, else the newest whose artifacts are there.
+
+    None where there is none.  Raises ArtifactError when the run asked for is none, or its artifacts are gone.
+    """
+    records = finished_runs(home, profile)
+    if run_id is not None:
+        asked = [record for record in records if record["run_id"] == run_id]
+        if not asked:
+            known = ", ".join(record["run_id"] for record in records) or "none"
+            raise ArtifactError(
+                f"{home.root} has no finished run {run_id!r} of {profile.kg.name}/{profile.questions.name}; there are "
+                f"{known}"
+            )
+        return _open(home, asked[0], "the run that was asked for")
+    best = _champion(home, profile)
+    ordered = sorted(records, key=lambda record: record["run_id"] != best)
+    for record in ordered:
+        role = "the champion" if record["run_id"] == best else "the newest run"
+        try:
+            return _open(home, record, role)
+        except (ArtifactError, ConfigError) as fault:
+            log.warning("run %s, %s, cannot be gone on from: %s", record["run_id"], role, fault)
+    return None
+
+
+def is_current(start: Start, profile: Profile) -> bool:
+    """Whether the graph of a run was read from the very files, with the very options, of a profile."""
+    same_options = start.profile.kg.decisive() == profile.kg.decisive()
+    return same_options and _outside(read_manifest(start.kg.folder)) == dump_digests(profile.kg)
+
+
+def kept_parts(start: Start, profile: Profile) -> dict[str, ArtifactRef]:
+    """The trained artifacts of a run that a profile needs, by kind.
+
+    Raises ArtifactError when the run lacks one.
+    """
+    missing = [kind for kind in learnt_kinds(profile) if kind not in start.parts]
+    if missing:
+        raise ArtifactError(
+            f"run {start.run_id} has no {missing[0]}, which this profile needs; run the pipeline, or leave out what "
+            "needs it in retrieval.retrievers and answering.knowledge"
+        )
+    return {kind: start.parts[kind] for kind in learnt_kinds(profile)}
+
+
+def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
+    """What the refresh that made a run decided; None for any other run."""
+    try:
+        return dict(json.loads((home.root / "runs" / run_id / DECISION).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _champion(home: Home, profile: Profile) -> str | None:
+    """Id of the run that is the champion, if there is one."""
+    record = champion(profile, home)
+    return None if record is None else str(record["run_id"])
+
+
+def _records(home: Home) -> Iterator[dict[str, Any]]:
+    for path in sorted((home.root / "runs").glob("*/run.json"), reverse=True):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(record, dict) and record.get("status") == "done" and isinstance(record.get("profile"), dict):
+            yield record
+
+
+def _names(profile: Mapping[str, Any]) -> tuple[Any, Any]:
+    return profile.get("kg", {}).get("name"), profile.get("questions", {}).get("name")
+
+
+def _artifacts(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
+    """A run's artifacts by the name of their stage."""
+    stages = record["stages"]
+    return {stage["name"]: ArtifactRef.model_validate(stage["artifact"]) for stage in stages if stage["artifact"]}
+
+
+def _open(home: Home, record: Mapping[str, Any], role: str) -> Start:
+    """A run whose graph, questions and trained artifacts are there and whole.  Raises ArtifactError, ConfigError."""
+    wanted = ("kg", "dkg", "questions", "retriever", "hop_path", "corpus", "rewriter")
+    refs = {name: ref for name, ref in _artifacts(record).items() if name in wanted}
+    if not {"kg", "dkg", "questions"} <= refs.keys():
+        raise ArtifactError(f"run {record['run_id']} has no graph or no questions; run the pipeline again")
+    for ref in refs.values():
+        if verify(ref.folder).digest != ref.digest:
+            raise ArtifactError(f"{ref.folder} is no longer what run {record['run_id']} made; run the pipeline again")
+    decided = read_decision(home, record["run_id"]) or {}
+    since = float(decided.get("since_training", 0.0))
+    return Start(record["run_id"], role, make_profile(record["profile"]), refs, since)
+
+
+def _outside(manifest: Mapping[str, Any]) -> Any:
+    return manifest.get("made_of", {}).get("outside")
+
+
+def _decisive(profile: Profile) -> dict[str, Any]:
+    """What of a profile decides what a run makes."""
+    sections = {name: getattr(profile, name) for name in type(profile).model_fields}
+    plain = {name: part.decisive() for name, part in sections.items() if isinstance(part, Options)}
+    plain.pop("operations")
+    chosen = {"retrievers": profile.retrieval.retrievers, "knowledge": profile.answering.knowledge}
+    return {**plain, **chosen, "seed": profile.seed}
+
+
+def same_outcome(one: Profile, other: Profile) -> bool:
+    """Whether two profiles differ in nothing that decides what a run makes."""
+    return _decisive(one) == _decisive(other)
+
+
+def learnt_kinds(profile: Profile) -> list[str]:
+    """Kinds of the trained artifacts that a profile needs."""
+    retrievers = {"rigel": "retriever", "hop_path": "hop_path"}
+    kinds = [kind for name, kind in retrievers.items() if name in profile.retrieval.retrievers]
+    return kinds + (["corpus", "rewriter"] if profile.trains_rewriter else [])

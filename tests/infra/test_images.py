@@ -1,0 +1,128 @@
+"""The images are built from pinned parts, run as nobody in particular, and hold nothing that they should not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.infra.dockerfile import Dockerfile, let_through, problems
+from tests.infra.places import INFRA, REPOSITORY
+
+FILES = ("cpu.Dockerfile", "cuda.Dockerfile")
+IGNORE = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8")
+HADOLINT = shutil.which("hadolint") or shutil.which("hadolint", path=str(Path(sys.executable).parent))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_dockerfile_has_no_fault(name: str) -> None:
+    assert problems((INFRA / name).read_text(encoding="utf-8"), IGNORE) == []
+
+
+@pytest.mark.skipif(HADOLINT is None, reason="no hadolint here")
+@pytest.mark.parametrize("name", FILES)
+def test_hadolint_has_nothing_to_say(name: str) -> None:
+    done = subprocess.run([str(HADOLINT), "--no-color", str(INFRA / name)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_both_workers_have_the_same_environment_but_for_the_gpu() -> None:
+    cpu, cuda = (Dockerfile((INFRA / name).read_text(encoding="utf-8")) for name in FILES)
+    there = {name: value for name, value in cuda.environment("last").items() if not name.startswith("NVIDIA_")}
+    assert there == cpu.environment("worker")
+    assert cuda.of("last", "RUN")[1:] == cpu.of("worker", "RUN")[1:]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        "infra/.env",
+        "infra/.env.local",
+        "infra/production.env",
+        ".git",
+        ".git/config",
+        ".kgqa",
+        ".kgqa/mlflow/mlflow.db",
+        ".venv/bin/python",
+        "tests/conftest.py",
+        "infra/kubernetes/base/prefect.yaml",
+        "kgqa_core/__pycache__/x.pyc",
+        "id_rsa",
+        "kgqa.egg-info",
+    ],
+)
+def test_what_does_not_belong_into_an_image_is_kept_out(path: str) -> None:
+    assert not let_through(path, IGNORE)
+
+
+@pytest.mark.parametrize(
+    "path", ["pyproject.toml", "kgqa_core/config.py", "flows/profiles/atlas.yaml", "infra/setup.sh"]
+)
+def test_what_an_image_needs_is_let_through(path: str) -> None:
+    assert (REPOSITORY / path).exists()
+    assert let_through(path, IGNORE)
+
+
+def test_the_servers_have_drivers_of_exact_versions_that_contradict_no_constraint() -> None:
+    lines = (INFRA / "requirements-servers.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.lower().split("==") for line in lines if not line.startswith("#"))
+    assert {"psycopg2-binary", "boto3"} <= set(pins)
+    known = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").lower().splitlines()
+    ours = dict(line.split("==") for line in known)
+    assert {name: ours[name] for name in pins if name in ours and ours[name] != pins[name]} == {}
+    assert {"prefect", "mlflow", "asyncpg", "fastapi", "sqlalchemy"} <= set(ours)
+
+
+FAULTS = [
+    ("a base of a whole series", "python:3.11.15-slim", "python:3.11-slim", "not pinned"),
+    ("a base too old", "python:3.11.15-slim", "python:3.10.19-slim", "older than Python"),
+    ("root to the end", "USER 10001:10001", "USER root", "must end as a user"),
+    ("nobody named", "USER 10001:10001", "", "must end as a user"),
+    ("a file from the network", "COPY pyproject.toml ./", "ADD https://example.org/pyproject.toml ./", "ADD fetches"),
+    (
+        "a download",
+        "pip install --no-cache-dir --no-deps",
+        "curl -O https://example.org/x && pip install --no-deps",
+        "fetches something",
+    ),
+    ("a source that is not there", "COPY tasks tasks", "COPY task tasks", "COPY task: it does not exist"),
+    (
+        "a source that is kept out",
+        "COPY flows flows",
+        "COPY flows flows\nCOPY tests tests",
+        "COPY tests: .dockerignore",
+    ),
+    ("the whole folder", "COPY flows flows", "COPY . .", "it is the whole folder"),
+    ("code left out", "COPY tasks tasks\n", "", "needs all of"),
+    ("no constraints", "pip install -c constraints.txt -r /tmp", "pip install -r /tmp", "without constraints.txt"),
+    ("another torch", "torch==2.13.0", "torch==2.12.0", "the pinned torch is torch==2.13.0"),
+    ("a secret at build time", "ARG REVISION=unknown", "ARG HF_TOKEN", "HF_TOKEN would stay"),
+    ("a secret at run time", "    MPLCONFIGDIR=", "    OPENAI_API_KEY=abc MPLCONFIGDIR=", "OPENAI_API_KEY would stay"),
+    (
+        "code before its packages",
+        "COPY pyproject.toml ./",
+        "COPY kgqa_core kgqa_core\nCOPY pyproject.toml ./",
+        "after the code",
+    ),
+    (
+        "no health check",
+        "HEALTHCHECK --interval=30s --timeout=10s --start-period=2m --retries=3 \\\n    CMD",
+        "CMD",
+        "needs a HEALTHCHECK",
+    ),
+    ("a command in a shell", re.compile(r"CMD \[\"prefect\".*\]"), "CMD prefect worker start", "in brackets"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_a_fault_in_a_dockerfile_is_found(old: str | re.Pattern[str], new: str, said: str) -> None:
+    text = (INFRA / "cuda.Dockerfile").read_text(encoding="utf-8")
+    changed = text.replace(old, new) if isinstance(old, str) else old.sub(new, text)
+    assert changed != text
+    found = problems(changed, IGNORE)
+    assert any(said in problem for problem in found), found

@@ -1,0 +1,275 @@
+"""The kustomizations build, and what they build fits together."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.infra.kustomize import KustomizeError, Manifest, build, pod_of
+from tests.infra.manifests import problems
+from tests.infra.places import INFRA, KUBERNETES, REPOSITORY
+
+PLACES = ("base", "overlays/gpu", "overlays/small")
+
+
+def secrets() -> dict[str, set[str]]:
+    """The Secret's keys that README tells to make."""
+    text = (INFRA / "README.md").read_text(encoding="utf-8")
+    return {"kgqa": set(re.findall(r"--from-literal=([a-z0-9-]+)=", text))}
+
+
+def named(objects: list[Manifest], kind: str, name: str) -> Manifest:
+    return next(item for item in objects if item["kind"] == kind and item["metadata"]["name"] == name)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_a_kustomization_builds_has_no_fault(place: str) -> None:
+    assert problems(build(KUBERNETES / place), secrets()) == []
+
+
+def test_every_manifest_is_named_by_a_kustomization() -> None:
+    for path in KUBERNETES.rglob("*.yaml"):
+        if path.name != "kustomization.yaml":
+            text = (path.parent / "kustomization.yaml").read_text(encoding="utf-8")
+            assert path.name in text, f"{path} is built by nobody"
+
+
+def by_name(tree: Any) -> Any:
+    """The same tree with lists of named things in the order of their names, since kustomize has an order of its own."""
+    if isinstance(tree, dict):
+        return {key: by_name(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        parts = [by_name(value) for value in tree]
+        named = all(isinstance(part, dict) and "name" in part for part in parts)
+        return sorted(parts, key=lambda part: part["name"]) if named else parts
+    return tree
+
+
+def same_as_kustomize(folder: Path) -> None:
+    command = ["kustomize", "build"] if shutil.which("kustomize") else ["kubectl", "kustomize"]
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    ours = build(folder)
+    generated = [item["metadata"]["name"] for item in ours if item["kind"] == "ConfigMap"]
+    text = re.sub(rf"\b({'|'.join(generated)})-[a-z0-9]{{10}}\b", r"\1", done.stdout)
+
+    def key(item: Manifest) -> tuple[str, str]:
+        return item["kind"], item["metadata"]["name"]
+
+    assert sorted(by_name(list(yaml.safe_load_all(text))), key=key) == sorted(by_name(ours), key=key)
+
+
+@pytest.mark.skipif(not (shutil.which("kustomize") or shutil.which("kubectl")), reason="no kustomize here")
+@pytest.mark.parametrize("place", PLACES)
+def test_kustomize_builds_the_same(place: str) -> None:
+    same_as_kustomize(KUBERNETES / place)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """The overlay that README tells to write, beside ours."""
+    text = (INFRA / "README.md").read_text(encoding="utf-8")
+    (block,) = (part for part in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: Kustomization" in part)
+    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
+    folder = shutil.copytree(KUBERNETES, tmp_path / "kubernetes") / "overlays" / "own"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text(block, encoding="utf-8")
+    return folder
+
+
+def test_the_overlay_of_the_page_builds_and_says_what_it_is_for(own: Path) -> None:
+    objects = build(own)
+    assert problems(objects, secrets()) == []
+    images = {pod_of(item)["spec"]["containers"][0]["image"] for item in objects if pod_of(item)}
+    assert {image for image in images if "kgqa" in image and not image.startswith("registry.example/")} == set()
+    config = named(objects, "ConfigMap", "servers")["data"]
+    assert config["MLFLOW_ARTIFACTS_DESTINATION"].startswith("s3://")
+    assert "mlflow:5000" in config["MLFLOW_SERVER_ALLOWED_HOSTS"]
+    assert "storageClassName" in named(objects, "PersistentVolumeClaim", "home")["spec"]
+
+
+@pytest.mark.skipif(not (shutil.which("kustomize") or shutil.which("kubectl")), reason="no kustomize here")
+def test_kustomize_builds_the_overlay_of_the_page_the_same(own: Path) -> None:
+    same_as_kustomize(own)
+
+
+def test_overlay_gpu_starts_the_gpu_worker_and_the_base_does_not() -> None:
+    assert named(build(KUBERNETES / "base"), "Deployment", "worker-gpu")["spec"]["replicas"] == 0
+    worker = named(build(KUBERNETES / "overlays/gpu"), "Deployment", "worker-gpu")
+    assert worker["spec"]["replicas"] == 1
+    assert pod_of(worker)["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_overlay_small_asks_for_no_gpu_no_shared_volume_and_fits_three_cores() -> None:
+    objects = build(KUBERNETES / "overlays/small")
+    assert "nvidia.com/gpu" not in yaml.safe_dump(objects)
+    assert named(objects, "PersistentVolumeClaim", "home")["spec"]["accessModes"] == ["ReadWriteOnce"]
+    requests = [pod_of(item)["spec"]["containers"][0]["resources"]["requests"] for item in objects if pod_of(item)]
+    assert sum(_cores(request["cpu"]) for request in requests) <= 3
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_workers_use_as_many_threads_as_they_may_have_cores(place: str) -> None:
+    for item in build(KUBERNETES / place):
+        if item["metadata"]["name"].startswith("worker-"):
+            container = pod_of(item)["spec"]["containers"][0]
+            values = {entry["name"]: entry.get("value") for entry in container["env"]}
+            cores = container["resources"]["limits"]["cpu"]
+            assert (values["OMP_NUM_THREADS"], values["POLARS_MAX_THREADS"]) == (cores, cores)
+
+
+def test_every_pool_of_prefect_yaml_is_made_and_has_a_worker() -> None:
+    deployments = yaml.safe_load((REPOSITORY / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    made = re.search(r"for pool in ([a-z ]+);", (INFRA / "setup.sh").read_text(encoding="utf-8"))
+    assert made
+    pools = set(made[1].split())
+    assert {deployment["work_pool"]["name"] for deployment in deployments} <= pools
+    served = {
+        command[command.index("--pool") + 1]
+        for item in build(KUBERNETES / "base")
+        if item["kind"] == "Deployment" and "--pool" in (command := pod_of(item)["spec"]["containers"][0]["command"])
+    }
+    assert served == pools
+
+
+FAULTS = [
+    ("a field that does not exist", "prefect.yaml", "replicas: 1", "replica: 1", "replica"),
+    ("a number where text must be", "prefect.yaml", 'PORT, value: "5432"', "PORT, value: 5432", "5432"),
+    (
+        "labels that no selector fits",
+        "mlflow.yaml",
+        "labels: {app.kubernetes.io/name: mlflow}",
+        "labels: {app.kubernetes.io/name: tracker}",
+        "its selector does not fit its own pods",
+    ),
+    (
+        "a Service without pods",
+        "postgres.yaml",
+        "selector: {app.kubernetes.io/name: postgres}",
+        "selector: {app.kubernetes.io/name: database}",
+        "its selector fits no pod",
+    ),
+    (
+        "a target port that is closed",
+        "mlflow.yaml",
+        "port: 5000, targetPort: http",
+        "port: 5000, targetPort: web",
+        "target port web",
+    ),
+    (
+        "a probe of a closed port",
+        "worker-cpu.yaml",
+        "path: /health, port: health",
+        "path: /health, port: 8081",
+        "startupProbe asks the port 8081",
+    ),
+    ("a claim that nobody made", "worker-cpu.yaml", "claimName: home", "claimName: house", "the claim house"),
+    (
+        "a ConfigMap that nobody made",
+        "setup.yaml",
+        "configMapRef: {name: clients}",
+        "configMapRef: {name: client}",
+        "the ConfigMap client ",
+    ),
+    ("a key that a ConfigMap lacks", "prefect.yaml", "key: PREFECT_SERVER_UI_API_URL}", "key: UI_URL}", "key UI_URL"),
+    ("a secret that README does not name", "setup.yaml", "key: prefect-auth", "key: prefect-login", "prefect-login"),
+    (
+        "a volume that is not mounted",
+        "worker-cpu.yaml",
+        "            - {name: shm, mountPath: /dev/shm}\n",
+        "",
+        "shm is not mounted",
+    ),
+    ("a database under another name", "mlflow.yaml", "@postgres:5432", "@database:5432", "database:5432"),
+    ("a server on another port", "kustomization.yaml", "http://prefect:4200", "http://prefect:4201", "prefect:4201"),
+    (
+        "a policy that shuts a client out",
+        "network.yaml",
+        "[worker-cpu, worker-gpu, setup]",
+        "[worker-cpu, setup]",
+        "no NetworkPolicy lets it reach",
+    ),
+    ("a policy for the wrong port", "network.yaml", "ports: [{port: 5432}]", "ports: [{port: 5433}]", "5433"),
+    ("a home that cannot be shared", "home.yaml", "[ReadWriteMany]", "[ReadWriteOnce]", "must be ReadWriteMany"),
+    ("a pod as root", "worker-cpu.yaml", "runAsUser: 10001", "runAsUser: 0", "must not run as root"),
+    ("a writable root", "mlflow.yaml", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "read-only"),
+    ("privileges kept", "prefect.yaml", "drop: [ALL]", "drop: [NET_RAW]", "drop all capabilities"),
+    ("a door to the world", "prefect.yaml", "type: ClusterIP", "type: NodePort", "ClusterIP"),
+    (
+        "Services' variables as settings",
+        "prefect.yaml",
+        "enableServiceLinks: false",
+        "enableServiceLinks: true",
+        "enableServiceLinks",
+    ),
+    ("an image without version", "postgres.yaml", "postgres:17.10", "postgres:latest", "not pinned"),
+    ("no limit of memory", "setup.yaml", "limits: {memory: 3Gi}", "limits: {}", "no limit of memory"),
+    (
+        "a GPU worker that fits any node",
+        "worker-gpu.yaml",
+        'nodeSelector: {nvidia.com/gpu.present: "true"}',
+        "",
+        "go together",
+    ),
+    ("a GPU worker without a GPU", "worker-gpu.yaml", ', nvidia.com/gpu: "1"', "", "go together"),
+    ("no liveness probe", "worker-cpu.yaml", "livenessProbe:", "readinessProbe:", "has no livenessProbe"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS])
+def test_a_fault_in_the_base_is_found(tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
+    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
+    base = shutil.copytree(KUBERNETES / "base", tmp_path / "kubernetes" / "base")
+    text = (base / file).read_text(encoding="utf-8")
+    assert old in text
+    (base / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    found = problems(build(base), secrets())
+    assert any(said in problem for problem in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("  - prefect.yaml\n", "  - prefekt.yaml\n", "prefekt.yaml does not exist"),
+        ("  - ../../postgres\n", "  - ../../database\n", "../../database does not exist"),
+        ("labels:\n", "commonLabel:\n", "unknown fields"),
+    ],
+)
+def test_a_kustomization_that_names_nothing_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
+    base = shutil.copytree(KUBERNETES / "base", tmp_path / "kubernetes" / "base")
+    text = (base / "kustomization.yaml").read_text(encoding="utf-8")
+    assert old in text
+    (base / "kustomization.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(KustomizeError, match=re.escape(said)):
+        build(base)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("no-gpu.yaml", "name: worker-gpu", "name: worker-gpus", "which does not exist"),
+        ("less.yaml", "kind: StatefulSet", "kind: Deployment", "which does not exist"),
+        ("kustomization.yaml", "name: home}", "name: house}", "which does not exist"),
+        ("kustomization.yaml", "/spec/accessModes", "/spec/accessMode", "which does not exist"),
+        ("kustomization.yaml", "path: less.yaml", "path: fewer.yaml", "fewer.yaml does not exist"),
+    ],
+)
+def test_a_patch_that_targets_nothing_is_refused(tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
+    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
+    small = shutil.copytree(KUBERNETES, tmp_path / "kubernetes") / "overlays" / "small"
+    text = (small / file).read_text(encoding="utf-8")
+    assert old in text
+    (small / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(KustomizeError, match=said):
+        build(small)
+
+
+def _cores(text: str) -> float:
+    return int(text[:-1]) / 1000 if text.endswith("m") else float(text)

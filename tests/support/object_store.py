@@ -1,0 +1,71 @@
+"""A server of the S3 protocol on loopback, as a process that can be killed."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "id-canary-4711", "AWS_SECRET_ACCESS_KEY": "secret-canary-0815"}
+START = "from moto.server import main; main()"
+
+
+@dataclass
+class ObjectStore:
+    """One server.  options: further environment, e.g. to make it check credentials."""
+
+    options: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a user would set."""
+        return {
+            **CREDENTIALS,
+            "AWS_ENDPOINT_URL": self.address,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "KGQA_STORE": "s3://bucket/prefix",
+        }
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START, "-H", "127.0.0.1", "-p", str(self.port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": "/usr/bin:/bin", **self.options},
+        )
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.address}/moto-api/", timeout=2).close()
+                return
+            except OSError:
+                assert self.process.poll() is None and time.monotonic() < deadline, "the S3 server does not start"
+                time.sleep(0.1)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(30)
+
+    def make_bucket(self) -> None:
+        request = urllib.request.Request(f"{self.address}/bucket", method="PUT")
+        urllib.request.urlopen(request, timeout=10).close()
+
+    def reset(self) -> None:
+        """Forget everything and have one empty bucket."""
+        request = urllib.request.Request(f"{self.address}/moto-api/reset", method="POST")
+        urllib.request.urlopen(request, timeout=10).close()
+        self.make_bucket()

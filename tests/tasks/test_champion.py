@@ -1,0 +1,150 @@
+"""A finished run contends once; what was decided lies in the home, and MLflow's aliases are told where."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.artifacts import ArtifactRef, Home
+from kgqa_core.config import make_profile
+from tasks.champion import champion, contend, model_of
+from tasks.run import Run, StageRecord
+from tasks.tracking import NoTracker
+from tests.support.finished import binary, finished_run, publish, questions
+
+ASKED = questions([f"What is {n}?" for n in range(100)])
+
+
+class Listening(NoTracker):
+    """Hears what is registered and which aliases are to follow."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Path]] = []
+        self.versions: list[tuple[str, dict[str, str]]] = []
+
+    def register(self, run: str | None, model: str, folder: str, tags: Any) -> None:
+        self.versions.append((model, dict(tags)))
+
+    def aliases(self, model: str, truth: Path) -> None:
+        self.heard.append((model, truth))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "arena").prepare()
+
+
+def finish(home: Home, run_id: str, right: int, asked: Any = ASKED, **operations: Any) -> Run:
+    """A run that answers the first `right` questions of a hundred."""
+    rows = binary([1.0] * right + [0.0] * (100 - right))
+    record = finished_run(home, run_id, rows, asked, settings={"operations": operations})
+    profile = make_profile(record["profile"])
+    run = Run(id=run_id, home=home, tracker=Listening(), profile=profile)
+    for stage in record["stages"]:
+        run.stages.append(StageRecord(stage["name"], stage["name"], artifact=ArtifactRef(**stage["artifact"])))
+    run.stages.append(StageRecord("kg", "kg", artifact=publish(home, "kg", run_id, {}, {}, run_id)))
+    run.stages.append(StageRecord("facts/rigel", "facts", artifact=publish(home, "facts", run_id, {}, {}, run_id)))
+    return run
+
+
+def truth(home: Home) -> dict[str, Any]:
+    return json.loads((home.root / "champions" / "kgqa-toy-asked.json").read_text())
+
+
+def test_first_run_is_champion_and_a_better_one_takes_its_place(home: Home) -> None:
+    first = finish(home, "run-a", 50)
+    assert contend(first, {}).moved
+    profile = first.profile
+    assert profile is not None and model_of(profile) == "kgqa-toy-asked"
+    second = finish(home, "run-b", 80)
+    decision = contend(second, {})
+    assert decision.moved and decision.against == "run-a"
+    told = truth(home)
+    assert (told["champion"]["run_id"], told["previous"]["run_id"]) == ("run-b", "run-a")
+    assert [one["moved"] for one in told["decisions"]] == [True, True]
+    found = champion(profile, home)
+    assert found is not None and found["run_id"] == "run-b"
+    assert second.tracker.heard == [("kgqa-toy-asked", home.root / "champions" / "kgqa-toy-asked.json")]
+
+
+def test_every_finished_run_is_a_version_with_its_digests_and_its_value(home: Home) -> None:
+    value = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 100}
+    run = finish(home, "run-a", 50)
+    contend(run, {"aggregates": {"scores": {"rigel/-/-": {"test": {"hits_at_1": value}}}}})
+    ((model, tags),) = run.tracker.versions
+    assert model == "kgqa-toy-asked" and tags["kgqa.run_id"] == "run-a" and tags["kgqa.git"]
+    assert tags["kgqa.questions_digest"] == run.made("questions")["questions"].digest
+    assert tags["kgqa.champion_metric"] == "hits_at_1 of rigel/-/-: 0.5000 [0.4000, 0.6000]"
+    worse = finish(home, "run-b", 40)
+    contend(worse, {})
+    assert worse.tracker.versions[0][1]["kgqa.champion"] == "stays"
+
+
+def test_run_that_is_not_better_leaves_the_champion(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    decision = contend(finish(home, "run-b", 52), {})
+    assert not decision.moved and decision.champion_run == "run-a"
+    assert (truth(home)["champion"]["run_id"], truth(home)["previous"]) == ("run-a", None)
+
+
+def test_same_run_asked_again_gets_the_same_decision(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    run = finish(home, "run-b", 80)
+    assert contend(run, {}) == contend(run, {})
+    assert truth(home)["previous"]["run_id"] == "run-a" and len(truth(home)["decisions"]) == 2
+
+
+def test_champion_whose_artifacts_are_deleted_can_still_be_beaten(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    shutil.rmtree(home.root / "artifacts")
+    shutil.rmtree(home.root / "runs" / "run-a")
+    run = finish(home, "run-b", 80)
+    assert run.profile is not None and champion(run.profile, home) is None
+    assert contend(run, {}).moved
+
+
+def test_champion_whose_scores_are_gone_everywhere_stays_and_the_way_out_is_said(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    shutil.rmtree(home.root / "artifacts")
+    shutil.rmtree(home.root / "champions" / "kgqa-toy-asked")
+    decision = contend(finish(home, "run-b", 80), {})
+    assert not decision.moved and decision.champion_run == "run-a"
+    assert "scores of run run-a are gone" in decision.why and "kgqa-toy-asked.json" in decision.why
+
+
+def test_damaged_record_of_the_champion_is_said_and_left_alone(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    path = home.root / "champions" / "kgqa-toy-asked.json"
+    path.write_text("{half")
+    decision = contend(finish(home, "run-b", 80), {})
+    assert not decision.moved and "cannot be read" in decision.why and path.read_text() == "{half"
+
+
+def test_other_questions_move_nothing(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    decision = contend(finish(home, "run-b", 80, questions([f"Who is {n}?" for n in range(100)])), {})
+    assert not decision.moved and "no scored questions" in decision.why
+
+
+def test_metric_that_is_not_there_makes_no_champion(home: Home) -> None:
+    run = finish(home, "run-a", 50, champion_metric="bleu")
+    decision = contend(run, {})
+    assert not decision.moved and decision.champion_run is None and "'bleu'" in decision.why
+    assert run.profile is not None and champion(run.profile, home) is None
+    assert contend(finish(home, "run-b", 10), {}).moved
+
+
+def test_only_the_scores_of_champion_and_predecessor_are_kept(home: Home) -> None:
+    for name, right in (("run-a", 20), ("run-b", 50), ("run-c", 90)):
+        assert contend(finish(home, name, right), {}).moved
+    copies = (home.root / "champions" / "kgqa-toy-asked").glob("*.parquet")
+    assert sorted(copy.stem for copy in copies) == ["run-b", "run-c"]
+
+
+def test_names_of_systems_cannot_leave_the_folder() -> None:
+    hostile = make_profile({"kg": {"name": "../../etc/x"}, "questions": {"name": "a'b c/d"}})
+    assert model_of(hostile) == "kgqa-..-..-etc-x-a-b-c-d"

@@ -1,0 +1,180 @@
+"""MLflow keeps what it is told, once however often it is told, and a server that comes back gets all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.artifacts import Home, write_json
+from tasks.journal import UNTRACKED
+from tasks.owners import Owner, care_for_the_dead
+from tasks.tracking import MlflowStore, model_name
+from tasks.untracked import open_tracker
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, MlflowStore]:
+    """A store in SQLite; opening it the first time takes seconds."""
+    home = Home(tmp_path_factory.mktemp("mlflow-home")).prepare()
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
+    return home, MlflowStore(home)
+
+
+def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
+    home, store = opened
+    run = store.find("handle-1") or store.start("handle-1", "a run", {"kgqa.run_id": "r1"}, None, 1000)
+    assert store.find("handle-1") == run and store.find("handle-2") is None
+    (tmp_path / "report.html").write_text("<p>")
+    for _ in range(2):
+        store.params(run, {"retriever.epochs": "4"})
+        store.metrics(run, [["loss", 0.5, 1], ["loss", 0.4, 2], ["rigel/-/-/test/hits_at_1", 0.9, 0]], 2000)
+        store.dataset(run, "atlas", "d" * 64, {"triples": 3}, "graph")
+        store.file(run, str(tmp_path / "report.html"), None)
+        store.register(run, "kgqa-a", "", {"kgqa.run_id": "r1"})
+        store.end(run, "FINISHED", 3000)
+    client = store._client
+    assert [(one.value, one.step) for one in client.get_metric_history(run, "loss")] == [(0.5, 1), (0.4, 2)]
+    found = client.get_run(run)
+    assert found.data.params == {"retriever.epochs": "4"} and found.info.status == "FINISHED"
+    assert [(one.dataset.name, one.tags[0].value) for one in found.inputs.dataset_inputs] == [("atlas", "graph")]
+    assert len(client.search_model_versions("name = 'kgqa-a'")) == 1
+
+
+def test_aliases_follow_the_file_of_the_home(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
+    _, store = opened
+    for name in ("r8", "r9"):
+        run = store.start(f"handle-{name}", name, {"kgqa.run_id": name}, None, 1000)
+        store.register(run, "kgqa-my graph/x", "", {"kgqa.run_id": name})
+    write_json(tmp_path / "truth.json", {"champion": {"run_id": "r8"}, "previous": None})
+    store.aliases("kgqa-my graph/x", str(tmp_path / "truth.json"))
+    model = store._client.get_model_version_by_alias("kgqa-my-graph-x", "champion")
+    assert model.tags["kgqa.run_id"] == "r8"
+    write_json(tmp_path / "truth.json", {"champion": {"run_id": "r9"}, "previous": {"run_id": "r8"}})
+    store.aliases("kgqa-my graph/x", str(tmp_path / "truth.json"))
+    aliases = {
+        alias: store._client.get_model_version_by_alias("kgqa-my-graph-x", alias).tags["kgqa.run_id"]
+        for alias in ("champion", "previous")
+    }
+    assert aliases == {"champion": "r9", "previous": "r8"}
+
+
+def test_open_runs_of_a_dead_process_are_closed_as_killed(opened: tuple[Home, MlflowStore]) -> None:
+    _, store = opened
+    left = store.start("handle-dead", "left", {"kgqa.run_id": "dead"}, None, 1000)
+    ended = store.start("handle-ended", "ended", {"kgqa.run_id": "dead"}, left, 1000)
+    store.end(ended, "FINISHED", 2000)
+    other = store.start("handle-other", "other", {"kgqa.run_id": "living"}, None, 1000)
+    assert store.kill("dead") == 1 and store.kill("dead") == 0
+    statuses = [store._client.get_run(run).info.status for run in (left, ended, other)]
+    assert statuses == ["KILLED", "FINISHED", "RUNNING"]
+
+
+def test_names_of_models_suit_the_registry() -> None:
+    assert model_name("kgqa-a/b:c'd e") == "kgqa-a-b-c-d-e" and model_name("///") == "kgqa"
+
+
+def _server(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    """A real MLflow server that is up."""
+    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{folder / 'db'}"]
+    command += ["--artifacts-destination", str(folder / "artifacts"), "--host", "127.0.0.1", "--port", str(port)]
+    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    with (folder / "log").open("ab") as log:
+        server = subprocess.Popen(
+            [*command, "--workers", "1"], env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    until = time.monotonic() + 180
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
+                return server
+        except OSError:
+            time.sleep(0.3)
+    _kill(server)
+    raise AssertionError(f"MLflow did not start: {(folder / 'log').read_text()[-2000:]}")
+
+
+def _kill(server: subprocess.Popen[bytes]) -> None:
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+
+
+@contextmanager
+def _servers(folder: Path, port: int) -> Iterator[Callable[[bool], None]]:
+    """Starts and kills one server as told, and leaves none."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def wanted(up: bool) -> None:
+        while running:
+            _kill(running.pop())
+        if up:
+            running.append(_server(folder, port))
+
+    try:
+        yield wanted
+    finally:
+        wanted(False)
+
+
+@pytest.mark.slow
+def test_server_that_is_killed_and_comes_back_has_everything_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+    home = Home(tmp_path / "home").prepare()
+    (tmp_path / "server").mkdir()
+    (tmp_path / "report.html").write_text("<p>")
+
+    def tell(tracker: Any, run: Any, step: int) -> None:
+        tracker.metrics(run, [("loss", 1.0 / (step + 1), step)])
+
+    with _servers(tmp_path / "server", port) as wanted:
+        wanted(True)
+        owner = Owner(home.root / "runs" / "one")
+        tracker = open_tracker(home, home.root / "runs" / "one")
+        run = tracker.start("whole", {"kgqa.run_id": "one"})
+        tell(tracker, run, 0)
+        wanted(False)
+        tell(tracker, run, 1)
+        nested = tracker.start("stage", {"kgqa.run_id": "one"}, parent=run)
+        tracker.file(nested, tmp_path / "report.html")
+        tracker.dataset(run, "atlas", "d" * 64, {"triples": 3}, "graph")
+        tracker.end(nested)
+        assert len((home.root / "runs" / "one" / UNTRACKED).read_text().splitlines()) == 5
+        wanted(True)
+        tracker._next = 0.0
+        tracker.retry()
+        tell(tracker, run, 2)
+        wanted(False)
+        tell(tracker, run, 3)
+        tracker.register(run, "kgqa-a", "", {"kgqa.run_id": "one"})
+        tracker.end(run)
+        owner.release(settled=not tracker.close())
+        wanted(True)
+        later = open_tracker(home, home.root / "runs" / "two")
+        assert care_for_the_dead(home, "two", later) == ["one"]
+        client = later.store._client
+        found = client.get_run(run)
+        assert found.info.status == "FINISHED" and len(found.inputs.dataset_inputs) == 1
+        assert [one.step for one in client.get_metric_history(run, "loss")] == [0, 1, 2, 3]
+        stage = client.get_run(tracker.known(nested))
+        assert stage.info.status == "FINISHED" and stage.data.tags["mlflow.parentRunId"] == run
+        assert [one.path for one in client.list_artifacts(stage.info.run_id)] == ["report.html"]
+        assert len(client.search_model_versions("name = 'kgqa-a'")) == 1
+        everything = client.search_runs([later.experiment])
+        assert len(everything) == 2, json.dumps([one.data.tags for one in everything])

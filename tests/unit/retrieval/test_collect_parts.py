@@ -1,0 +1,84 @@
+"""Facts that are collected in parts are those that are collected at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.config import HopPathOptions, RetrievalOptions, RetrieverOptions
+from kgqa_core.retrieval import hop_path_retriever, hop_path_train, rigel_retriever, train
+from kgqa_core.retrieval.collect import collect, merge
+from tests.support.divided import World, divided, make_world, whole
+
+TRAININGS: dict[str, tuple[Any, Any]] = {
+    "rigel": (train.train, RetrieverOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
+    "hop_path": (hop_path_train.train, HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"), questions=300)
+
+
+@pytest.fixture(scope="module")
+def filled(world: World, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """Arguments of `collect` for a retriever, trained where it learns."""
+    trained: dict[str, Path] = {}
+
+    def arguments(name: str) -> dict[str, Any]:
+        if name in TRAININGS and name not in trained:
+            trained[name] = tmp_path_factory.mktemp(name)
+            learn, options = TRAININGS[name]
+            learn(trained[name], kg=world.kg, dkg=world.dkg, questions=world.questions, options=options, seed=7)
+        return {
+            "kg": world.kg, "dkg": world.dkg, "questions": world.questions, "name": name, "seed": 7,
+            "options": RetrievalOptions(k=5, edge_budget=60), "retriever": trained.get(name),
+        }  # fmt: skip
+
+    return arguments
+
+
+@pytest.mark.parametrize("name", ["rigel", "hop_path", "random", "oracle", "kaping"])
+@pytest.mark.parametrize("parts", [2, 5, 40])
+def test_facts_in_any_number_of_parts_are_those_of_the_whole(
+    filled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, parts: int
+) -> None:
+    monkeypatch.setattr(rigel_retriever, "BATCH", 8)
+    monkeypatch.setattr(hop_path_retriever, "BATCH", 8)
+    arguments = filled(name)
+
+    def fill(out: Path, part: Any = None) -> Any:
+        return collect(out, **arguments, cache=tmp_path, part=part)
+
+    def joined(out: Path, folders: Any) -> Any:
+        return merge(out, folders, name=name, options=arguments["options"])  # type: ignore[arg-type]
+
+    once = whole(tmp_path / "whole", fill)
+    assert divided(tmp_path / "parts", fill, joined, parts) == once
+    assert once.counts["questions"] > 80 and set(once.counts["hits_at_1"]) == {"dev", "test"}
+
+
+@pytest.mark.parametrize("retriever", ["rigel", "hop_path"])
+def test_parts_take_whole_batches(filled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str) -> None:
+    kind: Any = {"rigel": rigel_retriever.RigelRetriever, "hop_path": hop_path_retriever.HopPathRetriever}[retriever]
+    inner = {"rigel": "_batch", "hop_path": "predict"}[retriever]
+    batches: list[tuple[str, ...]] = []
+    real = getattr(kind, inner)
+
+    def listening(self: Any, questions: Any) -> Any:
+        batches.append(tuple(question.id for question in questions))
+        return real(self, questions)
+
+    for module in (rigel_retriever, hop_path_retriever):
+        monkeypatch.setattr(module, "BATCH", 8)
+    monkeypatch.setattr(kind, inner, listening)
+    arguments = filled(retriever)
+    whole(tmp_path / "whole", lambda out: collect(out, **arguments))
+    once, batches[:] = list(batches), []
+    for number in range(3):
+        whole(tmp_path / str(number), lambda out, number=number: collect(out, **arguments, part=(number, 3)))
+    assert batches == once and len(once) > 6
