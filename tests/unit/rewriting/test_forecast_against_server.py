@@ -146,9 +146,7 @@ def test_a_pilot_brings_calls_and_tokens_within_a_tenth_and_costs_nothing_twice(
 
 
 @pytest.mark.parametrize("server", ["long"], indirect=True)
-def test_a_pilot_stays_within_the_budget_and_is_counted_by_it(
-    folder: Path, tmp_path: Path, server: ChatServer
-) -> None:
+def test_a_pilot_stays_within_the_budget_and_is_counted_by_it(folder: Path, tmp_path: Path, server: ChatServer) -> None:
     work = Work(folder, tmp_path, server, max_calls=30)
     with pytest.raises(BudgetReached):
         work.pilot()
