@@ -23,7 +23,7 @@ export HF_HUB_DISABLE_TELEMETRY = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint bench clean
+.PHONY: help install demo test test-all lint audit bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,11 +39,15 @@ test: $(STAMP) ## the tests, without those marked slow, a file at a time on two 
 test-all: $(STAMP) ## every test
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: $(STAMP) ## ruff, mypy on kgqa_core, and the floors that import-linter holds
+lint: $(STAMP) ## ruff, mypy on kgqa_core, the floors that import-linter holds, and the audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.security.audit
+
+audit: $(STAMP) ## the pinned packages against the known vulnerabilities; needs pypi.org, and says so where there is none
+	$(BIN)/python -m tests.security.audit
 
 bench: $(STAMP) ## timed comparisons (about half an hour, 10 GB in .bench), then docs/performance.md
 	mkdir -p .bench

@@ -19,6 +19,7 @@ from tasks.questions import load_questions
 from tasks.retrieval import retrieve
 from tasks.rewriting import write_knowledge
 from tasks.run import tracked_run
+from tasks.secrets import take_in
 
 
 def open_system(record: dict[str, Any], knowledge: str | None = None) -> System:
@@ -28,6 +29,7 @@ def open_system(record: dict[str, Any], knowledge: str | None = None) -> System:
     Raises InputError when the run has not trained what this needs.
     """
     profile = make_profile(record["profile"])
+    take_in(profile)
     name, trained, rewriter = _parts(record, profile, knowledge)
     return System.open(
         kg=stage_artifact(record, "kg").folder,

@@ -15,6 +15,7 @@ from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
+from tasks.secrets import take_in
 
 
 def check(profile: Profile) -> None:
@@ -22,6 +23,7 @@ def check(profile: Profile) -> None:
 
     Raises KgInputError, QuestionFileError, ModelError, EndpointError or ConfigError.
     """
+    take_in(profile)
     find_sources(profile.kg.files)
     check_format(profile.kg.format)
     input_files(profile.questions)
@@ -69,4 +71,9 @@ def _check_folder(key: str, name: str, known: tuple[str, ...]) -> None:
         what = "has no config.json" if folder.is_dir() else "is not a folder"
         raise ModelError(
             f"{key} {name!r} {what}; give a folder with config.json, tokenizer and *.safetensors, or a hub id"
+        )
+    if not any(folder.glob("*.safetensors")):
+        raise ModelError(
+            f"{key} {name!r} has no *.safetensors weights, and pickled ones (pytorch_model.bin) are never loaded; save "
+            "it again with safe_serialization=True"
         )

@@ -438,6 +438,8 @@ class OperationsOptions(Options):
     gpu_stages: Literal["here", "deployments", "auto"] = "auto"
     """Where trainings and the corpus are made: in this process, by deployments on the pool `gpu`, or there when a
     Prefect server has such a deployment."""
+    secrets: dict[str, str] = {}
+    """Environment variables that Secret blocks of Prefect fill where they are not set: `{OPENAI_API_KEY: my-block}`."""
     retrain_share: float = Field(default=0.05, ge=0, le=1)
     """A refresh trains again when this share of the triples came, went or changed, or when a relation came or went."""
     champion_metric: str = "hits_at_1"

@@ -16,6 +16,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
+from uuid import UUID
+
+from prefect.client.orchestration import get_client
+from prefect.runtime import flow_run
+from prefect.states import Crashed
 
 from kgqa_core.artifacts import Home, write_json
 from tasks.untracked import SafeTracker
@@ -23,6 +28,8 @@ from tasks.untracked import SafeTracker
 log = logging.getLogger("kgqa.tracking")
 OWNER = "owner.lock"
 RECORD = "run.json"
+CLOCKS = 5.0
+"""Seconds by which the clocks of a server and of this machine may differ."""
 
 
 class Owner:
@@ -35,7 +42,8 @@ class Owner:
         with contextlib.suppress(OSError):  # a file system without locks: the run goes on, nobody cares for it later
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        json.dump({"host": socket.gethostname(), "pid": os.getpid(), "run": folder.name, "since": since}, self._handle)
+        named = {"host": socket.gethostname(), "pid": os.getpid(), "run": folder.name, "since": since}
+        json.dump({**named, "flow_run_id": flow_run.id}, self._handle)
         self._handle.flush()
 
     def release(self, *, settled: bool) -> None:
@@ -60,6 +68,7 @@ def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str
             if not free or folder.name == run_id:
                 continue
             killed = _mark_killed(folder)
+            _write_off(path)
             if tracker.store is None:
                 continue
             ids, left = tracker.adopt(folder)
@@ -100,6 +109,18 @@ def _mark_killed(folder: Path) -> bool:
     with contextlib.suppress(OSError):
         write_json(folder / RECORD, {**(record or {"run_id": folder.name, "stages": []}), "status": "killed"})
     return True
+
+
+def _write_off(path: Path) -> None:
+    """Tell Prefect that the flow run of a killed owner has crashed, unless another process has taken it up since."""
+    with contextlib.suppress(Exception):
+        name = json.loads(path.read_text(encoding="utf-8"))["flow_run_id"]
+        if not flow_run.id or name in (None, flow_run.id):
+            return
+        with get_client(sync_client=True) as client:
+            state = client.read_flow_run(UUID(name)).state
+            if state is not None and state.is_running() and state.timestamp.timestamp() < path.stat().st_mtime + CLOCKS:
+                client.set_flow_run_state(UUID(name), Crashed(message="its process died"), force=True)
 
 
 def _name_in_record(folder: Path, ids: dict[str, str]) -> None:

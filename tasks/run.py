@@ -26,6 +26,7 @@ from kgqa_core.llm.cache import FILE as RESPONSES
 from tasks.owners import Owner, care_for_the_dead
 from tasks.progress import StageMonitor
 from tasks.runners import check_runner
+from tasks.secrets import take_in
 from tasks.tracking import NoTracker, Tracker
 from tasks.untracked import open_tracker
 
@@ -205,8 +206,7 @@ class Run:
         numbers = {key: value for key, value in numbers.items() if value == value}
         rows = [(f"count/{key}", value, 0) for key, value in numbers.items()]
         self.tracker.metrics(record.tracked, [*rows, ("seconds", record.seconds, 0)])
-        whole = [(f"count/{record.name}/{key}", value, 0) for key, value in numbers.items()]
-        self.tracker.metrics(self.tracked, [*whole, (f"seconds/{record.name}", record.seconds, 0)])
+        self.tracker.metrics(self.tracked, [(f"seconds/{record.name}", record.seconds, 0)])
         manifest = read_manifest(ref.folder)
         told = {"kgqa.status": record.status, "kgqa.digest": ref.digest, "kgqa.made_by": str(manifest.get("run_id"))}
         self.tracker.tags(record.tracked, told)
@@ -227,6 +227,7 @@ def current_run() -> Run:
 def tracked_run(profile: Profile) -> Iterator[Run]:
     """Open a run for a flow: a folder in the home, a parent run in the tracker, a ledger for its stages."""
     check_runner(profile.operations.runner)
+    take_in(profile)
     home = Home.current().prepare()
     run_id = new_run_id()
     folder = home.root / "runs" / run_id
@@ -237,6 +238,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     care_for_the_dead(home, run_id, tracker)
     run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
     name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
+    name = f"{flow_name()} {name}".removeprefix("pipeline ")
     told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
     run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **told, **_tags()})
     tracker.params(run.tracked, flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
@@ -311,6 +313,14 @@ def flow_run_id() -> str | None:
 
     context = FlowRunContext.get()
     return str(context.flow_run.id) if context and context.flow_run else None
+
+
+def flow_name() -> str:
+    """What the flow that we are in is called: `pipeline`, `refresh`, `train-retriever`; `pipeline` outside any."""
+    from prefect.context import FlowRunContext
+
+    context = FlowRunContext.get()
+    return context.flow.name.removeprefix("kgqa-") if context and context.flow else "pipeline"
 
 
 def _tags() -> dict[str, str]:

@@ -77,8 +77,8 @@ def artifact_key(title: str) -> str:
 def cell(value: Any) -> str:
     """A value as a cell of a Markdown table: no line breaks, no markup."""
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("\n", " ")
-    return re.sub(r"([\[\]`*_])", r"\\\1", text) if not isinstance(value, int | float) else text
+    text = " ".join(text.splitlines()).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\|\[\]`*_])", r"\\\1", text) if not isinstance(value, int | float) else text
 
 
 def _markdown(rows: list[dict[str, str]]) -> str:

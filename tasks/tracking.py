@@ -170,6 +170,7 @@ class MlflowStore:
             ("MLFLOW_LOGGING_LEVEL", "ERROR"),
             ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2"),
             ("MLFLOW_HTTP_REQUEST_TIMEOUT", "10"),
+            ("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"),
             ("GIT_PYTHON_REFRESH", "quiet"),
         ):
             os.environ.setdefault(name, value)
@@ -298,7 +299,8 @@ class MlflowStore:
 
 def model_name(text: str) -> str:
     """A name that MLflow's registry, a file system and a filter take: `kgqa-my graph/v2` → `kgqa-my-graph-v2`."""
-    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:200] or "kgqa"
+    short = re.sub(r"[^\w.-]+", "-", text).strip("-.").encode("utf-8", "ignore")[:200]
+    return short.decode("utf-8", "ignore") or "kgqa"
 
 
 def _name(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kgqa_core.metrics.significance import bootstrap_interval
+from kgqa_core.report.labels import main_split
 from kgqa_core.types import COMPLEXITY_TYPES, SPLITS, Question
 
 Rows = dict[str, dict[str, dict[str, float]]]
@@ -89,11 +90,6 @@ def complexity_groups(record: Question) -> tuple[str, ...]:
 def hop_groups(record: Question) -> tuple[str, ...]:
     """The question's number of hops as a group, or none when it is not known."""
     return () if record.hops is None else (str(record.hops),)
-
-
-def main_split(splits: Collection[str]) -> str | None:
-    """The split that tables show: test, or else dev, or else train."""
-    return next((split for split in ("test", "dev", "train") if split in splits), None)
 
 
 def gains(scores: Mapping[str, Mapping[str, Mapping[str, Cell]]]) -> dict[str, dict[str, float | None]]:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.benchmarks.paired import difference, pair, points
-from kgqa_core.report.labels import percent
+from kgqa_core.report.labels import main_split, percent
 
 FEWEST = 10
 """Shared questions below which no interval is trusted: the bootstrap cannot see what was never drawn."""
@@ -139,5 +139,7 @@ def _lacks(contender: Contender, metric: str, experiment: str | None) -> str:
 
 
 def _mean(contender: Contender, experiment: str, metric: str) -> str:
+    """Mean on the split that tables show."""
     rows = contender.scored.filter((pl.col("experiment") == experiment) & (pl.col("metric") == metric))
-    return percent(float(rows["value"].cast(pl.Float64).mean() or 0.0))  # type: ignore[arg-type]
+    shown = rows.filter(pl.col("split") == (main_split(set(rows["split"].to_list())) or ""))
+    return percent(float(shown["value"].cast(pl.Float64).mean() or 0.0))  # type: ignore[arg-type]

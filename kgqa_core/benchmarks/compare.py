@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kgqa_core.benchmarks.aggregate import complexity_groups, grouped, hop_groups, main_split
+from kgqa_core.benchmarks.aggregate import complexity_groups, grouped, hop_groups
 from kgqa_core.metrics.significance import mcnemar
+from kgqa_core.report.labels import main_split
 from kgqa_core.types import Question
 
 METRICS = ("hit_rra", "exact")

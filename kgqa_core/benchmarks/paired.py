@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from kgqa_core.benchmarks.aggregate import main_split
 from kgqa_core.benchmarks.frames import read_frame
 from kgqa_core.metrics.significance import bootstrap_interval, mcnemar
+from kgqa_core.report.labels import main_split
 
 SAMPLES = 10_000
 COLUMNS = ("experiment", "split", "question", "text", "metric", "value")

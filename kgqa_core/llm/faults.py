@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import email.utils
 import time
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 RETRIED = (408, 409, 425, 429)
 """Statuses below 500 that another try may mend."""
@@ -22,6 +23,10 @@ NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "Un
 
 LOST = ("RemoteProtocolError", "ReadError", "WriteError", "CloseError")
 """Faults of a connection that was there."""
+
+
+LEAST_PACKED = 8
+"""Characters of a secret that is looked for in Base64 too; what packs shorter ones occurs in any text."""
 
 
 class UnreadableReply(Exception):
@@ -89,9 +94,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """A text without any of the secrets; the longest first, so that no part of one stays."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "[key]")
+    """A text without any of the secrets, as they are, as URLs write them or in Base64; the longest first, so that no
+    part of one stays."""
+    forms = set(filter(None, secrets))
+    forms |= {quote(secret, safe="") for secret in forms}
+    forms |= {b64encode(secret.encode()).decode().rstrip("=") for secret in forms if len(secret) >= LEAST_PACKED}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, "[key]")
     return text
 
 

@@ -15,13 +15,14 @@ import ssl
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
-from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain, secrets_of, shown
+from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain, redacted, secrets_of, shown
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
@@ -38,6 +39,9 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 """Seconds before the first retry, doubling up to the longest; a Retry-After of the server is kept up to two minutes."""
 
 LONGEST_ASKED = 120.0
+
+LEAST = 16
+"""Characters of a secret that is taken out of completions too; shorter ones are passwords in name only (`none`)."""
 
 DOWN = 3
 """So many different prompts must all fail before an endpoint that never answered counts as down."""
@@ -289,7 +293,9 @@ class _Batch:
                 body=self.model.body(prompt, self.params),
                 options=self.options,
             )
-        return read_reply(reply.content, self.params)
+        completion = read_reply(reply.content, self.params)
+        text = redacted(completion.text, (secret for secret in self.model.secrets if len(secret) >= LEAST))
+        return completion if text == completion.text else replace(completion, text=text)
 
     async def reserve(self, prompt: str) -> Reservation:
         """Room for one request; waits for those under way when what they give back may make it."""

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from dataclasses import dataclass, field
+from pathlib import Path
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "id-canary-4711", "AWS_SECRET_ACCESS_KEY": "secret-canary-0815"}
 START = "from moto.server import main; main()"
@@ -63,6 +64,22 @@ class ObjectStore:
     def make_bucket(self) -> None:
         request = urllib.request.Request(f"{self.address}/bucket", method="PUT")
         urllib.request.urlopen(request, timeout=10).close()
+
+    def copy_into(self, folder: Path) -> int:
+        """Copies every object of the bucket into a folder; how many there are."""
+        import boto3
+
+        keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x", "region_name": "us-east-1"}
+        client = boto3.client("s3", endpoint_url=self.address, **keys)
+        names = [
+            found["Key"]
+            for page in client.get_paginator("list_objects_v2").paginate(Bucket="bucket")
+            for found in page.get("Contents", ())
+        ]
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            client.download_file("bucket", name, str(folder / name))
+        return len(names)
 
     def reset(self) -> None:
         """Forget everything and have one empty bucket."""

@@ -8,23 +8,31 @@ from typing import Any
 import duckdb
 
 from kgqa_core.errors import InputError
+from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import SCHEMA, KgStore
 
 
 def query(path: Path, sql: str, *, limit: int = 1000) -> dict[str, Any]:
     """At most `limit` rows of a statement, `{columns, rows, more}`.
 
-    The file is attached read-only, other files and the network are out of reach, and settings are locked: a read-only
-    connection alone would still read and write other files.  Raises InputError with DuckDB's message and the tables.
+    The file is attached read-only, other files and the network are out of reach, nothing is spilled to disk, and
+    settings are locked: a read-only connection alone would still read and write other files.  Raises InputError with
+    DuckDB's message and the tables.
     """
     with KgStore.open(path) as store:
-        connection = store.connection
+        file = store.path
+    with duckdb.connect(":memory:", config={"threads": 2, "temp_directory": ""}) as connection:
+        connection.execute(f"ATTACH {quoted(file)} AS kg (READ_ONLY)")
+        connection.execute("USE kg")
+        connection.execute("SET enable_external_access = false")
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET lock_configuration = true")
         try:
             cursor = connection.execute(sql)
             rows = cursor.fetchmany(limit + 1) if cursor.description else []
             columns = [column[0] for column in cursor.description or ()]
+        except duckdb.OutOfMemoryException:
+            raise InputError("this statement needs more memory than there is; ask for fewer rows or columns") from None
         except duckdb.Error as fault:
             message = str(fault).strip().splitlines()[0]
             raise InputError(f"{message}. Tables are {', '.join(SCHEMA)}; only this graph can be read") from None

@@ -1,0 +1,75 @@
+"""How secrets come into a run: from the environment, or from Secret blocks of Prefect that fill it for this process.
+
+No profile holds a secret, since profiles are written into runs, trackers and Prefect's parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+from kgqa_core.config import Profile
+from kgqa_core.errors import ConfigError
+from kgqa_core.llm.faults import shown
+
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(KEY|KEY_ID|TOKEN|PASSWORD|SECRET)|KGQA_STORE_OPTIONS")
+"""Variables that a profile may have filled: such that hold secrets, and no others."""
+SECRET = re.compile(r"key|token|secret|passw|auth|sig", re.IGNORECASE)
+"""Names of query parameters whose values are secrets."""
+
+
+def take_in(profile: Profile) -> None:
+    """Refuse a profile that holds a secret, and fill the variables of `operations.secrets` that are not set.
+
+    Raises ConfigError, which names no secret.
+    """
+    _check_addresses(profile)
+    for variable, block in profile.operations.secrets.items():
+        if not VARIABLE.fullmatch(variable):
+            raise ConfigError(
+                f"operations.secrets: {variable!r} is not a variable for a secret; its name must end in KEY, KEY_ID, "
+                "TOKEN, PASSWORD or SECRET, or be KGQA_STORE_OPTIONS"
+            )
+        if not os.environ.get(variable):
+            os.environ[variable] = _read(variable, block)
+
+
+def _read(variable: str, block: str) -> str:
+    from prefect.blocks.system import Secret
+
+    hint = f"make it in Prefect's UI under Blocks, or set {variable} in the environment"
+    try:
+        value = Secret.load(block, _sync=True).get()  # type: ignore[call-arg]
+    except ValueError:
+        raise ConfigError(
+            f"operations.secrets.{variable}: the Prefect server has no Secret block {block!r}; {hint}"
+        ) from None
+    except Exception as fault:  # its text may hold what the server sent
+        raise ConfigError(
+            f"operations.secrets.{variable}: the Secret block {block!r} cannot be read ({type(fault).__name__}); {hint}"
+        ) from None
+    text = value if isinstance(value, str) else json.dumps(value)
+    if not text or "\0" in text:
+        raise ConfigError(f"operations.secrets.{variable}: the Secret block {block!r} is empty or no text; {hint}")
+    return text
+
+
+def _check_addresses(profile: Profile) -> None:
+    addresses = {"llm.base_url": profile.llm.base_url}
+    addresses |= {f"llm.endpoints.{name}.base_url": each.base_url for name, each in profile.llm.endpoints.items()}
+    for key, address in addresses.items():
+        if address is None:
+            continue
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            continue  # said by the endpoint itself
+        named = [name for name, _ in parse_qsl(parts.query) if SECRET.search(name)]
+        if parts.username or parts.password or named:
+            raise ConfigError(
+                f"{key} ({shown(address)}) holds {f'a secret in {named[0]!r}' if named else 'a user or password'}, and "
+                "profiles are written into every run; put the key into an environment variable and name it in "
+                "llm.endpoints.NAME.key_env"
+            )
