@@ -39,10 +39,11 @@ def undisturbed(world: World) -> Measured:
         home, before = world.home(), world.model.count()
         running = world.start(home)
         outcome = running.end()
+        seconds = time.monotonic() - running.opened
         assert outcome.code == 0, outcome.err[-4000:]
         assert not left_over(home, world.servers) and not marked(running.mark)
         assert world.model.twice(before) == 0
-        found.append((last_digests(home), world.model.count() - before, time.monotonic() - running.opened))
+        found.append((last_digests(home), world.model.count() - before, seconds))
     assert found[0][:2] == found[1][:2]
     return Measured(found[0][0], found[0][1], [one[2] for one in found])
 
