@@ -18,7 +18,7 @@ from tasks.answering import answer
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve
 from tasks.rewriting import write_knowledge
-from tasks.run import tracked_run
+from tasks.run import TRAINED_AS, tracked_run
 from tasks.secrets import take_in
 
 
@@ -58,8 +58,7 @@ def _parts(
             f"knowledge {knowledge!r}: run {record['run_id']} can answer from {', '.join(choice) or 'nothing'}"
             f"{nearest(retriever, choice)}; oracle and random need gold paths or a seed, not a user's question"
         )
-    kinds = {"rigel": "retriever", "hop_path": "hop_path"}
-    trained = stage_artifact(record, kinds[retriever]) if retriever in kinds else None
+    trained = stage_artifact(record, TRAINED_AS[retriever]) if retriever in TRAINED_AS else None
     rewriter = stage_artifact(record, "rewriter") if form == "rewritten" and profile.rewriter.adapt else None
     return f"{retriever}/{form}", trained, rewriter
 

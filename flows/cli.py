@@ -257,13 +257,8 @@ def ui(
 
 
 def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
-    chosen = session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
     started = time.monotonic()
-    with err.status("checking the inputs …"):
-        from flows.preflight import check
-
-        check(profile)
+    chosen = session.begin(profile, home, verbose=verbose)
     with err.status("starting Prefect …"):
         from flows.pipeline import pipeline
     summary = pipeline(profile)

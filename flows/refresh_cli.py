@@ -33,13 +33,8 @@ def refresh(
     Goes on from the champion of the same graph and questions.  The same command on an unchanged dump does nothing.
     """
     chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
-    place = session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
     started = time.monotonic()
-    with err.status("checking the inputs …"):
-        from flows.preflight import check
-
-        check(chosen)
+    place = session.begin(chosen, home, verbose=verbose)
     with err.status("starting Prefect …"):
         from flows.cli import show, summarise
         from flows.refresh import refresh as follow

@@ -16,6 +16,7 @@ from rich.logging import RichHandler
 from kgqa_core.artifacts import ArtifactRef, Home, verify
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError, InputError, nearest
+from kgqa_core.home import read_runs
 
 PROFILES = Path(__file__).parent / "profiles"
 err = Console(stderr=True)
@@ -51,6 +52,17 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
     server = running_server(chosen)
     if server:
         os.environ.setdefault("PREFECT_API_URL", server)
+    return chosen
+
+
+def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home:
+    """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
+    chosen = prepare(home, verbose=verbose)
+    start_logging(verbose=verbose)
+    with err.status("checking the inputs …"):
+        from flows.preflight import check
+
+        check(profile)
     return chosen
 
 
@@ -120,14 +132,7 @@ def choose_profile(
 
 def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
     """Record of a finished run of this home: the one asked for, or the newest.  Raises InputError."""
-    finished = []
-    for path in sorted((home.root / "runs").glob("*/run.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if record.get("status") == "done":
-            finished.append(record)
+    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
     if run_id is not None:
         chosen = [record for record in finished if record["run_id"] == run_id]
         if not chosen:

@@ -1,4 +1,4 @@
-"""What a home says about itself: its version, and what it still owes the object store."""
+"""What a home says about itself: its version, its runs, and what it still owes the object store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kgqa_core.errors import StorageError
 from kgqa_core.files import write_json
@@ -65,6 +66,19 @@ def stamp(root: Path) -> None:
     """Write a new home's version."""
     if not (root / RECORD).exists():
         _write_record(root, {})
+
+
+def read_runs(root: Path) -> list[dict[str, Any]]:
+    """Records of the runs of a home, oldest first; unreadable ones are left out."""
+    found = []
+    for path in sorted((root / "runs").glob("*/run.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(record, dict) and record.get("run_id"):
+            found.append(record)
+    return found
 
 
 def note_unpushed(root: Path, kind: str, key: str, conflict: str = "") -> None:

@@ -225,15 +225,10 @@ def in_use(locks: Path) -> InUse:
 
 def forget_dead(locks: Path) -> None:
     """Remove the notes of use of processes that have ended, unless the home is being tidied or noted in right now."""
-    with contextlib.suppress(OSError):
-        handle = os.open(gate(locks), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for path in (locks / "uses").glob("*"):
-                if idle(path):
-                    path.unlink(missing_ok=True)
-        finally:
-            os.close(handle)
+    with contextlib.suppress(OSError), free(gate(locks)) as alone:
+        for path in (locks / "uses").glob("*") if alone else ():
+            if idle(path):
+                path.unlink(missing_ok=True)
 
 
 def _acquire(path: Path, wait: Callable[[], None]) -> int:

@@ -18,7 +18,7 @@ from kgqa_core.artifacts import ArtifactRef, canonical_json
 from kgqa_core.config import Profile
 from kgqa_core.errors import WorkerError
 from tasks.deployed import Given, called_run, is_dead, made_here
-from tasks.run import Run, current_run
+from tasks.run import TRAINED_AS, Run, current_run
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -31,8 +31,6 @@ DEPLOYMENTS = {
     "rewriter": "kgqa-finetune-rewriter/finetune-rewriter",
 }
 """The deployment, `flow/name`, that makes artifacts of a kind."""
-RETRIEVERS = {"retriever": "rigel", "hop_path": "hop_path"}
-"""The retriever that a called training is for, by the kind of its artifact."""
 
 POLL_SECONDS = 2.0
 TELL_SECONDS = 60.0
@@ -165,8 +163,9 @@ def _join_or_start(
     under_way = client.read_flow_runs(flow_run_filter=where, limit=1)
     if under_way:
         return under_way[0], False
-    if asked.kind in RETRIEVERS:
-        only = profile.retrieval.model_copy(update={"retrievers": (RETRIEVERS[asked.kind],)})
+    if asked.kind in TRAINED_AS.values():
+        trained = tuple(name for name, kind in TRAINED_AS.items() if kind == asked.kind)
+        only = profile.retrieval.model_copy(update={"retrievers": trained})
         profile = profile.model_copy(update={"retrieval": only})
     child = run_deployment(
         deployment,

@@ -21,6 +21,7 @@ from kgqa_core.benchmarks.champion import Contender, Decision, decide, in_order
 from kgqa_core.benchmarks.paired import read_scored
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
+from kgqa_core.report.labels import main_split
 from tasks.run import Run, current_run, git_commit
 from tasks.tracking import model_name
 
@@ -165,7 +166,7 @@ def _bearer(run: Run, decision: Decision, scored: pl.DataFrame, since: str) -> d
 def _value(aggregates: dict[str, Any], decision: Decision) -> dict[str, float] | None:
     """The run's own value of the metric that counts, with its interval."""
     by_split = (aggregates.get("scores") or {}).get(decision.experiment or "", {})
-    split = next((one for one in ("test", "dev", "train") if one in by_split), None)
+    split = main_split(by_split)
     return by_split[split].get(decision.metric) if split else None
 
 

@@ -14,7 +14,7 @@ from kgqa_core.config import EvaluationOptions, Price, Profile
 from tasks.addresses import mlflow_page
 from tasks.champion import contend
 from tasks.predictions import write_predictions
-from tasks.run import Run, environment, flow_run_id
+from tasks.run import TRAINS, Run, environment, flow_run_id
 from tasks.stage import stage
 from tasks.story import cell, score_rows
 
@@ -176,7 +176,7 @@ def _remember(
     tracker.file(run.tracked, table, "predictions")
     tracker.file(run.tracked, shown, "predictions")
     tracker.tags(run.tracked, {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'})
-    for kind in ("retriever", "hop_path", "rewriter"):
+    for kind in TRAINS:
         record = next((stage for stage in run.stages if stage.name == kind and stage.artifact is not None), None)
         if record is None or record.artifact is None:
             continue

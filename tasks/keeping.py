@@ -10,10 +10,7 @@ from prefect.states import Completed
 from prefect.utilities.annotations import quote
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
-from tasks.run import Run
-
-RETRIEVERS = {"retriever": "rigel", "hop_path": "hop_path"}
-"""The retriever that a trained artifact belongs to, by its kind."""
+from tasks.run import TRAINED_AS, Run
 
 
 @task(name="keep", task_run_name="keep {title}", tags=["kgqa"], description="Go on with what an earlier run made.")
@@ -38,5 +35,5 @@ def keep_all(
 ) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
     """Take an earlier run's trained artifacts, by kind: its retrievers by name, its corpus and its rewriter."""
     kept = {kind: keep(run, kind, ref, why) for kind, ref in parts.items()}
-    retrievers = {name: kept[kind] for kind, name in RETRIEVERS.items() if kind in kept}
+    retrievers = {name: kept[kind] for name, kind in TRAINED_AS.items() if kind in kept}
     return retrievers, kept.get("corpus"), kept.get("rewriter")

@@ -28,6 +28,7 @@ from kgqa_core.config import BudgetOptions, LlmOptions, Price
 from kgqa_core.errors import KgqaError, WorkerError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
+from kgqa_core.locks import free
 from kgqa_core.monitor import Monitor
 from tasks.progress import StageMonitor
 from tasks.runners import server_named, task_runner, threads_of, workers_of
@@ -136,7 +137,8 @@ def clear_parts(home: Home, kind: str, key: str) -> None:
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     for lock in (home.root / "locks").glob(f"{kind}-part-{owned}"):
-        lock.unlink(missing_ok=True)
+        with contextlib.suppress(OSError), free(lock, remove=True):
+            pass
     with contextlib.suppress(OSError):
         (home.root / "artifacts" / f"{kind}-part").rmdir()
 

@@ -15,7 +15,7 @@ from kgqa_core.artifacts import ArtifactRef, canonical_json, read_manifest, writ
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.delta import DIFF
-from tasks.run import Run
+from tasks.run import TRAINED_AS, Run
 from tasks.starting import DECISION, Start, learnt_kinds, same_outcome
 from tasks.story import cell
 
@@ -161,12 +161,11 @@ def _too_much(since: float, share: float, limit: float) -> str | None:
 
 def _other_training(start: Start, profile: Profile) -> str | None:
     """What keeps trained artifacts from going on: one is missing, or was trained with other options."""
-    sections = {"retriever": "retriever", "hop_path": "hop_path", "corpus": "corpus", "rewriter": "rewriter"}
     for kind in learnt_kinds(profile):
         if kind not in start.parts:
             return f"run {start.run_id} has no {kind}"
         trained = read_manifest(start.parts[kind].folder).get("made_of", {}).get("options", {})
-        options = getattr(profile, sections[kind]).decisive()
+        options = getattr(profile, kind).decisive()
         for name, wanted in (("options", options), ("seed", profile.seed)):
             if canonical_json(trained.get(name)) != canonical_json(wanted):
                 return f"the {'seed' if name == 'seed' else 'options'} of {kind} changed"
@@ -191,7 +190,7 @@ def _unfit(start: Start, dkg: ArtifactRef, profile: Profile) -> str | None:
     from kgqa_core.retrieval.opening import make_opener
 
     graph = Dkg.open(dkg.folder)
-    for name, kind in (("rigel", "retriever"), ("hop_path", "hop_path")):
+    for name, kind in TRAINED_AS.items():
         if name in profile.retrieval.retrievers:
             try:
                 make_opener(name, graph, profile.retrieval, profile.seed, start.parts[kind].folder)

@@ -46,7 +46,9 @@ SECTIONS = {
     "scores": ("evaluation",),
 }
 """Sections of the profile that a stage reads; its tracked run has them as parameters, named as the whole run has."""
-TRAINS = ("retriever", "hop_path", "rewriter")
+TRAINED_AS = {"rigel": "retriever", "hop_path": "hop_path"}
+"""Kind of the trained artifact of each retriever that learns."""
+TRAINS = (*TRAINED_AS.values(), "rewriter")
 
 
 @dataclass

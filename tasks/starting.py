@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.config import Options, Profile, make_profile
 from kgqa_core.errors import ArtifactError, ConfigError
+from kgqa_core.home import read_runs
 from tasks.champion import champion
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
+from tasks.run import TRAINED_AS
 
 DECISION = "refresh.json"
 """What a refresh decided, beside the record of its run."""
@@ -49,7 +51,11 @@ class Start:
 def finished_runs(home: Home, profile: Profile) -> list[dict[str, Any]]:
     """Records of the finished runs of the profile's graph and questions, the newest first."""
     return [
-        record for record in _records(home) if _names(record["profile"]) == (profile.kg.name, profile.questions.name)
+        record
+        for record in reversed(read_runs(home.root))
+        if record.get("status") == "done"
+        and isinstance(record.get("profile"), dict)
+        and _names(record["profile"]) == (profile.kg.name, profile.questions.name)
     ]
 
 
@@ -127,16 +133,6 @@ def _champion(home: Home, profile: Profile) -> str | None:
     return None if record is None else str(record["run_id"])
 
 
-def _records(home: Home) -> Iterator[dict[str, Any]]:
-    for path in sorted((home.root / "runs").glob("*/run.json"), reverse=True):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(record, dict) and record.get("status") == "done" and isinstance(record.get("profile"), dict):
-            yield record
-
-
 def _names(profile: Mapping[str, Any]) -> tuple[Any, Any]:
     return profile.get("kg", {}).get("name"), profile.get("questions", {}).get("name")
 
@@ -181,6 +177,5 @@ def same_outcome(one: Profile, other: Profile) -> bool:
 
 def learnt_kinds(profile: Profile) -> list[str]:
     """Kinds of the trained artifacts that a profile needs."""
-    retrievers = {"rigel": "retriever", "hop_path": "hop_path"}
-    kinds = [kind for name, kind in retrievers.items() if name in profile.retrieval.retrievers]
+    kinds = [kind for name, kind in TRAINED_AS.items() if name in profile.retrieval.retrievers]
     return kinds + (["corpus", "rewriter"] if profile.trains_rewriter else [])

@@ -15,22 +15,10 @@ from kgqa_core.benchmarks.frames import read_frame
 from kgqa_core.benchmarks.paired import read_scored
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, nearest
+from kgqa_core.home import read_runs
 from kgqa_core.kg.store import KgStore
 from kgqa_core.report.labels import METRICS, split_experiment
 from kgqa_core.types import Question
-
-
-def read_runs(home: Path) -> list[dict[str, Any]]:
-    """Records of the runs of a home, oldest first; unreadable ones are left out."""
-    found = []
-    for path in sorted((home / "runs").glob("*/run.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(record, dict) and record.get("run_id"):
-            found.append(record)
-    return found
 
 
 def champions(home: Path) -> dict[str, str]:
