@@ -314,6 +314,17 @@ def main() -> None:
     except KeyboardInterrupt:
         err.print("stopped; finished stages are kept, the same command goes on from here")
         sys.exit(130)
+    except Exception as fault:
+        from tasks import outage
+
+        if not outage.is_loss(fault):
+            raise
+        err.print(
+            f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} did not come back; finished "
+            "stages are kept. Start the same command again when it is there, or with another PREFECT_API_URL",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
+        outage.leave(1)
 
 
 if __name__ == "__main__":

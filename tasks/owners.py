@@ -20,7 +20,7 @@ from uuid import UUID
 
 from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
-from prefect.states import Crashed
+from prefect.states import Completed, Crashed, Failed
 
 from kgqa_core.artifacts import Home, write_json
 from tasks.untracked import SafeTracker
@@ -28,6 +28,7 @@ from tasks.untracked import SafeTracker
 log = logging.getLogger("kgqa.tracking")
 OWNER = "owner.lock"
 RECORD = "run.json"
+DIED = "its process died"
 CLOCKS = 5.0
 """Seconds by which the clocks of a server and of this machine may differ."""
 
@@ -112,7 +113,7 @@ def _mark_killed(folder: Path) -> bool:
 
 
 def _write_off(path: Path) -> None:
-    """Tell Prefect that the flow run of a killed owner has crashed, unless another process has taken it up since."""
+    """Close in Prefect the flow run of an owner that died or lost the server, unless it has been taken up since."""
     with contextlib.suppress(Exception):
         name = json.loads(path.read_text(encoding="utf-8"))["flow_run_id"]
         if not flow_run.id or name in (None, flow_run.id):
@@ -120,7 +121,10 @@ def _write_off(path: Path) -> None:
         with get_client(sync_client=True) as client:
             state = client.read_flow_run(UUID(name)).state
             if state is not None and state.is_running() and state.timestamp.timestamp() < path.stat().st_mtime + CLOCKS:
-                client.set_flow_run_state(UUID(name), Crashed(message="its process died"), force=True)
+                ended = (_record(path.parent) or {}).get("status")
+                told = {"failed": Failed, "done": Completed, "ended": Completed}.get(str(ended))
+                state = told(message="the server was away when it ended") if told else Crashed(message=DIED)
+                client.set_flow_run_state(UUID(name), state, force=True)
 
 
 def _name_in_record(folder: Path, ids: dict[str, str]) -> None:

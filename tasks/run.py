@@ -23,6 +23,7 @@ from kgqa_core.benchmarks.changes import flatten
 from kgqa_core.config import Profile
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
+from tasks import outage
 from tasks.owners import Owner, care_for_the_dead
 from tasks.progress import StageMonitor
 from tasks.runners import check_runner
@@ -230,6 +231,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     """Open a run for a flow: a folder in the home, a parent run in the tracker, a ledger for its stages."""
     check_runner(profile.operations.runner)
     take_in(profile)
+    outage.watch()
     home = Home.current().prepare()
     run_id = new_run_id()
     folder = home.root / "runs" / run_id
@@ -257,7 +259,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
         left = tracker.close()
         with contextlib.suppress(OSError):  # a full disk must not hide the fault that ended the run
             run.save(status="failed", fault=f"{type(fault).__name__}: {fault}")
-        owner.release(settled=not left)
+        owner.release(settled=not (left or outage.away()))
         raise
     finally:
         _CURRENT.reset(token)
@@ -266,7 +268,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     left = tracker.close()
     with contextlib.suppress(OSError, ValueError):
         run.settle()
-    owner.release(settled=not left)
+    owner.release(settled=not (left or outage.away()))
     home.catch_up()
 
 

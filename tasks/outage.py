@@ -1,0 +1,97 @@
+"""The loss of the Prefect server: said when it happens, told apart from other faults, and not waited for at the end.
+
+Prefect's client tries every request again for half a minute or more and tells nobody.  MLflow's loss is another matter:
+a run goes on without it (`tasks.untracked`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+import urllib.request
+
+from tasks.tracking import without_credentials
+
+log = logging.getLogger("kgqa.tracking")
+SILENCE = 300.0
+"""Seconds without a failed request after which a next one counts as a new loss."""
+
+
+class Watch(logging.Handler):
+    """Listens to the tries of Prefect's client, and says once that the server is away."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.last = -SILENCE
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line of the client's log; those that tell of another attempt after a fault count."""
+        if not (record.exc_info and "Another attempt" in record.getMessage()):
+            return
+        now, last = time.monotonic(), self.last
+        self.last = now
+        if now - last >= SILENCE:
+            logging.raiseExceptions = False  # Prefect's log worker would write its faults beside our one line
+            log.warning(
+                "the Prefect server at %s is away (%s); each request is tried again for about half a minute",
+                address(), without_credentials(str(record.exc_info[1])),
+            )  # fmt: skip
+
+
+def watch() -> None:
+    """Say when the server is lost, from now on in this process."""
+    heard = logging.getLogger("prefect.client")
+    if not any(isinstance(one, Watch) for one in heard.handlers):
+        heard.addHandler(Watch())
+    heard.setLevel(logging.DEBUG)
+    logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
+
+
+def away() -> bool:
+    """Whether a try to reach the server has failed in the last minutes, and it does not answer now either."""
+    heard = [one for one in logging.getLogger("prefect.client").handlers if isinstance(one, Watch)]
+    if not any(time.monotonic() - one.last < SILENCE for one in heard):
+        return False
+    from prefect.settings import PREFECT_API_URL
+
+    try:
+        with urllib.request.urlopen(f"{PREFECT_API_URL.value()}/health", timeout=5) as reply:
+            return bool(reply.status != 200)
+    except (OSError, ValueError):
+        return True
+
+
+def address() -> str:
+    """Where the Prefect server is."""
+    from prefect.settings import PREFECT_API_URL
+
+    return without_credentials(str(PREFECT_API_URL.value() or "its temporary address"))
+
+
+def is_loss(fault: BaseException | None) -> bool:
+    """Whether a fault, or what caused it, is a request to the Prefect server that found nobody."""
+    if "httpx" not in sys.modules or "prefect" not in sys.modules:
+        return False
+    import httpx
+    from prefect.settings import PREFECT_API_URL
+
+    api = str(PREFECT_API_URL.value() or "")
+    while fault is not None:
+        if isinstance(fault, httpx.TransportError):
+            try:
+                asked = str(fault.request.url)
+                return asked.startswith(api) if api else "/api/" in asked
+            except RuntimeError:  # a fault that no request belongs to
+                return False
+        fault = fault.__cause__ or fault.__context__
+    return False
+
+
+def leave(code: int) -> None:
+    """End the process now: Prefect's threads would go on for minutes to tell a server that is gone."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
