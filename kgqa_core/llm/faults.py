@@ -70,10 +70,9 @@ def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
     raise fault
 
 
-def concerns_all(says: str, answered: bool) -> bool:
-    """Whether a failure would meet every other prompt too: refused, or nobody there from the beginning."""
-    refused = says.startswith(tuple(f"status {status}" for status in REFUSED))
-    return refused or (not answered and says.startswith("no connection"))
+def concerns_all(says: str) -> bool:
+    """Whether a failure would meet every other prompt too, and is no prompt's fault: refused, or nobody there."""
+    return says.startswith(("no connection", *(f"status {status}" for status in REFUSED)))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

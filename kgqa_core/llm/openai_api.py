@@ -114,9 +114,10 @@ class OpenAIModel:
         """One completion per prompt, in the order of the prompts; an equal prompt is asked once.
 
         A prompt that fails after all tries becomes a completion with finish `error` and the others go on.
-        Raises EndpointError when the endpoint cannot be reached at the start, refuses every prompt alike (key, model or
-        address wrong), or has never answered and fails on all of several prompts; BudgetReached when the budget has no
-        room for a request, after those under way have been answered; ModelError when params want a beam search.
+        Raises EndpointError when the endpoint cannot be reached (on_result has what came before), refuses every prompt
+        alike (key, model or address wrong), or has never answered and fails on all of several prompts; BudgetReached
+        when the budget has no room for a request, after those under way have been answered; ModelError when params
+        want a beam search.
         """
         if params.num_beams != 1:
             raise ModelError(f"model '{self.name}' is behind an endpoint and has no beam search; set num_beams to 1")
@@ -240,7 +241,7 @@ class _Batch:
         except BudgetReached as reached:
             self.reached = reached
             return
-        if completion.finish == "error" and concerns_all(completion.error or "", self.model.answered):
+        if completion.finish == "error" and concerns_all(completion.error or ""):
             self.fatal = self.model.down(completion.error or "it failed")
             return
         self.model.answered |= completion.finish != "error"
