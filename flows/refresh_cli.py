@@ -42,7 +42,6 @@ def refresh(
     decision, record = summary["refresh"], session.newest_run(place, summary["run_id"])
     if not decision["nothing"]:
         show(record, seconds=time.monotonic() - started, to_stderr=as_json)
-        (err if as_json else session.out).print(summary["champion"]["why"], markup=False, soft_wrap=True)
     (err if as_json else session.out).print(decision["why"], markup=False, soft_wrap=True)
     if as_json:
         print_json(summarise(record) | {"refresh": decision})

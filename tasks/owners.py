@@ -13,7 +13,6 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
@@ -23,6 +22,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Crashed, Failed
 
 from kgqa_core.artifacts import Home, write_json
+from kgqa_core.locks import free
 from tasks.untracked import SafeTracker
 
 log = logging.getLogger("kgqa.tracking")
@@ -65,8 +65,8 @@ def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str
     cared = []
     for path in sorted((home.root / "runs").glob(f"*/{OWNER}")):
         folder = path.parent
-        with _held(path) as free:
-            if not free or folder.name == run_id:
+        with contextlib.suppress(OSError), free(path) as mine:
+            if not mine or folder.name == run_id:
                 continue
             killed = _mark_killed(folder)
             _write_off(path)
@@ -83,23 +83,6 @@ def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str
                 if killed or closed:
                     log.info("run %s was killed; its %d open MLflow runs are closed as KILLED", folder.name, closed)
     return cared
-
-
-@contextlib.contextmanager
-def _held(path: Path) -> Iterator[bool]:
-    """The lock for the time of the block, when its holder is dead."""
-    try:
-        handle = path.open("a+")
-    except OSError:
-        yield False
-        return
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield path.exists()
 
 
 def _mark_killed(folder: Path) -> bool:

@@ -17,7 +17,7 @@ from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.delta import DIFF
 from tasks.run import TRAINED_AS, Run
 from tasks.starting import DECISION, Start, learnt_kinds, same_outcome
-from tasks.story import cell
+from tasks.story import cell, show_page, table
 
 log = logging.getLogger("kgqa")
 
@@ -83,42 +83,25 @@ def remember(run: Run, decision: Decision) -> None:
     write_json(run.folder / DECISION, decision.as_json())
     run.decide("refresh", decision.why)
     about = {"kgqa.refresh_of": decision.start or "none", "kgqa.trained": "yes" if decision.retrain else "no"}
-    run.tracker.tags(run.tracked, about)
     shares = (("refresh/share_changed", decision.share), ("refresh/share_since_training", decision.since_training))
-    run.tracker.metrics(run.tracked, [(name, share, 0) for name, share in shares])
+    run.tracker.log(run.tracked, metrics=[(name, share, 0) for name, share in shares], tags=about)
     _show(decision)
 
 
 def _show(decision: Decision) -> None:
-    from prefect.artifacts import create_markdown_artifact
-    from prefect.context import FlowRunContext
-
-    if FlowRunContext.get() is None:
-        return
     kinds = ("triples", "entities", "literals", "relations")
     names = list(dict.fromkeys(name for kind in kinds for name in decision.changes.get(kind, {})))
     rows = [
-        f"| {kind} | " + " | ".join(f"{decision.changes[kind].get(name, 0):,}" for name in names) + " |"
+        {"what": kind, **{name: decision.changes[kind].get(name, 0) for name in names}}
         for kind in kinds
         if kind in decision.changes
     ]
-    table = [f"| what | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|", *rows] if rows else []
-    text = "\n".join(
-        [
-            "## Refresh",
-            "",
-            cell(decision.why),
-            "",
-            *table,
-            "",
-            f"goes on from run `{decision.start or '–'}` · triples changed since the training: "
-            f"{decision.since_training:.2%}",
-        ]
+    since = f"triples changed since the training: {decision.since_training:.2%}"
+    show_page(
+        "kgqa-refresh",
+        ["## Refresh", cell(decision.why), table(rows), f"goes on from run `{decision.start or '–'}` · {since}"],
+        "What a refresh did, and why",
     )
-    try:
-        create_markdown_artifact(text, key="kgqa-refresh", description="What a refresh did, and why")
-    except Exception as fault:  # a lost server must not undo the work
-        log.debug("the decision was not shown in Prefect: %s", fault)
 
 
 def _told(triples: Mapping[str, int], share: float) -> str:

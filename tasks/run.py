@@ -12,7 +12,7 @@ import os
 import platform
 import secrets
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from tasks.owners import Owner, care_for_the_dead
 from tasks.progress import StageMonitor
 from tasks.runners import check_runner
 from tasks.secrets import take_in
-from tasks.tracking import NoTracker, Tracker
+from tasks.tracking import DataSet, NoTracker, Tracker
 from tasks.untracked import open_tracker
 
 log = logging.getLogger("kgqa")
@@ -49,7 +49,7 @@ SECTIONS = {
 """Sections of the profile that a stage reads; its tracked run has them as parameters, named as the whole run has."""
 TRAINED_AS = {"rigel": "retriever", "hop_path": "hop_path"}
 """Kind of the trained artifact of each retriever that learns."""
-TRAINS = (*TRAINED_AS.values(), "rewriter")
+TRAINS = (*dict.fromkeys(TRAINED_AS.values()), "rewriter")
 
 
 @dataclass
@@ -63,6 +63,8 @@ class StageRecord:
     artifact: ArtifactRef | None = None
     counts: dict[str, Any] = field(default_factory=dict)
     tracked: str | None = None
+    untold: dict[str, Any] = field(default_factory=dict)
+    """Parameters that the tracker hears with the next call about the stage."""
 
 
 @dataclass
@@ -110,19 +112,21 @@ class Run:
         record = StageRecord(name, title)
         self.tracker.retry()
         record.tracked = self.tracker.start(title, {"kgqa.stage": name, **self._names()}, parent=self.tracked)
-        self.tracker.params(record.tracked, self._options(name))
+        record.untold = self._options(name)
         self.stages.append(record)
         log.info("%s …", title)
         try:
             yield record
         except BaseException:
             record.status = "failed"
-            self.tracker.tags(record.tracked, {"kgqa.status": "failed"})
+            self._tell(record, tags={"kgqa.status": "failed"})
             self.tracker.end(record.tracked, failed=True)
             raise
         log.info("%s: %s in %.1f s", title, record.status, record.seconds)
         if record.artifact is not None:
             self._remember(record, record.artifact)
+        else:
+            self._tell(record)
         self.tracker.end(record.tracked)
 
     def states_of(self, arguments: Mapping[str, Any]) -> list[Any]:
@@ -133,9 +137,10 @@ class Run:
         return [self.states[ref.path] for ref in refs if isinstance(ref, ArtifactRef) and ref.path in self.states]
 
     def monitor(self, title: str) -> StageMonitor:
-        """A monitor whose metrics go to the stage that is open now."""
-        tracked = next((stage.tracked for stage in reversed(self.stages) if stage.title == title), None)
-        return StageMonitor(title, lambda rows: self.tracker.metrics(tracked, rows))
+        """A monitor whose metrics go to the stage that is open now, after the stage's parameters."""
+        record = next((stage for stage in reversed(self.stages) if stage.title == title), StageRecord("", title))
+        self._tell(record)
+        return StageMonitor(title, lambda rows: self.tracker.log(record.tracked, metrics=rows))
 
     def publish_counts(self, title: str, ref: ArtifactRef, *, found: bool = False) -> None:
         """Show what a stage made, or found, as a page in Prefect."""
@@ -146,7 +151,7 @@ class Run:
     def decide(self, name: str, text: str) -> None:
         """Remember a decision that was taken on the way, such as what a refresh trains again and why."""
         self.decisions[name] = text
-        self.tracker.tags(self.tracked, {f"kgqa.{name}": text})
+        self.tracker.log(self.tracked, tags={f"kgqa.{name}": text})
 
     def provenance(self) -> dict[str, Any]:
         """Where and with what this run works; recorded beside results, never digested."""
@@ -208,14 +213,26 @@ class Run:
         numbers = {key: float(value) for key, value in counts.items() if isinstance(value, int | float)}
         numbers = {key: value for key, value in numbers.items() if value == value}
         rows = [(f"count/{key}", value, 0) for key, value in numbers.items()]
-        self.tracker.metrics(record.tracked, [*rows, ("seconds", record.seconds, 0)])
-        self.tracker.metrics(self.tracked, [(f"seconds/{record.name}", record.seconds, 0)])
         manifest = read_manifest(ref.folder)
         told = {"kgqa.status": record.status, "kgqa.digest": ref.digest, "kgqa.made_by": str(manifest.get("run_id"))}
-        self.tracker.tags(record.tracked, told)
+        self._tell(record, [*rows, ("seconds", record.seconds, 0)], told)
         if kind in TRAINS:
-            for name, digest in flatten(manifest.get("made_of", {}).get("inputs", {})).items():
-                self.tracker.dataset(record.tracked, name, str(digest), {}, "training")
+            inputs = flatten(manifest.get("made_of", {}).get("inputs", {}))
+            read = [DataSet(name, str(digest), {}, "training") for name, digest in inputs.items()]
+            self.tracker.datasets(record.tracked, read)
+
+    def _tell(
+        self, record: StageRecord, metrics: Sequence[tuple[str, float, int]] = (), tags: Mapping[str, str] | None = None
+    ) -> None:
+        """Tell the tracker of a stage, with its parameters unless it has them."""
+        params, record.untold = record.untold, {}
+        self.tracker.log(record.tracked, params=params, metrics=metrics, tags=tags)
+
+    def _close(self, status: str) -> None:
+        """Tell the tracker how the run ended and what each stage took, and close it there."""
+        took = [(f"seconds/{stage.name}", stage.seconds, 0) for stage in self.stages if stage.artifact is not None]
+        self.tracker.log(self.tracked, metrics=took, tags={"kgqa.status": status})
+        self.tracker.end(self.tracked, failed=status == "failed")
 
 
 _CURRENT: ContextVar[Run | None] = ContextVar("kgqa_run", default=None)
@@ -245,7 +262,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     name = f"{flow_name()} {name}".removeprefix("pipeline ")
     told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
     run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **told, **_tags()})
-    tracker.params(run.tracked, flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
+    tracker.log(run.tracked, params=flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
     with storage_faults(home.root):
         run.save(status="running")
     home.catch_up()
@@ -254,8 +271,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
         with run.closing:
             yield run
     except BaseException as fault:
-        tracker.tags(run.tracked, {"kgqa.status": "failed"})
-        tracker.end(run.tracked, failed=True)
+        run._close("failed")
         left = tracker.close()
         with contextlib.suppress(OSError):  # a full disk must not hide the fault that ended the run
             run.save(status="failed", fault=f"{type(fault).__name__}: {fault}")
@@ -263,8 +279,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
         raise
     finally:
         _CURRENT.reset(token)
-    tracker.tags(run.tracked, {"kgqa.status": "done"})
-    tracker.end(run.tracked)
+    run._close("done")
     left = tracker.close()
     with contextlib.suppress(OSError, ValueError):
         run.settle()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.benchmarks.changes import flatten
+from kgqa_core.report.labels import METRICS, percent, split_experiment
 from tasks.addresses import mlflow_page
 
 if TYPE_CHECKING:
@@ -19,33 +21,38 @@ log = logging.getLogger("kgqa")
 
 def publish_story(run: Run, title: str, ref: ArtifactRef, *, found: bool) -> None:
     """Show a stage's story in Prefect, when it runs as a task there; a lost server is no reason to fail."""
-    from prefect.artifacts import create_markdown_artifact
     from prefect.context import TaskRunContext
 
     if TaskRunContext.get() is None:
         return
     tracked = next((stage.tracked for stage in reversed(run.stages) if stage.title == title), None)
     link = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(tracked))
+    show_page(artifact_key(title), story(title, ref, found=found, link=link), title)
+
+
+def show_page(key: str, parts: Sequence[str], description: str) -> None:
+    """Show Markdown in Prefect under a key, inside a flow; parts that are empty are left out, and a lost server too."""
+    from prefect.artifacts import create_markdown_artifact
+    from prefect.context import FlowRunContext, TaskRunContext
+
+    if FlowRunContext.get() is None and TaskRunContext.get() is None:
+        return
     try:
-        text = story(title, ref, found=found, link=link)
-        create_markdown_artifact(text, key=artifact_key(title), description=title)
-    except Exception as fault:
-        log.debug("the page of %s was not stored: %s", title, fault)
+        create_markdown_artifact("\n\n".join(filter(None, parts)), key=key, description=description)
+    except Exception as fault:  # it must not undo finished work
+        log.debug("the page %s was not shown in Prefect: %s", key, fault)
 
 
-def story(title: str, ref: ArtifactRef, *, found: bool, link: str | None = None) -> str:
-    """The page as Markdown: how it came about, the counts, for scores the table of formats, links."""
+def story(title: str, ref: ArtifactRef, *, found: bool, link: str | None = None) -> list[str]:
+    """The parts of the page as Markdown: how it came about, the counts, for scores their tables, links."""
     manifest = read_manifest(ref.folder)
-    counts = "\n".join(f"| {cell(name)} | {cell(value)} |" for name, value in flatten(manifest["counts"]).items())
     parts = [f"## {cell(title)}", why_found(manifest) if found else f"Made now, by run `{manifest.get('run_id')}`."]
-    parts.append(f"| count | value |\n|---|---|\n{counts}")
+    parts.append(table([{"count": name, "value": value} for name, value in flatten(manifest["counts"]).items()]))
     if ref.kind == "scores":
-        aggregates = json.loads((ref.folder / "aggregates.json").read_text(encoding="utf-8"))
-        parts.append(_markdown(score_rows(aggregates)))
+        parts += score_tables(json.loads((ref.folder / "aggregates.json").read_text(encoding="utf-8")))
     parts.append(f"artifact `{ref.kind}` · digest `{ref.digest[:16]}` · written {manifest['written']}")
-    if link:
-        parts.append(f"[This stage in MLflow]({link})")
-    return "\n\n".join(part for part in parts if part)
+    parts.append(f"[This stage in MLflow]({link})" if link else "")
+    return parts
 
 
 def why_found(manifest: dict[str, Any]) -> str:
@@ -53,20 +60,20 @@ def why_found(manifest: dict[str, Any]) -> str:
     return f"cached: the same inputs, options and code made it on {manifest['written']} (run {manifest.get('run_id')})"
 
 
-def score_rows(aggregates: dict[str, Any]) -> list[dict[str, str]]:
-    """One row an experiment and split: each metric with its interval."""
-    return [
-        {
-            "experiment": experiment,
-            "split": split,
-            **{
-                metric: f"{value['value']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
-                for metric, value in metrics.items()
-            },
-        }
-        for experiment, splits in aggregates["scores"].items()
-        for split, metrics in splits.items()
-    ]
+def score_tables(aggregates: dict[str, Any]) -> list[str]:
+    """Two tables, retrievers alone and answers, each under a heading: a row an experiment and split, in percent.
+
+    Variants of a metric that count substrings are left to the report and MLflow; a table of them all is too wide.
+    """
+    alone, answers = [], []
+    for experiment, splits in aggregates["scores"].items():
+        kind = alone if split_experiment(experiment)[1:] == ("-", "-") else answers
+        for split, metrics in splits.items():
+            shown = {metric: _interval(metrics[metric]) for metric in METRICS if metric in metrics}
+            shown = {metric: text for metric, text in shown.items() if not metric.endswith("_substring")}
+            kind.append({"experiment": experiment, "split": split, **shown})
+    tables = (("### Retrievers alone", alone), ("### Answers", answers))
+    return [part for heading, rows in tables if rows for part in (heading, table(rows))]
 
 
 def artifact_key(title: str) -> str:
@@ -81,9 +88,19 @@ def cell(value: Any) -> str:
     return re.sub(r"([\\|\[\]`*_])", r"\\\1", text) if not isinstance(value, int | float) else text
 
 
-def _markdown(rows: list[dict[str, str]]) -> str:
+def plain(text: str) -> str:
+    """Text on one line that reads the same as Markdown and as it stands: what would be markup is left out."""
+    return re.sub(r"[<>`*\\|]|(?<=\])\(", "", " ".join(text.split()))
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as a Markdown table with a column for each name that any of them has; nothing where there are no rows."""
     if not rows:
         return ""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = [f"| {' | '.join(map(cell, names))} |", "|" + "---|" * len(names)]
     return "\n".join([*lines, *(f"| {' | '.join(cell(row.get(name, '–')) for name in names)} |" for row in rows)])
+
+
+def _interval(value: Mapping[str, float]) -> str:
+    return f"{percent(value['value'])} [{percent(value['low'])}, {percent(value['high'])}]"

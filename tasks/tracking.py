@@ -17,16 +17,25 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kgqa_core.artifacts import Home
 
 EXPERIMENT = "kgqa"
 PARAM_LENGTH = 500
 TAG_LENGTH = 5000
-HANDLE = "kgqa.handle"
 RUN_ID = "kgqa.run_id"
+PENDING = "pending-"
 PROBE_TIMEOUT = 3.0
+
+
+class DataSet(NamedTuple):
+    """A data set as a run read it: numbers among its counts are kept, and what it was read for."""
+
+    name: str
+    digest: str
+    counts: Mapping[str, Any]
+    context: str
 
 
 class Tracker(Protocol):
@@ -41,27 +50,26 @@ class Tracker(Protocol):
         """Open a run, nested under `parent` where given; its id, or None when nothing is remembered."""
         ...
 
-    def params(self, run: str | None, values: Mapping[str, Any]) -> None:
-        """Parameters of a run."""
-        ...
-
-    def metrics(self, run: str | None, values: Sequence[tuple[str, float, int]]) -> None:
-        """Measured values as (name, value, step)."""
-        ...
-
-    def tags(self, run: str | None, values: Mapping[str, str]) -> None:
-        """Tags of a run."""
+    def log(
+        self,
+        run: str | None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        metrics: Sequence[tuple[str, float, int]] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Parameters, measured values as (name, value, step), and tags of a run, in one request."""
         ...
 
     def file(self, run: str | None, path: Path, folder: str | None = None) -> None:
         """A file, or the files of a folder, to keep with a run."""
         ...
 
-    def dataset(self, run: str | None, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
-        """A data set that the run read."""
+    def datasets(self, run: str | None, read: Sequence[DataSet]) -> None:
+        """Data sets that the run read."""
         ...
 
-    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
+    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
         """Make the files that a run keeps under `folder` a version of a registered model."""
         ...
 
@@ -95,22 +103,23 @@ class NoTracker:
         """No run is opened."""
         return None
 
-    def params(self, run: str | None, values: Mapping[str, Any]) -> None:
-        """Ignored."""
-
-    def metrics(self, run: str | None, values: Sequence[tuple[str, float, int]]) -> None:
-        """Ignored."""
-
-    def tags(self, run: str | None, values: Mapping[str, str]) -> None:
+    def log(
+        self,
+        run: str | None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        metrics: Sequence[tuple[str, float, int]] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
         """Ignored."""
 
     def file(self, run: str | None, path: Path, folder: str | None = None) -> None:
         """Ignored."""
 
-    def dataset(self, run: str | None, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
+    def datasets(self, run: str | None, read: Sequence[DataSet]) -> None:
         """Ignored."""
 
-    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
+    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
         """Ignored."""
 
     def aliases(self, model: str, truth: Path) -> None:
@@ -129,6 +138,21 @@ class NoTracker:
     def close(self) -> int:
         """Nothing is left."""
         return 0
+
+
+def make_handle(run_id: str, at: int) -> str:
+    """What stands for a tracked run until it has an id, and finds it: our run, and the moment (ms) it was opened at."""
+    return f"{PENDING}{at}-{run_id}"
+
+
+def read_handle(handle: str) -> tuple[str, int]:
+    """The run and the moment that a handle was made of.
+
+    >>> read_handle(make_handle("20260101-120000-ab12", 1767268800000))
+    ('20260101-120000-ab12', 1767268800000)
+    """
+    at, _, run_id = handle.removeprefix(PENDING).partition("-")
+    return run_id, int(at)
 
 
 def tracking_uri(home: Home) -> str:
@@ -168,7 +192,7 @@ class MlflowStore:
         for name, value in (
             ("MLFLOW_DISABLE_TELEMETRY", "true"),
             ("MLFLOW_LOGGING_LEVEL", "ERROR"),
-            ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2"),
+            ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0"),  # its own retries would open a run twice when a reply is lost
             ("MLFLOW_HTTP_REQUEST_TIMEOUT", "10"),
             ("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"),
             ("GIT_PYTHON_REFRESH", "quiet"),
@@ -195,39 +219,33 @@ class MlflowStore:
             return False
         return True
 
-    def start(self, handle: str, name: str, tags: Mapping[str, str], parent: str | None, at: int) -> str:
+    def start(self, handle: str, name: str, tags: Mapping[str, str], parent: str | None) -> str:
         """Open a run, nested under `parent` where given, and return its id."""
+        run_id, at = read_handle(handle)
         nested = {"mlflow.parentRunId": parent} if parent else {}
-        given = {key: _cut(value) for key, value in {**tags, **nested, HANDLE: handle}.items()}
+        given = {key: _cut(value) for key, value in {**tags, **nested, RUN_ID: run_id}.items()}
         run = self._client.create_run(self.experiment, run_name=name, start_time=at, tags=given)
         return str(run.info.run_id)
 
     def find(self, handle: str) -> str | None:
         """Id of the run that was opened with this handle, if any."""
-        found = self._client.search_runs([self.experiment], f"tags.`{HANDLE}` = '{handle}'", max_results=1)
+        run_id, at = read_handle(handle)
+        wanted = f"tags.`{RUN_ID}` = '{run_id}' and attributes.start_time = {at}"
+        found = self._client.search_runs([self.experiment], wanted, max_results=1)
         return str(found[0].info.run_id) if found else None
 
-    def params(self, run: str, values: Mapping[str, Any]) -> None:
-        """Parameters of a run; long values are cut."""
-        from mlflow.entities import Param
+    def log(
+        self, run: str, params: Mapping[str, Any], metrics: Sequence[Sequence[Any]], tags: Mapping[str, str], at: int
+    ) -> None:
+        """Parameters (long ones are cut), values as (name, value, step), tags; what is told twice is kept once."""
+        from mlflow.entities import Metric, Param, RunTag
 
-        rows = [Param(_name(key), str(value)[:PARAM_LENGTH]) for key, value in values.items()]
-        for start in range(0, len(rows), 100):
-            self._client.log_batch(run, params=rows[start : start + 100])
-
-    def metrics(self, run: str, values: Sequence[Sequence[Any]], at: int) -> None:
-        """Measured values as (name, value, step); the same value of the same moment is kept once."""
-        from mlflow.entities import Metric
-
-        rows = [Metric(_name(name), float(value), at, int(step)) for name, value, step in values]
-        for start in range(0, len(rows), 1000):
-            self._client.log_batch(run, metrics=rows[start : start + 1000])
-
-    def tags(self, run: str, values: Mapping[str, str]) -> None:
-        """Tags of a run."""
-        from mlflow.entities import RunTag
-
-        self._client.log_batch(run, tags=[RunTag(key, _cut(value)) for key, value in values.items()])
+        self._client.log_batch(
+            run,
+            params=[Param(_name(key), str(value)[:PARAM_LENGTH]) for key, value in params.items()],
+            metrics=[Metric(_name(name), float(value), at, int(step)) for name, value, step in metrics],
+            tags=[RunTag(key, _cut(value)) for key, value in tags.items()],
+        )  # it makes more than one request of what is too much for one
 
     def file(self, run: str, path: str, folder: str | None) -> None:
         """A file, or the files of a folder, to keep with a run."""
@@ -236,15 +254,24 @@ class MlflowStore:
         else:
             self._client.log_artifact(run, path, folder)
 
-    def dataset(self, run: str, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
-        """A data set that the run read."""
+    def datasets(self, run: str, read: Sequence[Sequence[Any]]) -> None:
+        """Data sets that the run read, as (name, digest, numbers, context)."""
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
-        profile = json.dumps({key: value for key, value in counts.items() if isinstance(value, int | float)})
-        source = Dataset(name=name, digest=digest[:36], source_type="kgqa", source=f"kgqa:{digest}", profile=profile)
-        self._client.log_inputs(run, [DatasetInput(source, [InputTag("mlflow.data.context", context)])])
+        self._client.log_inputs(
+            run,
+            [
+                DatasetInput(
+                    Dataset(
+                        name, digest[:36], source_type="kgqa", source=f"kgqa:{digest}", profile=json.dumps(numbers)
+                    ),
+                    [InputTag("mlflow.data.context", context)],
+                )
+                for name, digest, numbers, context in read
+            ],
+        )
 
-    def register(self, run: str, model: str, folder: str, tags: Mapping[str, str]) -> None:
+    def register(self, run: str, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
         """Make the files that a run keeps under `folder` (all, where it is empty) a version of a registered model."""
         from mlflow.exceptions import MlflowException
 
@@ -258,7 +285,8 @@ class MlflowStore:
         source = f"{uri}/{folder}" if folder else uri
         there = self._client.search_model_versions(f"name = '{model}' and run_id = '{run}'")
         if all(version.source != source for version in there):
-            self._client.create_model_version(model, source, run, tags={key: _cut(text) for key, text in tags.items()})
+            told = {key: _cut(text) for key, text in tags.items()}
+            self._client.create_model_version(model, source, run, tags=told, description=_cut(description))
 
     def aliases(self, model: str, truth: str) -> None:
         """Aliases of a registered model follow `truth`: a JSON file, alias → `{"run_id"}` or null."""
@@ -282,10 +310,10 @@ class MlflowStore:
         wanted = f"tags.`{RUN_ID}` = '{run_id}' and attributes.status = 'RUNNING'"
         left = self._client.search_runs([self.experiment], wanted, max_results=1000)
         for run in left:
-            self.tags(
-                run.info.run_id, {"kgqa.status": "killed", "kgqa.note": "the process died; closed by a later run"}
-            )
-            self.end(run.info.run_id, "KILLED", int(time.time() * 1000))
+            now = int(time.time() * 1000)
+            told = {"kgqa.status": "killed", "kgqa.note": "the process died; closed by a later run"}
+            self.log(run.info.run_id, {}, (), told, now)
+            self.end(run.info.run_id, "KILLED", now)
         return len(left)
 
     def _open_experiment(self, home: Home) -> str:

@@ -2,14 +2,13 @@
 
 Calls that the tracker did not take lie in `runs/<id>/untracked.jsonl`, one JSON object a line, in their order.  They
 are sent before the next stage, at the end of the run, or by the next run of the home.  Sending is safe to repeat: a
-killed sender leaves the file as it was, and the store knows each call by its moment and its handle.  A call that the
-store refuses although it can be reached moves to `refused.jsonl`.
+killed sender leaves the file as it was, and the store knows each call by its moment, an opened run by that and by the
+id of our run.  A call that the store refuses although it can be reached moves to `refused.jsonl`.
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +17,9 @@ from typing import Any, Protocol
 
 from kgqa_core.artifacts import Home
 from tasks.journal import Journal, Row
-from tasks.tracking import MlflowStore, tracking_uri, without_credentials
+from tasks.tracking import PENDING, DataSet, MlflowStore, make_handle, tracking_uri, without_credentials
 
 log = logging.getLogger("kgqa.tracking")
-PENDING = "pending-"
 PATIENCE = 20.0
 """A try that took a second is not repeated for so many seconds."""
 
@@ -53,6 +51,7 @@ class SafeTracker:
         self._ids: dict[str, str] = {}
         self._away = self._said = False
         self._next = 0.0
+        self._opened = 0
         self._lock = threading.RLock()
         self._try_to_connect()
 
@@ -68,37 +67,46 @@ class SafeTracker:
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str:
         """Open a run; its id, or a handle that stands for it until it can be opened."""
-        handle = PENDING + secrets.token_hex(8)
-        row = {"call": "start", "run": handle, "name": name, "tags": dict(tags), "parent": parent, "at": _now()}
         with self._lock:
-            self._do(row)
+            self._opened = max(_now(), self._opened + 1)  # no two runs of a tracker are opened at one moment
+            handle = make_handle(self.journal.path.parent.name, self._opened)
+            self._do({"call": "start", "run": handle, "name": name, "tags": dict(tags), "parent": parent})
             return self._ids.get(handle, handle)
 
-    def params(self, run: str | None, values: Mapping[str, Any]) -> None:
-        """Parameters of a run."""
-        self._say(run, "params", values={key: str(value) for key, value in values.items()})
-
-    def metrics(self, run: str | None, values: Sequence[tuple[str, float, int]]) -> None:
-        """Measured values as (name, value, step)."""
-        if values:
-            self._say(run, "metrics", values=[list(row) for row in values], at=_now())
-
-    def tags(self, run: str | None, values: Mapping[str, str]) -> None:
-        """Tags of a run."""
-        self._say(run, "tags", values=dict(values))
+    def log(
+        self,
+        run: str | None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        metrics: Sequence[tuple[str, float, int]] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Parameters, measured values as (name, value, step), and tags of a run, in one request."""
+        said = {key: str(value) for key, value in (params or {}).items()}
+        if said or metrics or tags:
+            self._say(run, "log", params=said, metrics=[list(row) for row in metrics], tags=dict(tags or {}), at=_now())
 
     def file(self, run: str | None, path: Path, folder: str | None = None) -> None:
         """A file, or the files of a folder, to keep with a run."""
         self._say(run, "file", path=str(path), folder=folder)
 
-    def dataset(self, run: str | None, name: str, digest: str, counts: Mapping[str, Any], context: str) -> None:
-        """A data set that the run read."""
-        numbers = {key: value for key, value in counts.items() if isinstance(value, int | float)}
-        self._say(run, "dataset", name=name, digest=digest, counts=numbers, context=context)
+    def datasets(self, run: str | None, read: Sequence[DataSet]) -> None:
+        """Data sets that the run read."""
+        rows = [
+            [
+                one.name,
+                one.digest,
+                {name: n for name, n in one.counts.items() if isinstance(n, int | float)},
+                one.context,
+            ]
+            for one in read
+        ]
+        if rows:
+            self._say(run, "datasets", read=rows)
 
-    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str]) -> None:
+    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
         """Make the files that a run keeps under `folder` a version of a registered model."""
-        self._say(run, "register", model=model, folder=folder, tags=dict(tags))
+        self._say(run, "register", model=model, folder=folder, tags=dict(tags), description=description)
 
     def aliases(self, model: str, truth: Path) -> None:
         """Let the aliases of a registered model follow the file that says which run bears which."""

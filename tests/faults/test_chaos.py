@@ -37,7 +37,7 @@ def drawn(name: str) -> random.Random:
 
 def kill_the_flow(world: World, row: Row, expected: Measured, number: int, draw: random.Random, **runner: Any) -> None:
     """Homes whose tries are killed at moments spread over the whole run, until there were so many kills."""
-    waiting = moments(draw, number, statistics.median(expected.seconds))
+    waiting, span = moments(draw, number, 1.0), statistics.median(expected.seconds)
     while waiting:
         home = Home(world, row, expected, runner)
         done = False
@@ -45,14 +45,14 @@ def kill_the_flow(world: World, row: Row, expected: Measured, number: int, draw:
             if not waiting or done:
                 break
             running = home.start()
-            done = running.ended_by(waiting[-1])
+            done = running.ended_by(waiting[-1] * span)
             if not done:
                 home.hit(running.kill())
                 waiting.pop()
                 continue
             assert running.end().code == 0, running.end().err[-3000:]
             if len(home.tries) == 1:
-                waiting[-1] *= 0.8  # this machine is faster now than when the run was measured
+                span = time.monotonic() - running.opened  # this machine is faster now than when the run was measured
         home.settle(done=done)
 
 
@@ -83,7 +83,7 @@ def test_flow_process_with_a_process_runner_killed(world: World, undisturbed: Me
 
 def test_worker_of_the_process_runner_killed(world: World, undisturbed: Measured, table: Table) -> None:
     row, draw = table.row("worker of the process runner"), drawn("part-worker")
-    waiting = moments(draw, kills_of("part-worker"), statistics.median(undisturbed.seconds))
+    waiting, span = moments(draw, kills_of("part-worker"), 0.5), statistics.median(undisturbed.seconds)
     while waiting:
         home = Home(world, row, undisturbed, PARTS)
         done = False
@@ -93,7 +93,7 @@ def test_worker_of_the_process_runner_killed(world: World, undisturbed: Measured
             running = home.start()
             wait_for(lambda running=running: running.children() or running.process.poll() is not None, "no workers")
             workers = (
-                [] if running.ended_by(time.monotonic() - running.opened + waiting[-1] / 2) else running.children()
+                [] if running.ended_by(time.monotonic() - running.opened + waiting[-1] * span) else running.children()
             )
             if workers:
                 home.hit(running.at())
@@ -107,7 +107,7 @@ def test_worker_of_the_process_runner_killed(world: World, undisturbed: Measured
                 row.said[last_words(outcome)] += 1
                 assert "a worker was lost while it made a part of" in outcome.err, outcome.err[-3000:]
             elif len(home.tries) == 1:
-                waiting[-1] *= 0.8
+                span = time.monotonic() - running.opened
         home.settle(done=done)
     table.write()
     assert row.survived == row.kills and row.paid_twice == 0
@@ -116,17 +116,17 @@ def test_worker_of_the_process_runner_killed(world: World, undisturbed: Measured
 def test_database_killed(world: World, undisturbed: Measured, table: Table) -> None:
     row, draw = table.row("PostgreSQL below Prefect and MLflow"), drawn("database")
     assert world.servers is not None
-    waiting = moments(draw, kills_of("database"), statistics.median(undisturbed.seconds))
+    waiting, span = moments(draw, kills_of("database"), 1.0), statistics.median(undisturbed.seconds)
     while waiting:
         home = Home(world, row, undisturbed)
         running = home.start()
-        hit = not running.ended_by(waiting[-1])
+        hit = not running.ended_by(waiting[-1] * span)
         if hit:
             home.hit(running.at())
             waiting.pop()
             crash_database(world.servers)
         else:
-            waiting[-1] *= 0.8
+            span = time.monotonic() - running.opened
         outcome = running.end()
         if outcome.code == 0:
             row.went_on += hit

@@ -56,7 +56,7 @@ def reply(prompt: str) -> str:
 class Model:
     """The server of the language model, which can be killed and comes back at the same address."""
 
-    def __init__(self, paid: Path, latency: float = 0.05) -> None:
+    def __init__(self, paid: Path, latency: float = 0.2) -> None:
         self.paid, self.port, self.latency = paid, closed_port(), latency
         self._running: ServerProcess | None = None
 

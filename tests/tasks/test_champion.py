@@ -25,9 +25,11 @@ class Listening(NoTracker):
     def __init__(self) -> None:
         self.heard: list[tuple[str, Path]] = []
         self.versions: list[tuple[str, dict[str, str]]] = []
+        self.descriptions: list[str] = []
 
-    def register(self, run: str | None, model: str, folder: str, tags: Any) -> None:
+    def register(self, run: str | None, model: str, folder: str, tags: Any, description: str) -> None:
         self.versions.append((model, dict(tags)))
+        self.descriptions.append(description)
 
     def aliases(self, model: str, truth: Path) -> None:
         self.heard.append((model, truth))
@@ -82,6 +84,30 @@ def test_every_finished_run_is_a_version_with_its_digests_and_its_value(home: Ho
     worse = finish(home, "run-b", 40)
     contend(worse, {})
     assert worse.tracker.versions[0][1]["kgqa.champion"] == "stays"
+
+
+def test_a_version_says_what_it_is_how_good_and_why_it_is_champion_or_not(home: Home) -> None:
+    value = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 100}
+    run = finish(home, "run-a", 50)
+    contend(run, {"aggregates": {"scores": {"rigel/-/-": {"test": {"hits_at_1": value}}}}})
+    assert run.profile is not None
+    assert run.tracker.descriptions == [
+        f"Profile {run.profile.name}: graph toy, questions asked.\n\nhits_at_1 of rigel/-/-: 0.5000 [0.4000, 0.6000]."
+        "\n\nFirst champion: rigel/-/- has hits_at_1 50.0.\n\nRun run-a."
+    ]
+    worse = finish(home, "run-b", 40)
+    decision = contend(worse, {})
+    assert f"C{decision.why[1:]}." in worse.tracker.descriptions[0]
+
+
+def test_the_description_of_a_version_names_no_place_on_the_machine(home: Home) -> None:
+    contend(finish(home, "run-a", 50), {})
+    shutil.rmtree(home.root / "artifacts")
+    shutil.rmtree(home.root / "champions" / "kgqa-toy-asked")
+    run = finish(home, "run-b", 80)
+    contend(run, {})
+    (said,) = run.tracker.descriptions
+    assert "delete champions/kgqa-toy-asked.json" in said and str(home.root) not in said
 
 
 def test_run_that_is_not_better_leaves_the_champion(home: Home) -> None:

@@ -12,15 +12,17 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 
 from kgqa_core.artifacts import Home, write_json
 from tasks.journal import UNTRACKED
 from tasks.owners import Owner, care_for_the_dead
-from tasks.tracking import MlflowStore, model_name
+from tasks.tracking import DataSet, MlflowStore, make_handle, model_name
 from tasks.untracked import open_tracker
 
 
@@ -34,29 +36,43 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, MlflowStore]
 
 def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
     home, store = opened
-    run = store.find("handle-1") or store.start("handle-1", "a run", {"kgqa.run_id": "r1"}, None, 1000)
-    assert store.find("handle-1") == run and store.find("handle-2") is None
+    handle = make_handle("r1", 1000)
+    run = store.find(handle) or store.start(handle, "a run", {"kgqa.run_id": "r1"}, None)
+    assert store.find(handle) == run
+    assert store.find(make_handle("r1", 1001)) is None and store.find(make_handle("r2", 1000)) is None
     (tmp_path / "report.html").write_text("<p>")
     for _ in range(2):
-        store.params(run, {"retriever.epochs": "4"})
-        store.metrics(run, [["loss", 0.5, 1], ["loss", 0.4, 2], ["rigel/-/-/test/hits_at_1", 0.9, 0]], 2000)
-        store.dataset(run, "atlas", "d" * 64, {"triples": 3}, "graph")
+        values = [["loss", 0.5, 1], ["loss", 0.4, 2], ["rigel/-/-/test/hits_at_1", 0.9, 0]]
+        store.log(run, {"retriever.epochs": "4"}, values, {"kgqa.status": "done"}, 2000)
+        store.datasets(run, [["atlas", "d" * 64, {"triples": 3}, "graph"]])
         store.file(run, str(tmp_path / "report.html"), None)
-        store.register(run, "kgqa-a", "", {"kgqa.run_id": "r1"})
+        store.register(run, "kgqa-a", "", {"kgqa.run_id": "r1"}, "Run r1.")
         store.end(run, "FINISHED", 3000)
     client = store._client
     assert [(one.value, one.step) for one in client.get_metric_history(run, "loss")] == [(0.5, 1), (0.4, 2)]
     found = client.get_run(run)
     assert found.data.params == {"retriever.epochs": "4"} and found.info.status == "FINISHED"
     assert [(one.dataset.name, one.tags[0].value) for one in found.inputs.dataset_inputs] == [("atlas", "graph")]
-    assert len(client.search_model_versions("name = 'kgqa-a'")) == 1
+    assert [one.description for one in client.search_model_versions("name = 'kgqa-a'")] == ["Run r1."]
+    assert {name for name in found.data.tags if not name.startswith("mlflow.")} == {"kgqa.run_id", "kgqa.status"}
+    assert found.info.start_time == 1000
+
+
+def test_what_is_too_much_for_one_request_arrives_whole(opened: tuple[Home, MlflowStore]) -> None:
+    _, store = opened
+    run = store.start(make_handle("r-much", 1000), "much", {}, None)
+    params = {f"option.{n}": str(n) for n in range(230)}
+    store.log(run, params, [["loss", 1.0 / (n + 1), n] for n in range(2100)], {f"t{n}": "x" for n in range(120)}, 2000)
+    found = store._client.get_run(run)
+    assert found.data.params == params and {f"t{n}" for n in range(120)} <= set(found.data.tags)
+    assert len(store._client.get_metric_history(run, "loss")) == 2100
 
 
 def test_aliases_follow_the_file_of_the_home(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
     _, store = opened
     for name in ("r8", "r9"):
-        run = store.start(f"handle-{name}", name, {"kgqa.run_id": name}, None, 1000)
-        store.register(run, "kgqa-my graph/x", "", {"kgqa.run_id": name})
+        run = store.start(make_handle(name, 1000), name, {"kgqa.run_id": name}, None)
+        store.register(run, "kgqa-my graph/x", "", {"kgqa.run_id": name}, "")
     write_json(tmp_path / "truth.json", {"champion": {"run_id": "r8"}, "previous": None})
     store.aliases("kgqa-my graph/x", str(tmp_path / "truth.json"))
     model = store._client.get_model_version_by_alias("kgqa-my-graph-x", "champion")
@@ -72,10 +88,10 @@ def test_aliases_follow_the_file_of_the_home(opened: tuple[Home, MlflowStore], t
 
 def test_open_runs_of_a_dead_process_are_closed_as_killed(opened: tuple[Home, MlflowStore]) -> None:
     _, store = opened
-    left = store.start("handle-dead", "left", {"kgqa.run_id": "dead"}, None, 1000)
-    ended = store.start("handle-ended", "ended", {"kgqa.run_id": "dead"}, left, 1000)
+    left = store.start(make_handle("dead", 1000), "left", {"kgqa.run_id": "dead"}, None)
+    ended = store.start(make_handle("dead", 1001), "ended", {"kgqa.run_id": "dead"}, left)
     store.end(ended, "FINISHED", 2000)
-    other = store.start("handle-other", "other", {"kgqa.run_id": "living"}, None, 1000)
+    other = store.start(make_handle("living", 1000), "other", {"kgqa.run_id": "living"}, None)
     assert store.kill("dead") == 1 and store.kill("dead") == 0
     statuses = [store._client.get_run(run).info.status for run in (left, ended, other)]
     assert statuses == ["KILLED", "FINISHED", "RUNNING"]
@@ -141,7 +157,7 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
     (tmp_path / "report.html").write_text("<p>")
 
     def tell(tracker: Any, run: Any, step: int) -> None:
-        tracker.metrics(run, [("loss", 1.0 / (step + 1), step)])
+        tracker.log(run, metrics=[("loss", 1.0 / (step + 1), step)])
 
     with _servers(tmp_path / "server", port) as wanted:
         wanted(True)
@@ -153,7 +169,7 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         tell(tracker, run, 1)
         nested = tracker.start("stage", {"kgqa.run_id": "one"}, parent=run)
         tracker.file(nested, tmp_path / "report.html")
-        tracker.dataset(run, "atlas", "d" * 64, {"triples": 3}, "graph")
+        tracker.datasets(run, [DataSet("atlas", "d" * 64, {"triples": 3}, "graph")])
         tracker.end(nested)
         assert len((home.root / "runs" / "one" / UNTRACKED).read_text().splitlines()) == 5
         wanted(True)
@@ -162,7 +178,7 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         tell(tracker, run, 2)
         wanted(False)
         tell(tracker, run, 3)
-        tracker.register(run, "kgqa-a", "", {"kgqa.run_id": "one"})
+        tracker.register(run, "kgqa-a", "", {"kgqa.run_id": "one"}, "")
         tracker.end(run)
         owner.release(settled=not tracker.close())
         wanted(True)
@@ -178,3 +194,46 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         assert len(client.search_model_versions("name = 'kgqa-a'")) == 1
         everything = client.search_runs([later.experiment])
         assert len(everything) == 2, json.dumps([one.data.tags for one in everything])
+
+
+class LosesReply(BaseHTTPRequestHandler):
+    """MLflow as far as opening a run goes; the first run is opened and nobody hears of it."""
+
+    opened: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self._reply({"experiment": {"experiment_id": "1", "name": "kgqa", "lifecycle_stage": "active"}})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        info = {"status": "RUNNING", "start_time": 1, "lifecycle_stage": "active", "experiment_id": "1"}
+        if self.path.endswith("runs/create"):
+            self.opened.append(f"run{len(self.opened)}")
+            if len(self.opened) == 1:
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+        run = {"info": {"run_id": self.opened[-1], "run_uuid": self.opened[-1], **info}, "data": {}}
+        self._reply({"runs": [{**run, "info": {**run["info"], "run_id": self.opened[0]}}], "run": run})
+
+    def log_message(self, *words: Any) -> None:
+        pass
+
+    def _reply(self, told: dict[str, Any]) -> None:
+        body = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_a_run_whose_reply_is_lost_on_the_way_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LosesReply, "opened", [])
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), LosesReply) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{server.server_address[1]}")
+        home = Home(tmp_path / "home").prepare()
+        tracker = open_tracker(home, home.root / "runs" / "one")
+        run = tracker.start("whole", {})
+        server.shutdown()
+    assert run == "run0" and LosesReply.opened == ["run0"]

@@ -16,7 +16,9 @@ from kgqa_core.config import make_profile
 from tasks.journal import REFUSED, UNTRACKED
 from tasks.owners import OWNER, Owner, care_for_the_dead
 from tasks.run import tracked_run
-from tasks.untracked import PENDING, SafeTracker
+from tasks.tracking import PENDING, read_handle
+from tasks.untracked import SafeTracker
+from tests.support.finished import publish
 
 WHERE = "http://tracker.test"
 
@@ -54,10 +56,10 @@ class FakeStore:
         self._check("find")
         return next((run for run, row in self.runs.items() if row["handle"] == handle), None)
 
-    def start(self, handle: str, name: str, tags: Any, parent: str | None, at: int) -> str:
+    def start(self, handle: str, name: str, tags: Any, parent: str | None) -> str:
         self._check("start")
         run = f"run{len(self.runs)}"
-        row = {"handle": handle, "name": name, "parent": parent, "status": "RUNNING", "at": at}
+        row = {"handle": handle, "name": name, "parent": parent, "status": "RUNNING"}
         self.runs[run] = row | {"metrics": set(), "params": {}, "tags": dict(tags), "files": set()}
         if self.lost_replies:
             self.lost_replies -= 1
@@ -65,17 +67,11 @@ class FakeStore:
             raise TimeoutError("no reply")
         return run
 
-    def params(self, run: str, values: Any) -> None:
-        self._check("params")
-        self.runs[run]["params"].update(values)
-
-    def tags(self, run: str, values: Any) -> None:
-        self._check("tags")
-        self.runs[run]["tags"].update(values)
-
-    def metrics(self, run: str, values: Any, at: int) -> None:
-        self._check("metrics")
-        self.runs[run]["metrics"] |= {(*row, at) for row in values}
+    def log(self, run: str, params: Any, metrics: Any, tags: Any, at: int) -> None:
+        self._check("log")
+        self.runs[run]["params"].update(params)
+        self.runs[run]["metrics"] |= {(*row, at) for row in metrics}
+        self.runs[run]["tags"].update(tags)
 
     def file(self, run: str, path: str, folder: str | None) -> None:
         self._check("file")
@@ -134,8 +130,8 @@ def dead_run(home: Home, run: str, record: dict[str, Any] | None = None) -> Path
 def test_what_a_reachable_tracker_takes_leaves_no_file(store: FakeStore, home: Home) -> None:
     tracker = tracker_of(store, home)
     run = tracker.start("a run", {"a": "b"})
-    tracker.params(run, {"retriever.epochs": 4})
-    tracker.metrics(run, [("loss", 0.5, 1)])
+    tracker.log(run, params={"retriever.epochs": 4})
+    tracker.log(run, metrics=[("loss", 0.5, 1)])
     tracker.end(run)
     assert tracker.close() == 0 and not waiting(home)
     assert (run, tracker.known(run), tracker.experiment) == ("run0", "run0", "7")
@@ -148,14 +144,14 @@ def test_loss_in_the_middle_is_said_once_and_everything_arrives_at_the_next_stag
     caplog.set_level(logging.INFO, logger="kgqa.tracking")
     tracker = tracker_of(store, home)
     run = tracker.start("whole", {})
-    tracker.metrics(run, [("loss", 0.9, 0)])
+    tracker.log(run, metrics=[("loss", 0.9, 0)])
     store.up = False
-    tracker.metrics(run, [("loss", 0.5, 1)])
+    tracker.log(run, metrics=[("loss", 0.5, 1)])
     nested = tracker.start("stage", {}, parent=run)
-    tracker.metrics(nested, [("count/facts", 3.0, 0)])
+    tracker.log(nested, metrics=[("count/facts", 3.0, 0)])
     tracker.end(nested)
     assert nested.startswith(PENDING) and tracker.known(nested) is None
-    assert [row["call"] for row in waiting(home)] == ["metrics", "start", "metrics", "end"]
+    assert [row["call"] for row in waiting(home)] == ["log", "start", "log", "end"]
     store.up = True
     tracker._next = 0.0
     tracker.retry()
@@ -176,7 +172,7 @@ def test_tracker_away_from_the_start_is_followed_by_the_next_run(
     owner = Owner(home.root / "runs" / "first")
     tracker = tracker_of(store, home, "first")
     run = tracker.start("whole", {"run": "first"})
-    tracker.params(run, {"seed": 7})
+    tracker.log(run, params={"seed": 7})
     tracker.end(run)
     write_json(home.root / "runs" / "first" / "run.json", {"run_id": "first", "status": "done", "mlflow_handle": run})
     left = tracker.close()
@@ -207,12 +203,12 @@ def test_loss_while_sending_keeps_what_is_left_and_counts_nothing_twice(store: F
     run = tracker.start("whole", {})
     store.up = False
     for step in range(6):
-        tracker.metrics(run, [("loss", 1.0 / (step + 1), step)])
+        tracker.log(run, metrics=[("loss", 1.0 / (step + 1), step)])
     store.up, store.until, tracker._next = True, 3, 0.0
     tracker.retry()
     assert len(waiting(home)) == 3 and len(store.runs["run0"]["metrics"]) == 3
     store.up, store.until, tracker._next = True, None, 0.0
-    tracker.metrics(run, [("loss", 0.1, 6)])
+    tracker.log(run, metrics=[("loss", 0.1, 6)])
     tracker.retry()
     assert not waiting(home)
     assert sorted(row[2] for row in store.runs["run0"]["metrics"]) == list(range(7))
@@ -222,7 +218,7 @@ def test_killed_sender_sends_again_without_counting_twice(store: FakeStore, home
     tracker = tracker_of(store, home)
     run = tracker.start("whole", {})
     store.up = False
-    tracker.metrics(run, [("loss", 0.5, 1)])
+    tracker.log(run, metrics=[("loss", 0.5, 1)])
     nested = tracker.start("stage", {}, parent=run)
     tracker.end(nested)
     before = (home.root / "runs" / "own" / UNTRACKED).read_text()
@@ -252,7 +248,7 @@ def test_refused_call_is_kept_aside_and_holds_nothing_up(
     run = tracker.start("whole", {})
     store.bad = {"file"}
     tracker.file(run, Path("/nowhere"))
-    tracker.tags(run, {"after": "it"})
+    tracker.log(run, tags={"after": "it"})
     assert store.runs["run0"]["tags"] == {"after": "it"} and not waiting(home)
     refused = json.loads((home.root / "runs" / "own" / REFUSED).read_text())
     assert refused["call"] == "file" and "not taken" in refused["refused"]
@@ -332,3 +328,35 @@ def test_next_run_closes_what_a_killed_one_left(store: FakeStore, home: Home, mo
     assert json.loads((folder / "run.json").read_text())["status"] == "killed"
     assert store.runs["run1"]["status"] == "FAILED" and not (run.folder / OWNER).exists()
     assert json.loads((run.folder / "run.json").read_text())["fault"] == "ZeroDivisionError: by the flow"
+
+
+def test_runs_opened_in_one_moment_are_told_apart(
+    store: FakeStore, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.untracked._now", lambda: 1000)
+    tracker = tracker_of(store, home)
+    tracker.start("whole", {})
+    tracker.start("stage", {})
+    assert [read_handle(row["handle"]) for row in store.runs.values()] == [("own", 1000), ("own", 1001)]
+
+
+def test_a_stage_that_is_found_is_told_in_one_call_and_one_that_works_shows_its_options_before(
+    store: FakeStore, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(home.root))
+    monkeypatch.setattr("tasks.run.open_tracker", lambda home, folder: tracker_of(store, home, folder.name))
+    made = publish(home, "kg", "made", {}, {}, "run-a")
+    with tracked_run(make_profile({"kg": {"name": "toy"}})) as run:
+        before = store.calls
+        with run.stage("kg", "kg toy") as record:
+            record.artifact, record.status, record.counts = made, "cached", {"triples": 3}
+        assert store.calls - before == 3
+        found = store.runs["run1"]
+        assert found["params"]["kg.name"] == "toy" and found["tags"]["kgqa.status"] == "cached"
+        assert {row[0] for row in found["metrics"]} == {"count/triples", "seconds"}
+        with run.stage("kg", "kg again") as record:
+            with run.monitor("kg again"):
+                assert store.runs["run2"]["params"]["kg.name"] == "toy"
+            record.artifact, record.status = made, "computed"
+        assert store.calls - before == 7
+    assert {row[0] for row in store.runs["run0"]["metrics"]} == {"seconds/kg"}
