@@ -320,8 +320,8 @@ def main() -> None:
         if not outage.is_loss(fault):
             raise
         err.print(
-            f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} did not come back; finished "
-            "stages are kept. Start the same command again when it is there, or with another PREFECT_API_URL",
+            f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} is away or fails; finished "
+            "stages are kept. Start the same command again when it is well, or with another PREFECT_API_URL",
             highlight=False, soft_wrap=True,
         )  # fmt: skip
         outage.leave(1)

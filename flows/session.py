@@ -38,6 +38,7 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_CLIENT_MAX_RETRIES": "4",
+        "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "kgqa",
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",

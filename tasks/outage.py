@@ -27,16 +27,22 @@ class Watch(logging.Handler):
         self.last = -SILENCE
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line of the client's log; those that tell of another attempt after a fault count."""
-        if not (record.exc_info and "Another attempt" in record.getMessage()):
+        """One line of the client's log; those that tell of another attempt count."""
+        told = record.getMessage()
+        if "Another attempt" not in told:
             return
+        why = (
+            str(record.exc_info[1])
+            if record.exc_info
+            else told.partition(".")[0].removeprefix("Received response with ")
+        )
         now, last = time.monotonic(), self.last
         self.last = now
         if now - last >= SILENCE:
             logging.raiseExceptions = False  # Prefect's log worker would write its faults beside our one line
             log.warning(
                 "the Prefect server at %s is away (%s); each request is tried again for about half a minute",
-                address(), without_credentials(str(record.exc_info[1])),
+                address(), without_credentials(why),
             )  # fmt: skip
 
 
@@ -71,7 +77,7 @@ def address() -> str:
 
 
 def is_loss(fault: BaseException | None) -> bool:
-    """Whether a fault, or what caused it, is a request to the Prefect server that found nobody."""
+    """Whether a fault, or what caused it, is a request to the Prefect server that found nobody or a failing server."""
     if "httpx" not in sys.modules or "prefect" not in sys.modules:
         return False
     import httpx
@@ -79,7 +85,8 @@ def is_loss(fault: BaseException | None) -> bool:
 
     api = str(PREFECT_API_URL.value() or "")
     while fault is not None:
-        if isinstance(fault, httpx.TransportError):
+        broken = isinstance(fault, httpx.HTTPStatusError) and fault.response.status_code >= 500
+        if broken or isinstance(fault, httpx.TransportError):
             try:
                 asked = str(fault.request.url)
                 return asked.startswith(api) if api else "/api/" in asked

@@ -54,6 +54,18 @@ def test_a_loss_is_said_once_with_the_address(gone: str, caplog: pytest.LogCaptu
     assert len(said) == 1 and gone in said[0] and "Connection refused" in said[0]
 
 
+def test_a_server_that_fails_is_lost_too(gone: str, caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("prefect.client").debug(
+        "Received response with retryable status code 500. Another attempt will be made in 2s. This is attempt 1/5."
+    )
+    said = [one.getMessage() for one in caplog.records if one.name == "kgqa.tracking"]
+    assert len(said) == 1 and "retryable status code 500" in said[0]
+    request = httpx.Request("POST", f"{gone}/logs/")
+    for status, lost in ((500, True), (503, True), (404, False)):
+        fault = httpx.HTTPStatusError("", request=request, response=httpx.Response(status, request=request))
+        assert outage.is_loss(fault) is lost
+
+
 def test_an_ordinary_line_of_the_client_is_no_loss(gone: str, caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("prefect.client").debug("Connecting to API at %s", gone)
     assert not [one for one in caplog.records if one.name == "kgqa.tracking"]
