@@ -23,7 +23,7 @@ from kgqa_core.benchmarks.changes import flatten
 from kgqa_core.config import Profile
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
-from tasks import outage
+from tasks import outage, temporary_server
 from tasks.owners import Owner, care_for_the_dead
 from tasks.progress import StageMonitor
 from tasks.runners import check_runner
@@ -249,6 +249,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     check_runner(profile.operations.runner)
     take_in(profile)
     outage.watch()
+    temporary_server.guard()
     home = Home.current().prepare()
     run_id = new_run_id()
     folder = home.root / "runs" / run_id
