@@ -47,21 +47,22 @@ class Watch(logging.Handler):
 
 
 def watch() -> None:
-    """Say when the server is lost, from now on in this process."""
+    """Say when the server is lost, from now on in this process; what was lost before does not count."""
     heard = logging.getLogger("prefect.client")
-    if not any(isinstance(one, Watch) for one in heard.handlers):
-        heard.addHandler(Watch())
+    for one in [one for one in heard.handlers if isinstance(one, Watch)]:
+        heard.removeHandler(one)
+    heard.addHandler(Watch())
     heard.setLevel(logging.DEBUG)
     logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
 
 
 def away() -> bool:
     """Whether a try to reach the server has failed in the last minutes, and it does not answer now either."""
-    heard = [one for one in logging.getLogger("prefect.client").handlers if isinstance(one, Watch)]
-    if not any(time.monotonic() - one.last < SILENCE for one in heard):
-        return False
     from prefect.settings import PREFECT_API_URL
 
+    heard = [one for one in logging.getLogger("prefect.client").handlers if isinstance(one, Watch)]
+    if not PREFECT_API_URL.value() or not any(time.monotonic() - one.last < SILENCE for one in heard):
+        return False
     try:
         with urllib.request.urlopen(f"{PREFECT_API_URL.value()}/health", timeout=5) as reply:
             return bool(reply.status != 200)

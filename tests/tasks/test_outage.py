@@ -91,6 +91,12 @@ def test_a_server_that_was_lost_and_does_not_answer_is_away(gone: str) -> None:
     assert outage.away()
 
 
+def test_a_loss_in_an_earlier_run_of_the_process_does_not_count(gone: str) -> None:
+    attempt()
+    outage.watch()
+    assert not outage.away()
+
+
 def test_credentials_of_an_address_are_not_said(gone: str) -> None:
     with temporary_settings({PREFECT_API_URL: gone.replace("://", "://me:secret@")}):
         assert outage.address() == gone
