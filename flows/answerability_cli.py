@@ -1,0 +1,193 @@
+"""`kgqa answerability …`: build a benchmark of what a graph can and cannot answer, verify it, show it, score on it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows import session
+from flows.options import HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
+from flows.session import err, print_json
+from kgqa_core.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from kgqa_core.config import Profile
+
+answerability_app = typer.Typer(
+    no_args_is_help=True, help="Build a benchmark of what a graph can and cannot answer, from any graph and questions."
+)
+
+FolderArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark, with statistics.json.")]
+
+
+@answerability_app.command("build")
+def build(
+    kg: Annotated[
+        list[Path] | None,
+        typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.", show_default=False),
+    ] = None,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
+    ] = None,
+    profile: ProfileOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to copy the benchmark to as well.", show_default=False)
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=10, help="Questions to draw where there are more.", show_default=False)
+    ] = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Take parts out of a graph until a share of the questions has no answer in it; label and split the questions."""
+    graph = _graph_folder(kg or [])
+    chosen = _profile(profile, [] if graph else kg or [], questions, limit, settings or [], built=graph is not None)
+    session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    with err.status("checking the inputs …"):
+        from flows.answerability import build_answerability, check
+
+        check(chosen, graph)
+    started = time.monotonic()
+    data = build_answerability(chosen, graph)
+    folder = data["made"].folder if out is None else _copy(data["made"], out)
+    _show(_statistics(folder), to_stderr=as_json)
+    if as_json:
+        from kgqa_core.artifacts import read_manifest
+
+        print_json(
+            {
+                "run_id": data["run_id"], "seconds": round(time.monotonic() - started, 2), "out": str(folder),
+                "graph": str(folder / "kg"), "digest": data["made"].digest,
+                "counts": read_manifest(data["made"].folder)["counts"],
+            }
+        )  # fmt: skip
+    else:
+        session.out.print(f"benchmark {folder}\ngraph     {folder / 'kg'}", soft_wrap=True, markup=False)
+
+
+@answerability_app.command("verify")
+def verify(
+    folder: FolderArgument,
+    kg: Annotated[
+        Path | None,
+        typer.Option("--kg", help="The ideal graph, where it is not the one that the overlay names."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run every question on both graphs, and check every label and every rule of the splits; exit 1 for a fault."""
+    from kgqa_core.benchmarks.grailqability.verify import verify as check
+
+    with err.status("running every question on both graphs …"):
+        found = check(folder, kg=kg)
+    rows = [{name: check_[name] for name in ("rule", "checked", "faults")} for check_ in found["checks"]]
+    _table("Checks", rows, to_stderr=as_json)
+    for one in found["checks"]:
+        for fault in one["first"]:
+            err.print(f"  {fault}", markup=False, highlight=False)
+    if as_json:
+        print_json(found)
+    if not found["clean"]:
+        raise typer.Exit(1)
+
+
+@answerability_app.command("stats")
+def stats(folder: FolderArgument, as_json: JsonOption = False) -> None:
+    """Show a benchmark's tables: splits, drops, and unanswerable questions by drop, split and level."""
+    table = _statistics(folder)
+    if as_json:
+        print_json(table)
+    else:
+        _show(table)
+
+
+@answerability_app.command("score")
+def score(
+    folder: FolderArgument,
+    predictions: Annotated[
+        Path, typer.Option("--predictions", help='JSON lines: {"id": …, "s_expression": … or null, "answers": […]}.')
+    ],
+    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
+    as_json: JsonOption = False,
+) -> None:
+    """Score somebody's forms and answers: F1(L), F1(R) and EM on A, U, NK, NA, by drop and by level."""
+    from kgqa_core.benchmarks.grailqability.records import read_benchmark
+    from kgqa_core.benchmarks.grailqability.score import read_predicted, table
+    from kgqa_core.errors import nearest
+    from kgqa_core.types import SPLITS
+
+    if split not in SPLITS:
+        raise InputError(f"there is no split {split!r}{nearest(split, SPLITS) or '; choose train, dev or test'}")
+    rows = table(read_benchmark(folder), read_predicted(predictions), split)
+    _table(f"Scores on {split}", rows, to_stderr=as_json)
+    if as_json:
+        print_json({"split": split, "scores": rows})
+
+
+def _profile(
+    name: str | None, files: list[Path], questions: Path | None, limit: int | None, settings: list[str], *, built: bool
+) -> Profile:
+    """The profile of a build: a profile's graph and questions, or those of the options."""
+    more = [*settings, *([f"answerability.limit={limit}"] if limit else [])]
+    if name or (files and questions):
+        return session.choose_profile(name, files, questions, None, more)
+    if not built or questions is None:
+        raise ConfigError("give --kg FILE or FOLDER and --questions FILE.jsonl, or --profile NAME")
+    from kgqa_core.config import make_profile, parse_settings
+
+    own = {
+        "name": questions.stem,
+        "questions": {"name": questions.stem, "source": "jsonl", "path": str(questions)},
+    }
+    return make_profile(own, parse_settings(more), origin="the options")
+
+
+def _graph_folder(paths: list[Path]) -> str | None:
+    """The graph folder among the options, if it is one."""
+    folders = [path for path in paths if path.is_dir()]
+    if folders and len(paths) > 1:
+        raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
+    return str(folders[0]) if folders else None
+
+
+def _copy(made: Any, out: Path) -> Path:
+    """A copy of the benchmark in a folder of its own."""
+    from kgqa_core.artifacts import MANIFEST, publish_folder, read_manifest
+
+    def fill(folder: Path, work: Path) -> dict[str, Any]:
+        shutil.copytree(made.folder, folder, dirs_exist_ok=True)
+        (folder / MANIFEST).unlink()
+        return dict(read_manifest(made.folder)["counts"])
+
+    return publish_folder("answerability", out, fill).folder
+
+
+def _statistics(folder: Path) -> dict[str, Any]:
+    path = folder / "statistics.json"
+    if not path.is_file():
+        raise InputError(f"{folder} is no answerability benchmark: it has no statistics.json")
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return table
+
+
+def _show(table: dict[str, Any], *, to_stderr: bool = False) -> None:
+    from kgqa_core.benchmarks.grailqability.card import shown
+    from kgqa_core.benchmarks.grailqability.statistics import TABLES
+
+    for name, title in TABLES.items():
+        _table(title, [{key: shown(value) for key, value in row.items()} for row in table[name]], to_stderr)
+    if table["left_out"]:
+        _table("Left out", [{"reason": why, "questions": n} for why, n in table["left_out"].items()], to_stderr)
+
+
+def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> None:
+    from kgqa_core.report.console import rows_table
+
+    (err if to_stderr else session.out).print(rows_table(title, rows))

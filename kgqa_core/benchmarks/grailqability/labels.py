@@ -1,0 +1,77 @@
+"""What the modified graph says of each question: answerable or not, form known or not, and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgqa_core.benchmarks.grailqability.drops import Dropped
+from kgqa_core.benchmarks.grailqability.ideal import Ideal, result_of
+from kgqa_core.benchmarks.grailqability.trace import Tracer
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import Result
+from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.monitor import QUIET, Monitor
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """known: the modified graph has everything that the form names.  result: there, None where the form is not known.
+
+    step: the drop that made the question unanswerable, or -1.  missing: steps that took what its form names, or else
+    what answered it.  touched: steps that took anything that its form names or its ideal answers rest on.
+    """
+
+    answerable: bool
+    known: bool
+    result: Result | None
+    step: int
+    missing: tuple[int, ...]
+    touched: tuple[int, ...]
+
+
+def label_all(
+    ideals: Sequence[Ideal], dropped: Dropped, tracer: Tracer, modified: KgStore, monitor: Monitor = QUIET
+) -> list[Label]:
+    """The label of each question; modified: the overlay's store, in which what cannot be traced is run."""
+    labels = []
+    for number, ideal in enumerate(ideals):
+        of_form = {dropped.relations[r] for r in ideal.relations if r in dropped.relations}
+        of_form |= {dropped.entities[e] for e in ideal.names if e in dropped.entities}
+        taken = dropped.taken[ideal.support]
+        of_facts = set(np.unique(taken[taken >= 0]).tolist())
+        result = None if of_form else result_of(ideal.form, tracer, modified)
+        answerable = result is not None and answers(ideal.form, ideal.value, result, _left(ideal, tracer))
+        step = int(dropped.step_of[number])
+        if not answerable and step < 0:
+            step = max(of_facts)
+        labels.append(
+            Label(
+                answerable=answerable, known=not of_form, result=result, step=-1 if answerable else step,
+                missing=() if answerable else tuple(sorted(of_form or of_facts)),
+                touched=tuple(sorted(of_form | of_facts)),
+            )
+        )  # fmt: skip
+        if number % 500 == 499 or number + 1 == len(ideals):
+            monitor.progress(number + 1, len(ideals), "labels")
+    return labels
+
+
+def answers(form: Form, ideal: int | bool | None, result: Result, left: bool) -> bool:
+    """Whether a result answers a question; left: whether anything is known of what a yes/no question asks about.
+
+    A count of nothing is no answer, nor is a yes that has become a no, or a no about something of which nothing is
+    known.
+    """
+    if isinstance(form, Count):
+        return bool(result.value)
+    if isinstance(form, Holds):
+        return result.value == ideal and (bool(ideal) or left)
+    return bool(result.nodes)
+
+
+def _left(ideal: Ideal, tracer: Tracer) -> bool:
+    """Whether the set that a `no` speaks about has members left."""
+    return not isinstance(ideal.form, Holds) or bool(len(tracer.denote(ideal.form.of).nodes))

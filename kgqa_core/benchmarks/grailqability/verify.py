@@ -1,0 +1,298 @@
+"""Runs every question of a benchmark on both graphs, and checks every label and every rule of the splits.
+
+Nothing here is taken from the builder but the files: forms are run by SQL (`logic.execute`), what is missing is looked
+up in the modified graph, and who misses what is worked out again from the drops and the proofs of the ideal answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.benchmarks.grailqability.labels import answers
+from kgqa_core.benchmarks.grailqability.records import (
+    FACT,
+    GRAPH,
+    Asked,
+    Benchmark,
+    Drop,
+    IdealOf,
+    read_benchmark,
+)
+from kgqa_core.benchmarks.grailqability.splits import Group, levels
+from kgqa_core.errors import FormError, InputError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.answers import answer_texts
+from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.forms import Form, Holds, elements
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.parser import parse
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.types import SPLITS
+
+ROWS = 1_000_000
+"""Nodes and proof triples of one form; a question with more cannot be verified."""
+
+SPLIT_SLACK, SHARE_SLACK = 0.005, 0.01
+"""How far a split's size, and its share of unanswerable questions, may be from what was asked for."""
+
+
+@dataclass(slots=True)
+class Check:
+    """A rule.  checked: how often; faults: what breaks it, in words."""
+
+    rule: str
+    checked: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def that(self, holds: bool, fault: str) -> None:
+        """Counts one case."""
+        self.checked += 1
+        if not holds:
+            self.faults.append(fault)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    asked: Asked
+    ideal: IdealOf
+    form: Form
+    relations: frozenset[str]
+    names: frozenset[str]
+
+
+class _Graph:
+    """The drops, as keys and as triples of the ideal graph."""
+
+    def __init__(self, drops: Sequence[Drop], store: KgStore) -> None:
+        self.relations = {key: drop.step for drop in drops for key in drop.relations}
+        self.entities = {key: drop.step for drop in drops for key in drop.entities}
+        keys = store.relation_keys()
+        rows = store.connection.execute(
+            "SELECT id, key FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))",
+            [sorted(self.entities)],
+        ).fetchall()
+        hidden = {i: self.entities[key] for i, key in rows}
+        relations = {i: self.relations[key] for i, key in enumerate(keys) if key in self.relations}
+        facts = {drop.element: drop.step for drop in drops if drop.kind == FACT}
+        self.taken: dict[int, int] = {}
+        triples = store.connection.execute(
+            "SELECT t.id, t.head, t.relation, t.tail, h.key, e.key FROM triples t JOIN entities h ON h.id = t.head "
+            "JOIN entities e ON e.id = t.tail ORDER BY t.id"
+        )
+        while batch := triples.fetchmany(100_000):
+            for i, head, relation, tail, head_key, tail_key in batch:
+                steps = [hidden.get(head), relations.get(relation), hidden.get(tail)]
+                steps.append(facts.get((head_key, keys[relation], tail_key)))
+                found = [step for step in steps if step is not None]
+                if found:
+                    self.taken[i] = min(found)
+
+
+def verify(folder: Path, *, kg: Path | None = None, monitor: Monitor = QUIET) -> dict[str, Any]:
+    """The rules with how often each was checked and what broke it: `{"clean", "questions", "checks": […]}`.
+
+    kg: the ideal graph, where it is not the one that the overlay names.  Raises InputError, ArtifactError.
+    """
+    benchmark = read_benchmark(folder)
+    with KgStore.open(folder / GRAPH) as modified:
+        base = kg or modified.base
+        if base is None:
+            raise InputError(f"{folder / GRAPH} is no overlay; it is not the graph of an answerability benchmark")
+        with KgStore.open(base) as ideal:
+            checks = _Verifier(benchmark, ideal, modified, monitor).run()
+    return {
+        "clean": not any(check.faults for check in checks),
+        "questions": len(benchmark.asked),
+        "checks": [
+            {"rule": check.rule, "checked": check.checked, "faults": len(check.faults), "first": check.faults[:5]}
+            for check in checks
+        ],
+    }
+
+
+class _Verifier:
+    def __init__(self, benchmark: Benchmark, ideal: KgStore, modified: KgStore, monitor: Monitor) -> None:
+        self.benchmark, self.ideal, self.modified, self.monitor = benchmark, ideal, modified, monitor
+        self.checks: dict[str, Check] = {}
+        self.graph = _Graph(benchmark.drops, ideal)
+        run = modified.connection.execute
+        self.there = {key for (key,) in run("SELECT key FROM entities WHERE kind = 'entity'").fetchall()}
+        self.relations = {key for (key,) in run("SELECT key FROM relations").fetchall()}
+
+    def run(self) -> list[Check]:
+        self._dropped()
+        cases = [_case(asked, ideal) for asked, ideal in zip(self.benchmark.asked, self.benchmark.ideal, strict=True)]
+        touched = []
+        for number, case in enumerate(cases, start=1):
+            touched.append(self._question(case))
+            if number % 100 == 0 or number == len(cases):
+                self.monitor.progress(number, len(cases), "questions on both graphs")
+        self._splits(cases, touched)
+        return list(self.checks.values())
+
+    def _check(self, rule: str, holds: bool, fault: str) -> None:
+        self.checks.setdefault(rule, Check(rule)).that(holds, fault)
+
+    def _dropped(self) -> None:
+        """What was dropped is not in the modified graph, and nothing else is gone."""
+        for drop in self.benchmark.drops:
+            left = sorted(set(drop.relations) & self.relations) + sorted(set(drop.entities) & self.there)
+            self._check("what was dropped is gone", not left, f"step {drop.step}: {left} is there")
+        before = self.ideal.counts()["triples"]
+        after, gone = self.modified.counts()["triples"], len(self.graph.taken)
+        self._check(
+            "nothing else is gone", before - gone == after,
+            f"{before:,} triples less {gone:,} dropped are not {after:,}",
+        )  # fmt: skip
+
+    def _question(self, case: _Case) -> frozenset[int]:
+        """Checks the labels of a question; returns the steps that touch it."""
+        asked, ideal, form = case.asked, case.ideal, case.form
+        name = asked.id
+        whole = execute(form, self.ideal, rows=ROWS, seconds=60)
+        texts = self._texts(form, whole)
+        self._check(
+            "the ideal form gives the ideal answers", not whole.truncated and texts == ideal.answers,
+            f"{name}: {texts[:3]} are not {ideal.answers[:3]}",
+        )  # fmt: skip
+        missing = sorted(case.relations - self.relations) + sorted(case.names - self.there)
+        self._check(
+            "NK where the graph lacks what the form names, and only there",
+            (asked.s_expression is None) == bool(missing),
+            f"{name} is {asked.form_label}, and the graph lacks {missing}",
+        )
+        self._check(
+            "a form that is known is the ideal one",
+            asked.s_expression in (None, ideal.s_expression),
+            f"{name}: {asked.s_expression} is not {ideal.s_expression}",
+        )
+        answerable, texts = self._modified(form, whole, bool(missing))
+        self._check(
+            "A where the modified graph answers, else NA", asked.answerable == answerable,
+            f"{name} is {asked.answer_label}, but the modified graph gives {texts[:3]}",
+        )  # fmt: skip
+        self._check(
+            "the answers are those of the modified graph", asked.answers == texts,
+            f"{name}: {asked.answers[:3]} are not {texts[:3]}",
+        )  # fmt: skip
+        of_form = {self.graph.relations[k] for k in case.relations if k in self.graph.relations}
+        of_form |= {self.graph.entities[k] for k in case.names if k in self.graph.entities}
+        of_facts = {self.graph.taken[t] for t in self._support(form, whole) if t in self.graph.taken}
+        lost = () if asked.answerable else tuple(sorted(of_form or of_facts))
+        self._check(
+            "what a question misses is what took it", ideal.missing == lost,
+            f"{name}: {ideal.missing[:5]} are not {lost[:5]}",
+        )  # fmt: skip
+        cause = ideal.step is None or (
+            ideal.step in of_form | of_facts and self.benchmark.drops[ideal.step].kind == ideal.drop
+        )
+        self._check(
+            "every unanswerable question has its drop, and no other has one",
+            cause and (ideal.drop is None) == asked.answerable and (ideal.step is None) == asked.answerable,
+            f"{name}: drop {ideal.drop}, step {ideal.step} of {sorted(of_form | of_facts)[:5]}",
+        )
+        return frozenset(of_form | of_facts)
+
+    def _modified(self, form: Form, whole: Result, missing: bool) -> tuple[bool, tuple[str, ...]]:
+        """Answerability and answers in the modified graph."""
+        found: Result | None = None
+        if not missing:
+            try:
+                found = execute(form, self.modified, rows=ROWS, seconds=60, proof=False)
+            except FormError:
+                return False, ("the form cannot be run",)
+        answerable = False
+        if found is not None:
+            known = True
+            if isinstance(form, Holds):
+                known = bool(execute(form.of, self.modified, rows=1, seconds=60, proof=False).nodes)
+            answerable = answers(form, whole.value, found, known)
+        return answerable, self._texts(form, found, answerable)
+
+    def _support(self, form: Form, whole: Result) -> Iterable[int]:
+        """The triples that the ideal answer rests on; of a `no` those of what is asked about."""
+        if isinstance(form, Holds) and whole.value is False:
+            return execute(form.of, self.ideal, rows=ROWS, seconds=60).proof
+        return whole.proof
+
+    def _texts(self, form: Form, result: Result | None, answerable: bool = True) -> tuple[str, ...]:
+        keys = self.ideal.entity_keys(result.nodes) if result is not None and result.nodes else {}
+        return answer_texts(form, result, keys, answerable=answerable)
+
+    def _splits(self, cases: Sequence[_Case], touched: Sequence[frozenset[int]]) -> None:
+        goals = self.benchmark.statistics["goals"]
+        sizes = Counter(case.asked.split for case in cases)
+        lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
+        share = sum(lost.values()) / len(cases)
+        largest = max(Counter(_key(case.form) for case in cases).values())
+        self._check(
+            "the share of unanswerable questions is p_u",
+            abs(share - goals["p_u"]) <= SHARE_SLACK + largest / len(cases), f"{share:.3f} of {goals['p_u']}",
+        )  # fmt: skip
+        for name, part in zip(SPLITS, goals["splits"], strict=True):
+            slack = largest / len(cases)
+            have = sizes[name] / len(cases)
+            self._check(
+                "splits have their shares", abs(have - part / sum(goals["splits"])) <= SPLIT_SLACK + slack,
+                f"{name} has {have:.3f}, not {part}",
+            )  # fmt: skip
+            inside = lost[name] / max(1, sizes[name])
+            self._check(
+                "every split has the share of unanswerable questions",
+                abs(inside - share) <= SHARE_SLACK + largest / max(1, sizes[name]),
+                f"{name} has {inside:.3f}, all {share:.3f}",
+            )
+        places: dict[str, set[str]] = {}
+        for case in cases:
+            places.setdefault(_key(case.form), set()).add(case.asked.split)
+        for form, where in sorted(places.items()):
+            self._check("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
+        groups = [
+            Group((number,), case.ideal.drop, frozenset(case.ideal.missing), mine, frozenset(_elements(case)))
+            for number, (case, mine) in enumerate(zip(cases, touched, strict=True))
+        ]
+        for case, level in zip(cases, levels(groups, [case.asked.split for case in cases]), strict=True):
+            self._check(
+                "levels are what training has seen", case.ideal.level == level,
+                f"{case.asked.id} is {case.ideal.level}, but it is {level}",
+            )  # fmt: skip
+        in_train = frozenset().union(
+            *(mine for case, mine in zip(cases, touched, strict=True) if case.asked.split == SPLITS[0])
+        )
+        for case in cases:
+            if case.ideal.level not in (None, "iid"):
+                new = set(case.ideal.missing) - in_train
+                self._check(
+                    "a zero-shot question misses something that no training question touches", bool(new),
+                    f"{case.asked.id} misses {case.ideal.missing[:5]}",
+                )  # fmt: skip
+            if case.asked.split == SPLITS[0] and case.asked.s_expression is None:
+                self._check(
+                    "training shows no ideal form of a question whose form is gone",
+                    case.ideal.s_expression not in _shown(case.asked), f"{case.asked.id} shows it",
+                )  # fmt: skip
+
+
+def _case(asked: Asked, ideal: IdealOf) -> _Case:
+    form = parse(ideal.s_expression)
+    used = elements(form)
+    return _Case(asked, ideal, form, frozenset(used.relations), frozenset((*used.entities, *used.classes)))
+
+
+def _elements(case: _Case) -> Iterable[str]:
+    used = elements(case.form)
+    for kind, keys in (("r", used.relations), ("t", used.classes), ("e", used.entities)):
+        yield from (kind + key for key in keys)
+
+
+def _key(form: Form) -> str:
+    return str(normalise(form))
+
+
+def _shown(asked: Asked) -> str:
+    """Everything that training reads of a question but its text and topics."""
+    return " ".join((str(asked.s_expression), *asked.answers))

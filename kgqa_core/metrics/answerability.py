@@ -1,0 +1,94 @@
+"""Logical forms and answers where there may be none, as the evaluator of GrailQAbility scores them (PAPERS §4).
+
+Every metric is in [0, 1], higher is better.  Answers are sets of texts: keys of entities, literals, a count as `"5"`.
+The gold of a question that the graph cannot answer is the empty set, of a count `"0"`; a gold form is None where the
+graph has none (NK), and a predicted form is None or empty where the system finds none.
+
+    EM     the forms are the same graph, or there is none and none is predicted
+    F1(R)  answers against those of the modified graph
+    F1(L)  answers against those or the ideal graph's, the better of precision and of recall *each for itself*
+
+EM = 1 forces F1 = 1, whatever the answers are; a question without prediction scores 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+SameForm = Callable[[str, str], bool]
+"""Whether two forms, as text, are isomorphic; False for what cannot be read."""
+
+NO_FORM = frozenset({"", "NK", "NLF", "no logical form"})
+"""How systems write that there is no form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a question is scored against.  form: None for NK.  ideal: answers of the ideal graph, never empty."""
+
+    form: str | None
+    answers: frozenset[str]
+    ideal: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What a system gave.  form: None for NK, and for systems that have no forms."""
+
+    form: str | None = None
+    answers: frozenset[str] = frozenset()
+
+
+def exact_match(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
+    """1 when the predicted form is isomorphic to the gold one, or both say that there is none (Gu et al. 2021)."""
+    if predicted is None:
+        return 0.0
+    none = predicted.form is None or predicted.form.strip() in NO_FORM
+    if gold.form is None or none:
+        return float(gold.form is None and none)
+    return float(predicted.form is not None and same(predicted.form, gold.form))
+
+
+def f1_regular(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
+    """F1(R): answers against the modified graph's; two empty sets agree (Patidar et al. 2023)."""
+    if predicted is None:
+        return 0.0
+    if exact_match(gold, predicted, same) or (not gold.answers and not predicted.answers):
+        return 1.0
+    common = len(gold.answers & predicted.answers)
+    return _f1(common / len(predicted.answers), common / len(gold.answers)) if common else 0.0
+
+
+def f1_lenient(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
+    """F1(L): precision and recall each the better of the modified and the ideal graph's (Patidar et al. 2023).
+
+    An empty prediction agrees with an empty modified gold only.
+    """
+    if predicted is None:
+        return 0.0
+    if exact_match(gold, predicted, same) or (not gold.answers and not predicted.answers):
+        return 1.0
+    if not predicted.answers:
+        return 0.0
+    common, ideal = len(gold.answers & predicted.answers), len(gold.ideal & predicted.answers)
+    precision = max(common, ideal) / len(predicted.answers)
+    recall = max(common / max(1, len(gold.answers)), ideal / max(1, len(gold.ideal)))
+    return _f1(precision, recall)
+
+
+def scores(gold: Gold, predicted: Predicted | None, same: SameForm) -> Mapping[str, float]:
+    """Every metric of one question, in the order of the tables: F1(L), F1(R), EM."""
+    return {name: metric(gold, predicted, same) for name, metric in METRICS.items()}
+
+
+METRICS: Mapping[str, Callable[[Gold, Predicted | None, SameForm], float]] = {
+    "F1(L)": f1_lenient,
+    "F1(R)": f1_regular,
+    "EM": exact_match,
+}
+"""Metrics in the order of the paper's Table 3."""
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
