@@ -1,0 +1,266 @@
+"""A logical form as one SQL query over the tables of a graph, with parameters bound and never pasted.
+
+Every form becomes a table `(id)` of the nodes that it denotes, inside a set that is already known where there is one:
+in (AND city (JOIN (R r) x)) the cities are looked for among the tails of x.  From the answer back, each form says which
+triples prove it.  The tables read are `entities`, `triples`, `types`, `supertypes` and `qualifiers`, as the store's
+connection finds them, so a view in their place is read instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kgqa_core.errors import FormError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.builder import QueryBuilder, Source, ends
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Or,
+    TimeConstraint,
+    elements,
+)
+from kgqa_core.logic.lookup import Ids
+from kgqa_core.logic.measures import compared_sql, equal_sql, measure
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.qualified import statements
+from kgqa_core.logic.ranked import Ranked, counted_compare, greater, ranked, time_constraint
+
+ROWS = 10_000
+NODE, PROOF, VALUE = 0, 1, 2
+"""What a row of a query is: (kind, id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SQL with places `$1`, `$2` … and what goes there; rows are (kind, id), kind being NODE, PROOF or VALUE."""
+
+    sql: str
+    parameters: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denoted:
+    """A table of nodes, what proves those of another table that are in it, and the place of the id of a single node."""
+
+    name: str
+    prove: Callable[[str], None]
+    constant: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where steps lead to."""
+        return Source(self.name, self.constant)
+
+
+def compile_sql(
+    form: Form, store: KgStore, *, rows: int = ROWS, proof: bool = False, without_named: bool = False
+) -> Query:
+    """The query of a form: at most `rows` + 1 nodes, and with `proof` at most `rows` + 1 triples, each by id.
+
+    without_named: entities that the form names are no answers, as in GrailQA's SPARQL.  Raises FormError for a key that
+    the graph has not, a value inside a form of sets, and a comparison with what is no number and no date.
+    """
+    form = normalise(form)
+    used = elements(form)
+    builder = QueryBuilder(Ids(store, used))
+    build = _Compiler(builder)
+    limit = rows + 1
+    if isinstance(form, (Count, Holds)):
+        answer = _count(build, form, proof) if isinstance(form, Count) else _holds(build, form, proof)
+        parts = [f"SELECT {VALUE} AS kind, id FROM {answer}"]
+    else:
+        found = build.set(form, None)
+        named = [builder.ids.entity(key) for key in used.entities] if without_named else []
+        out = f"WHERE id NOT IN ({', '.join(map(builder.bind, named))}) " if named else ""
+        answer = builder.table(f"SELECT id FROM {found.name} {out}ORDER BY id LIMIT {builder.bind(limit)}")
+        parts = [f"SELECT {NODE} AS kind, id FROM {answer}"]
+        if proof:
+            found.prove(builder.table(f"SELECT id FROM {answer} ORDER BY id LIMIT {builder.bind(rows)}"))
+    if builder.proofs:
+        union = " UNION ".join(f"({sql})" for sql in builder.proofs)
+        cut = builder.bind(limit)
+        parts.append(f"SELECT {PROOF}, triple FROM (SELECT triple FROM ({union}) ORDER BY triple LIMIT {cut})")
+    return Query(builder.query(" UNION ALL ".join(parts)), tuple(builder.parameters))
+
+
+def _count(build: _Compiler, form: Count, proof: bool) -> str:
+    found = build.set(form.of, None)
+    if proof:
+        found.prove(found.name)
+    return build.builder.table(f"SELECT count(*) AS id FROM {found.name}")
+
+
+def _holds(build: _Compiler, form: Holds, proof: bool) -> str:
+    one = build.set(form.one, None)
+    of = build.set(form.of, one.name)
+    if proof:
+        one.prove(one.name)
+        of.prove(of.name)
+    inside, asked = (f"(SELECT count(*) FROM {table.name})" for table in (of, one))
+    return build.builder.table(f"SELECT ({inside} = {asked} AND {asked} > 0)::BIGINT AS id")
+
+
+class _Compiler:
+    """Tables of forms in one builder."""
+
+    def __init__(self, builder: QueryBuilder) -> None:
+        self.builder = builder
+
+    def set(self, form: Form, within: str | None) -> Denoted:
+        """The nodes that a form denotes, those in `within(id)` where there is such a table."""
+        match form:
+            case Entity() | Literal() | Class():
+                return self._leaf(form, within)
+            case Join(path=path, of=of):
+                return self._join(form, within)
+            case Compare(counted=True):
+                return self._ranked(counted_compare(self.builder, form, within))
+            case Compare(op=op, path=path, value=value):
+                if measure(value) is None:
+                    raise FormError(f"{op} compares numbers and dates, and {value} is neither")
+                return self._along(path, lambda inside: self._compared(op, value, inside), within, first=False)
+            case And():
+                return self._and(form, within)
+            case Or(parts=parts):
+                found = [self.set(part, within) for part in parts]
+                return self._united(found)
+            case Minus(of=of, without=without):
+                whole = self.set(of, within)
+                less = self.set(without, whole.name)
+                name = self.builder.table(f"SELECT id FROM {whole.name} WHERE id NOT IN (SELECT id FROM {less.name})")
+                return Denoted(name, whole.prove)
+            case Arg(of=of) | Nth(of=of):
+                inner = self.set(of, None)
+                return self._ranked(ranked(self.builder, form, inner.name, within), inner)
+            case TimeConstraint(of=of):
+                inner = self.set(of, within)
+                return self._ranked(time_constraint(self.builder, form, inner.name), inner)
+            case Greater(one=one, other=other):
+                sides = self.set(one, None), self.set(other, None)
+                return self._ranked(greater(self.builder, form, sides[0].name, sides[1].name, within), *sides)
+        raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
+
+    def _leaf(self, form: Entity | Literal | Class, within: str | None) -> Denoted:
+        bind, ids = self.builder.bind, self.builder.ids
+        inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
+        if isinstance(form, Entity):
+            place = bind(ids.entity(form.key))
+            sql = f"SELECT id FROM (SELECT {place}::INTEGER AS id) e WHERE true{inside}"
+            return Denoted(self.builder.table(sql), lambda needed: None, None if within else place)
+        if isinstance(form, Literal):
+            sql = f"SELECT e.id FROM entities e WHERE {equal_sql(form, bind)}{inside}"
+        else:
+            wanted = bind(ids.type(form.key))
+            below = f"SELECT type FROM supertypes WHERE super = {wanted} UNION SELECT {wanted}::INTEGER"
+            inside = f" AND e.entity IN (SELECT id FROM {within})" if within else ""
+            sql = f"SELECT DISTINCT e.entity AS id FROM types e WHERE e.type IN ({below}){inside}"
+        return Denoted(self.builder.table(sql), lambda needed: None)
+
+    def _compared(self, op: str, value: Literal, within: str | None) -> Denoted:
+        inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
+        sql = f"SELECT e.id FROM entities e WHERE {compared_sql(op, value, self.builder.bind)}{inside}"
+        return Denoted(self.builder.table(sql), lambda needed: None)
+
+    def _join(self, form: Join, within: str | None) -> Denoted:
+        more = ""
+        if form.where:
+            more = f" AND t.id IN (SELECT triple FROM {statements(self.builder, form.where)})"
+        return self._along(form.path, lambda inside: self.set(form.of, inside), within, selective(form.of), more)
+
+    def _along(
+        self,
+        path: tuple[Any, ...],
+        of: Callable[[str | None], Denoted],
+        within: str | None,
+        first: bool,
+        more: str = "",
+    ) -> Denoted:
+        """What the path leads from to a member of `of`.  first: `of` is small, and found without `within`."""
+        inside: list[str | None] = [within]
+        for step in path:
+            start = inside[-1]
+            inside.append(None if first or start is None else self.builder.forth(step, start))
+        last = of(inside[-1])
+        sets = [last.source]
+        for step, bound in zip(reversed(path), reversed(inside[:-1]), strict=True):
+            sets.append(Source(self.builder.back(step, sets[-1], bound, more)))
+        sets.reverse()
+
+        def prove(needed: str) -> None:
+            for step, target in zip(path, sets[1:], strict=True):
+                near, far = ends(step)
+                found = self.builder.triples_to(step, target, f" JOIN {needed} n ON n.id = t.{near}")
+                used = self.builder.table(f"SELECT t.id AS triple, t.{far} AS id {found}{more}")
+                self.builder.proofs.append(f"SELECT triple FROM {used}")
+                needed = self.builder.table(f"SELECT DISTINCT id FROM {used}")
+            last.prove(needed)
+
+        return Denoted(sets[0].name, prove)
+
+    def _and(self, form: And, within: str | None) -> Denoted:
+        found: list[Denoted] = []
+        for part in sorted(form.parts, key=_cost):
+            found.append(self.set(part, found[-1].name if found else within))
+
+        def prove(needed: str) -> None:
+            for part in found:
+                part.prove(needed)
+
+        return Denoted(found[-1].name, prove)
+
+    def _united(self, found: list[Denoted]) -> Denoted:
+        def prove(needed: str) -> None:
+            for part in found:
+                inside = f"SELECT id FROM {needed} WHERE id IN (SELECT id FROM {part.name})"
+                part.prove(self.builder.table(inside))
+
+        name = self.builder.table(" UNION ".join(f"SELECT id FROM {part.name}" for part in found))
+        return Denoted(name, prove)
+
+    def _ranked(self, found: Ranked, *inner: Denoted) -> Denoted:
+        """What was found by values: its triples are proof, and so are those of the sets that were compared."""
+
+        def prove(needed: str) -> None:
+            found.prove(needed)
+            for part in inner:
+                inside = f"SELECT id FROM {found.compared or needed} WHERE id IN (SELECT id FROM {part.name})"
+                part.prove(self.builder.table(inside))
+
+        return Denoted(found.name, prove)
+
+
+def selective(form: Form) -> bool:
+    """Whether a form starts from entities or literals that it names, and not from a whole type or range."""
+    match form:
+        case Entity() | Literal() | Greater():
+            return True
+        case Class() | Compare():
+            return False
+        case And(parts=parts):
+            return any(map(selective, parts))
+        case Or(parts=parts):
+            return all(map(selective, parts))
+        case Join(of=of) | Minus(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
+            return selective(of)
+    return False
+
+
+def _cost(form: Form) -> int:
+    """The parts of an AND in the order in which they are looked up: what is named, then types, then ranges."""
+    if selective(form):
+        return 0 if isinstance(form, (Entity, Literal)) else 1
+    return 2 if isinstance(form, Class) else 3

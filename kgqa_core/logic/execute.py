@@ -1,0 +1,79 @@
+"""Runs a logical form on a graph: its answers or its value, and the triples that prove them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import duckdb
+
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.compile import NODE, PROOF, ROWS, VALUE, Query, compile_sql
+from kgqa_core.logic.forms import Count, Form
+
+SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a form denotes in a graph.
+
+    nodes: ids, ascending; empty for a value.  value: of COUNT a number, of HOLDS yes or no, else None.  proof: ids of
+    the triples that the answers rest on, ascending: every triple on any way to any answer; what a form finds missing
+    (the second part of MINUS, a HOLDS that is not so) and types have none.  truncated: there are more nodes or triples
+    than were asked for; a count is never cut.
+    """
+
+    nodes: tuple[int, ...] = ()
+    value: int | bool | None = None
+    proof: tuple[int, ...] = ()
+    truncated: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no answer; a count of 0 and a `no` are answers."""
+        return self.value is None and not self.nodes
+
+
+def execute(
+    form: Form,
+    store: KgStore,
+    *,
+    rows: int = ROWS,
+    seconds: float = SECONDS,
+    proof: bool = True,
+    without_named: bool = False,
+) -> Result:
+    """The result of a form.
+
+    rows: most nodes, and most triples of proof.  seconds: most time, after which the query is interrupted.
+    without_named: entities that the form names are no answers.  The store's connection serves one thread at a time.
+    Raises FormError for a form that does not fit the graph and FormTimeout.
+    """
+    query = compile_sql(form, store, rows=rows, proof=proof, without_named=without_named)
+    found = run(query, store, seconds, str(form))
+    nodes, triples = (sorted(i for kind, i in found if kind == wanted) for wanted in (NODE, PROOF))
+    values = [i for kind, i in found if kind == VALUE]
+    return Result(
+        nodes=tuple(nodes[:rows]),
+        value=None if not values else values[0] if isinstance(form, Count) else bool(values[0]),
+        proof=tuple(triples[:rows]),
+        truncated=len(nodes) > rows or len(triples) > rows,
+    )
+
+
+def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[int, int]]:
+    """The rows of a query, interrupted after so many seconds.  Raises FormTimeout, and FormError for memory."""
+    connection = store.connection
+    timer = threading.Timer(seconds, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        return connection.execute(query.sql, list(query.parameters)).fetchall()
+    except duckdb.InterruptException:
+        raise FormTimeout(f"{shown} took longer than {seconds:g} s; begin it with an entity, or allow more") from None
+    except duckdb.OutOfMemoryException:
+        raise FormError(f"{shown} needs more memory than there is; begin it with an entity") from None
+    finally:
+        timer.cancel()

@@ -1,0 +1,376 @@
+"""Logical forms as GrailQA writes them (Gu et al. 2021, appendix; after λ-DCS), and what each of them denotes.
+
+A form denotes a set of nodes, entities or literals; `Count` and `Holds` denote a value.  A path reads from the answer:
+in `(JOIN r (JOIN s X))` an answer has the relation r to something that has the relation s to a member of X.  Forms are
+compared, hashed and printed as trees; a join of a join is one join with a longer path, and an AND in an AND (or an OR
+in an OR) is one with more parts, so that each tree is written in one way.
+
+    Entity, Literal          themselves
+    Class                    (TYPE c), or bare `film.film`: everything of that type or of one below it
+    Join                     (JOIN r X) = {e : e r x}; (JOIN (R r) X) = {o : x r o}, with x in X
+    And, Or, Minus           (AND X Y), (OR X Y), (MINUS X Y): in all, in any, in the first and not in the second
+    Count                    (COUNT X): how many; 0 when there are none
+    Arg                      (ARGMAX X r), (ARGMIN X (JOIN r s)): those with the best value of the path, with all ties
+    Nth                      (NTHMAX n X r), (NTHMIN n X r): those with the n-th best value; equal values are one place
+    Compare                  (lt r v), le, gt, ge: what has a value of the path that compares so
+    TimeConstraint           (TC X r v): members for which the time v is not before r, nor after the end of r
+    Greater                  (GREATER X Y r), (LESS X Y r): of two, the one with more (or less); both when equal
+    Holds                    (HOLDS X Y): whether every member of Y, of which there is one, is in X
+
+`Or`, `Minus`, `Nth`, `Greater`, `Holds`, conditions on qualifiers and counted paths are extensions.  A counted path,
+`(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on qualifiers is written after the join that
+it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` asks for statements that hold at a time and say when they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kgqa_core.errors import FormError
+from kgqa_core.logic import syntax
+
+BESTS = ("max", "min")
+OPS = ("lt", "le", "gt", "ge")
+WHERE_OPS = ("eq", *OPS, "at")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One relation of a path; inverse: from its tail to its head, `(R r)`."""
+
+    relation: str
+    inverse: bool = False
+
+    def __str__(self) -> str:
+        text = syntax.relation_text(self.relation)
+        return f"(R {text})" if self.inverse else text
+
+
+Path = tuple[Step, ...]
+
+
+class Form:
+    """A logical form; `str` prints it so that `parser.parse` reads the same tree."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entity(Form):
+    """An entity by its key in the graph."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return syntax.entity_text(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Form):
+    """A literal; datatype: its IRI, or `@` and the language of a string; unit: the key of a quantity's unit."""
+
+    text: str
+    datatype: str
+    unit: str | None = None
+
+    def __str__(self) -> str:
+        return syntax.literal_text(self.text, self.datatype, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Class(Form):
+    """The entities of a type, or of a type below it."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return syntax.class_text(self.key)
+
+
+class Where(NamedTuple):
+    """A condition on a qualifier of a statement: its relation's key, one of WHERE_OPS, and the value."""
+
+    relation: str
+    op: str
+    value: Entity | Literal
+
+    def __str__(self) -> str:
+        return f"({self.op} {syntax.relation_text(self.relation)} {self.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Form):
+    """What a path leads from to a member of `of`.  where: conditions that one statement fulfils; the path is one step.
+
+    A join of a plain join is made one join.  Raises FormError for an empty path, and for conditions on a longer one.
+    """
+
+    path: Path
+    of: Form
+    where: tuple[Where, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_path("JOIN", self.path)
+        if self.where and len(self.path) > 1:
+            raise FormError(f"conditions on qualifiers need a path of one relation, and {_path(self.path)} has more")
+        for condition in self.where:
+            _check("condition", condition.op, WHERE_OPS)
+        if not self.where and isinstance(self.of, Join) and not self.of.where:
+            object.__setattr__(self, "path", self.path + self.of.path)
+            object.__setattr__(self, "of", self.of.of)
+
+    def __str__(self) -> str:
+        text = str(self.of)
+        for step in reversed(self.path):
+            text = f"(JOIN {step} {text}" + "".join(f" {Where(*w)}" for w in self.where) + ")"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class And(Form):
+    """What is in every part; two at least, an AND among them being taken apart."""
+
+    parts: tuple[Form, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", _flat("AND", And, self.parts))
+
+    def __str__(self) -> str:
+        return _nested("AND", self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Form):
+    """What is in any part; two at least, an OR among them being taken apart."""
+
+    parts: tuple[Form, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", _flat("OR", Or, self.parts))
+
+    def __str__(self) -> str:
+        return _nested("OR", self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Minus(Form):
+    """What is in `of` and not in `without`."""
+
+    of: Form
+    without: Form
+
+    def __str__(self) -> str:
+        return f"(MINUS {self.of} {self.without})"
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Form):
+    """How many members there are; a value."""
+
+    of: Form
+
+    def __str__(self) -> str:
+        return f"(COUNT {self.of})"
+
+
+@dataclass(frozen=True, slots=True)
+class Arg(Form):
+    """Members with the largest or smallest value at the end of a path, all of those that are equal.
+
+    Members without a value are left out.  counted: the value is how many nodes the path reaches.
+    """
+
+    best: str
+    of: Form
+    path: Path
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        _check("best", self.best, BESTS)
+        _check_path("ARG", self.path)
+
+    def __str__(self) -> str:
+        return f"(ARG{self.best.upper()} {self.of} {_measure(self.path, self.counted)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Nth(Form):
+    """Members with the n-th largest or smallest distinct value at the end of a path; n from 1, as in `Arg`."""
+
+    n: int
+    best: str
+    of: Form
+    path: Path
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        _check("best", self.best, BESTS)
+        _check_path("NTH", self.path)
+        if self.n < 1:
+            raise FormError(f"places count from 1; {self.n} is none")
+
+    def __str__(self) -> str:
+        return f"(NTH{self.best.upper()} {self.n} {self.of} {_measure(self.path, self.counted)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Form):
+    """What has a value of a path that is less, at most, more or at least `value`.
+
+    Dates compare with their precision: `lt` ends before the value begins, `le` ends no later than it; units must be of
+    one kind.
+    counted: the value is how many nodes the path reaches, of what has it at all.
+    """
+
+    op: str
+    path: Path
+    value: Literal
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        _check("comparison", self.op, OPS)
+        _check_path(self.op, self.path)
+
+    def __str__(self) -> str:
+        return f"({self.op} {_measure(self.path, self.counted)} {self.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeConstraint(Form):
+    """Members for which `value` is not before the time that the path gives, nor after the one that ends it.
+
+    The last relation of the path is the beginning; the end is `lookup.ending` of it.  A time that is missing is open.
+    """
+
+    of: Form
+    path: Path
+    value: Literal
+
+    def __post_init__(self) -> None:
+        _check_path("TC", self.path)
+
+    def __str__(self) -> str:
+        return f"(TC {self.of} {_path(self.path)} {self.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Greater(Form):
+    """Of two, the one with the larger (`best` is `min`: smaller) value; both when equal, none when one has no value."""
+
+    one: Form
+    other: Form
+    path: Path
+    best: str = "max"
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        _check("best", self.best, BESTS)
+        _check_path("GREATER", self.path)
+
+    def __str__(self) -> str:
+        name = "GREATER" if self.best == "max" else "LESS"
+        return f"({name} {self.one} {self.other} {_measure(self.path, self.counted)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Holds(Form):
+    """Whether `one` has members and all are in `of`; a value."""
+
+    of: Form
+    one: Form
+
+    def __str__(self) -> str:
+        return f"(HOLDS {self.of} {self.one})"
+
+
+def is_value(form: Form) -> bool:
+    """Whether a form denotes a value instead of a set of nodes."""
+    return isinstance(form, (Count, Holds))
+
+
+def children(form: Form) -> tuple[Form, ...]:
+    """The forms directly below, in the order in which they are written; values of conditions are not among them."""
+    match form:
+        case Join(of=of) | Count(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
+            return (of,)
+        case And(parts=parts) | Or(parts=parts):
+            return parts
+        case Minus(of=of, without=without):
+            return (of, without)
+        case Greater(one=one, other=other):
+            return (one, other)
+        case Holds(of=of, one=one):
+            return (of, one)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """What a form uses, each sorted and once; the key of a relation says nothing about its direction."""
+
+    entities: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    literals: tuple[Literal, ...] = ()
+
+
+def elements(form: Form) -> Elements:
+    """The entities, relations, classes and literals of a form, those of its conditions on qualifiers included."""
+    found: dict[str, set[str]] = {"entities": set(), "relations": set(), "classes": set()}
+    literals: set[Literal] = set()
+    todo: list[Form] = [form]
+    while todo:
+        node = todo.pop()
+        todo.extend(children(node))
+        match node:
+            case Entity(key=key):
+                found["entities"].add(key)
+            case Class(key=key):
+                found["classes"].add(key)
+            case Literal():
+                literals.add(node)
+            case Compare(value=value) | TimeConstraint(value=value):
+                literals.add(value)
+        found["relations"].update(step.relation for step in getattr(node, "path", ()))
+        for relation, _, asked in node.where if isinstance(node, Join) else ():
+            found["relations"].add(relation)
+            todo.append(asked)
+    order = sorted(literals, key=lambda v: (v.text, v.datatype, v.unit or ""))
+    return Elements(**{kind: tuple(sorted(keys)) for kind, keys in found.items()}, literals=tuple(order))
+
+
+def _path(path: Path) -> str:
+    """Steps as nested joins of relations: `(JOIN r (JOIN s t))`."""
+    text = str(path[-1])
+    for step in reversed(path[:-1]):
+        text = f"(JOIN {step} {text})"
+    return text
+
+
+def _measure(path: Path, counted: bool) -> str:
+    return f"(COUNT {_path(path)})" if counted else _path(path)
+
+
+def _nested(name: str, parts: tuple[Form, ...]) -> str:
+    text = str(parts[-1])
+    for part in reversed(parts[:-1]):
+        text = f"({name} {part} {text})"
+    return text
+
+
+def _flat(name: str, kind: type[And] | type[Or], parts: tuple[Form, ...]) -> tuple[Form, ...]:
+    flat = tuple(inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
+    if len(flat) < 2:
+        raise FormError(f"{name} takes two forms or more, not {len(flat)}")
+    return flat
+
+
+def _check(what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise FormError(f"{what} {value!r} is none of {', '.join(known)}")
+
+
+def _check_path(name: str, path: Path) -> None:
+    if not path:
+        raise FormError(f"{name} needs a relation, and the path is empty")

@@ -1,0 +1,170 @@
+"""What a literal measures: a number in its base unit, or a stretch of time, as SQL over `entities` and in Python.
+
+A date lasts as long as its precision says: 1952 is a year, 1952-03-11 a day, both as [lo, hi) in seconds of a calendar
+whose months all have 31 days, as `kg.literals` counts them, so that later is always larger.  A number has lo = hi.
+What is compared is certain: 1952-03-11 is in 1952 (`eq`) and not after it; 1952 is not in 1952-03-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+
+from kgqa_core.kg.literals import NUMBER_SQL, PRECISION_SQL, UNIT_SQL
+from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.vocabulary import STRING
+from kgqa_core.logic.forms import Literal
+from kgqa_core.logic.units import UNITS, base_unit
+
+Binder = Callable[[Any], str]
+"""Gives a value a place among a query's parameters, and the name of that place."""
+
+TIME = "time"
+"""The dimension of dates; that of a number is its base unit, "" where it has none."""
+
+_DAY = 86_400
+_YEAR = 372 * _DAY
+_WIDTHS = {9: _YEAR, 10: 31 * _DAY, 11: _DAY, 12: 3600, 13: 60, 14: 1}
+_SPANS = {0: 10**9, 1: 10**8, 2: 10**7, 3: 10**6, 4: 10**5, 5: 10**4, 8: 10}
+_ORDINALS = {6: 1000, 7: 100}
+"""Years of a millennium and a century: the 20th is 1901 to 2000."""
+
+_SECONDS = f"round({{e}}.number * {_YEAR})"
+_YEARS = f"floor({_SECONDS} / {_YEAR})"
+_LO = (
+    "CASE {e}.precision "
+    + " ".join(f"WHEN {p} THEN floor({_SECONDS} / {w}) * {w}" for p, w in _WIDTHS.items())
+    + " "
+    + " ".join(f"WHEN {p} THEN floor({_YEARS} / {n}) * {n * _YEAR}" for p, n in _SPANS.items())
+    + " "
+    + " ".join(f"WHEN {p} THEN ((ceil({_YEARS} / {n}) - 1) * {n} + 1) * {_YEAR}" for p, n in _ORDINALS.items())
+    + f" ELSE {_SECONDS} END"
+)
+_LENGTH = (
+    "CASE {e}.precision "
+    + " ".join(f"WHEN {p} THEN {w}" for p, w in _WIDTHS.items())
+    + " "
+    + " ".join(f"WHEN {p} THEN {n * _YEAR}" for p, n in (_SPANS | _ORDINALS).items())
+    + " ELSE 1 END"
+)
+
+UNIT_ROWS = ", ".join(
+    f"({quoted(unit)}, {quoted(to.base)}, {to.factor!r}::DOUBLE, {to.offset!r}::DOUBLE)"
+    for unit, to in sorted(UNITS.items())
+)
+"""Rows (unit, base, factor, offset) of the units that are turned into one another."""
+
+
+def dated_sql(e: str) -> str:
+    """Whether the literal of the row `e` of `entities` is a date."""
+    return f"{e}.precision IS NOT NULL"
+
+
+def lo_sql(e: str) -> str:
+    """Where a date of the row `e` begins, in seconds."""
+    return _LO.format(e=e)
+
+
+def hi_sql(e: str) -> str:
+    """Where a date of the row `e` ends, in seconds; the second after its last."""
+    return f"({_LO.format(e=e)} + {_LENGTH.format(e=e)})"
+
+
+def measured_sql(pairs: str) -> str:
+    """Rows (id, node, dim, x) of the nodes of `pairs(id, node)` that are numbers or dates.
+
+    dim: the dimension.  x: the number in its base unit, or where the date begins.
+    """
+    return (
+        "SELECT p.id, p.node, "
+        f"CASE WHEN {dated_sql('e')} THEN '{TIME}' ELSE coalesce(u.base, e.unit, '') END AS dim, "
+        f"CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} "
+        'ELSE e.number * coalesce(u.factor, 1) + coalesce(u."offset", 0) END AS x '
+        f"FROM {pairs} p JOIN entities e ON e.id = p.node "
+        f'LEFT JOIN (VALUES {UNIT_ROWS}) u(unit, base, factor, "offset") ON u.unit = e.unit '
+        "WHERE e.number IS NOT NULL"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number or a date of a form: its dimension, and [lo, hi); a number has lo = hi."""
+
+    dim: str
+    lo: float
+    hi: float
+
+
+@lru_cache(maxsize=4096)
+def measure(literal: Literal) -> Measure | None:
+    """What a form's literal measures by the rules of `kg.literals`; None for text, and for what is malformed."""
+    with duckdb.connect(":memory:") as connection:
+        row = connection.execute(
+            f"""
+            SELECT e.number, {dated_sql("e")}, {lo_sql("e")}, {hi_sql("e")}
+            FROM (SELECT {NUMBER_SQL} AS number, {PRECISION_SQL} AS precision, {UNIT_SQL} AS unit
+                  FROM (VALUES ($1::VARCHAR, $2::VARCHAR, $3::VARCHAR)) t(key, datatype, detail)) e""",
+            [literal.text, literal.datatype, literal.unit],
+        ).fetchone()
+    if row is None or row[0] is None:
+        return None
+    number, dated, lo, hi = row
+    if dated:
+        return Measure(TIME, float(lo), float(hi))
+    unit = UNITS.get(literal.unit or "")
+    x = float(number) if unit is None else float(number) * unit.factor + unit.offset
+    return Measure(base_unit(literal.unit), x, x)
+
+
+def equal_sql(literal: Literal, bind: Binder, e: str = "e") -> str:
+    """Whether the row `e` of `entities` is a form's literal: a number by its value, a date in it, a text to the letter.
+
+    A string without language is found in any language, and in any datatype that is no number and no date.
+    """
+    found = measure(literal)
+    if found is not None:
+        return compared_sql("eq", literal, bind, e)
+    text = f"{e}.kind = 'literal' AND {e}.key = {bind(literal.text)} AND "
+    if literal.datatype == STRING:
+        return f"{text}{e}.number IS NULL"
+    return f"{text}{e}.datatype = {bind(literal.datatype)}"
+
+
+def compared_sql(op: str, literal: Literal, bind: Binder, e: str = "e") -> str:
+    """Whether the row `e` of `entities` compares so with a form's number or date; op: eq, lt, le, gt or ge.
+
+    Raises ValueError for a literal that is neither.
+    """
+    found = measure(literal)
+    if found is None:
+        raise ValueError(f"{literal} is no number and no date")
+    if found.dim == TIME:
+        tests = []
+        if op in ("eq", "ge", "gt"):
+            tests.append(f"{lo_sql(e)} >= {bind(found.hi if op == 'gt' else found.lo)}")
+        if op in ("eq", "le", "lt"):
+            tests.append(f"{hi_sql(e)} <= {bind(found.lo if op == 'lt' else found.hi)}")
+        return f"({dated_sql(e)} AND {' AND '.join(tests)})"
+    value, slack = f"{e}.number", 0.0
+    if literal.unit is None:
+        unit_test = f"{e}.unit IS NULL"
+    elif literal.unit not in UNITS:
+        unit_test = f"{e}.unit = {bind(literal.unit)}"
+    else:
+        same = {unit: to for unit, to in sorted(UNITS.items()) if to.base == found.dim}
+        cases = " ".join(
+            f"WHEN {quoted(unit)} THEN {e}.number * {to.factor!r}::DOUBLE + {to.offset!r}::DOUBLE"
+            for unit, to in same.items()
+        )
+        value, slack = f"(CASE {e}.unit {cases} END)", abs(found.lo) * 1e-12
+        unit_test = f"{e}.unit IN ({', '.join(map(quoted, same))})"
+    if op == "eq":
+        test = f"{value} BETWEEN {bind(found.lo - slack)} AND {bind(found.lo + slack)}"
+    else:
+        sign = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[op]
+        test = f"{value} {sign} {bind(found.lo + (slack if op in ('le', 'gt') else -slack))}"
+    return f"({e}.number IS NOT NULL AND {e}.precision IS NULL AND {unit_test} AND {test})"

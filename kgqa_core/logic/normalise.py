@@ -1,0 +1,121 @@
+"""One form for all forms that mean the same by their shape, and when two forms are the same graph.
+
+A form is a tree whose root is what is asked for; as a graph of variables it has none of their names, so two forms are
+isomorphic when their trees are, up to the order of parts that have none.  Normalising keeps results:
+
+- parts of AND and OR are sorted and stand once; an AND or OR of one part is that part;
+- (AND (MINUS X Y) Z) = (MINUS (AND X Z) Y), and (MINUS (MINUS X Y) Z) = (MINUS X (OR Y Z));
+- (JOIN r (lt s v)) = (lt (JOIN r s) v), where the path is not counted;
+- (NTHMAX 1 X r) = (ARGMAX X r), the two of GREATER and LESS are sorted, and so are conditions on qualifiers;
+- with `inverses`, a relation that has an inverse of its own (Freebase's reverse properties) is written as the first of
+  the two by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Compare,
+    Count,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Minus,
+    Nth,
+    Or,
+    Path,
+    Step,
+    TimeConstraint,
+    Where,
+)
+
+
+def normalise(form: Form, inverses: Mapping[str, str] | None = None) -> Form:
+    """The form that stands for all that are isomorphic to this one.
+
+    inverses: relation → the relation that says the same from the other end, given in both directions or in one.
+    """
+    pairs = dict(inverses or {})
+    pairs.update({other: relation for relation, other in pairs.items() if other not in pairs})
+    return _normal(form, pairs)
+
+
+def isomorphic(one: Form, other: Form, inverses: Mapping[str, str] | None = None) -> bool:
+    """Whether two forms are the same graph; the EM of Gu et al. 2021 (section 6), which does not look at answers."""
+    return normalise(one, inverses) == normalise(other, inverses)
+
+
+def _normal(form: Form, inverses: Mapping[str, str]) -> Form:
+    def path(steps: Path) -> Path:
+        return tuple(_first(step, inverses) for step in steps)
+
+    match form:
+        case Join():
+            return _join(path(form.path), _normal(form.of, inverses), form.where)
+        case And(parts=parts):
+            return _and([_normal(part, inverses) for part in parts])
+        case Or(parts=parts):
+            return _together(Or, [_normal(part, inverses) for part in parts])
+        case Minus(of=of, without=without):
+            return _minus(_normal(of, inverses), _normal(without, inverses))
+        case Count(of=of):
+            return Count(_normal(of, inverses))
+        case Arg(of=of) | TimeConstraint(of=of):
+            return replace(form, of=_normal(of, inverses), path=path(form.path))
+        case Nth(n=n, best=best, of=of, counted=counted):
+            of = _normal(of, inverses)
+            if n == 1:
+                return Arg(best, of, path(form.path), counted)
+            return Nth(n, best, of, path(form.path), counted)
+        case Compare():
+            return replace(form, path=path(form.path))
+        case Greater(one=one, other=other):
+            first, second = sorted((_normal(one, inverses), _normal(other, inverses)), key=str)
+            return replace(form, one=first, other=second, path=path(form.path))
+        case Holds(of=of, one=one):
+            return Holds(_normal(of, inverses), _normal(one, inverses))
+    return form
+
+
+def _first(step: Step, inverses: Mapping[str, str]) -> Step:
+    other = inverses.get(step.relation, step.relation)
+    return Step(other, not step.inverse) if other < step.relation else step
+
+
+def _join(path: Path, of: Form, where: tuple[Where, ...]) -> Form:
+    if where:
+        conditions = {str(Where(*condition)): Where(*condition) for condition in where}
+        return Join(path, of, tuple(conditions[text] for text in sorted(conditions)))
+    if isinstance(of, Compare) and not of.counted:
+        return replace(of, path=path + of.path)
+    return Join(path, of)
+
+
+def _and(parts: list[Form]) -> Form:
+    kept: list[Form] = []
+    without: list[Form] = []
+    for part in parts:
+        if isinstance(part, Minus):
+            kept.append(part.of)
+            without.append(part.without)
+        else:
+            kept.append(part)
+    form = _together(And, kept)
+    return _minus(form, _together(Or, without)) if without else form
+
+
+def _minus(of: Form, without: Form) -> Form:
+    return Minus(of.of, _together(Or, [of.without, without])) if isinstance(of, Minus) else Minus(of, without)
+
+
+def _together(kind: type[And] | type[Or], parts: list[Form]) -> Form:
+    """Parts sorted and once each; those of an inner form of the same kind among them."""
+    flat = (inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
+    by_text = {str(part): part for part in flat}
+    ordered = [by_text[text] for text in sorted(by_text)]
+    return ordered[0] if len(ordered) == 1 else kind(tuple(ordered))

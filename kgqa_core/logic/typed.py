@@ -1,0 +1,231 @@
+"""Types of a form, inferred from the schema; a form that cannot have an answer is refused in words.
+
+What a form denotes may have any of the types that the schema shows at the end of its relations, and must have one of
+those that it names.  Types are observed, so nothing with an answer in the graph that the schema was read from is
+refused (unless a part without an answer stands in an OR or a MINUS); what passes may still have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kgqa_core.errors import FormError, nearest
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Or,
+    Path,
+    Step,
+    TimeConstraint,
+    Where,
+)
+from kgqa_core.logic.measures import TIME, measure
+from kgqa_core.logic.schema import TEXT, UNTYPED, RelationSchema, Schema
+
+_Tag = tuple[str, str]
+"""What a node may be: ("type", key) or ("literal", dimension)."""
+
+_SHOWN = 4
+"""Types that an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What a form denotes.
+
+    kind: `entities`, `literals`, `either`, or of a value `number` or `yes/no`.  types: those that the entities may
+    have, sorted; None where nothing is known.  dimensions: those of literals, as `RelationSchema`'s; None likewise.
+    """
+
+    kind: str
+    types: tuple[str, ...] | None = None
+    dimensions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """may: every tag that a node can have, None for any.  must: of each of these a node has one."""
+
+    may: frozenset[_Tag] | None = None
+    must: tuple[frozenset[_Tag], ...] = ()
+
+    def possible(self) -> bool:
+        return self.may is None or bool(self.may) and all(self.may & wanted for wanted in self.must)
+
+    def meets(self, other: _Kind) -> _Kind:
+        may = other.may if self.may is None else self.may if other.may is None else self.may & other.may
+        return _Kind(may, tuple(dict.fromkeys(self.must + other.must)))
+
+    def shown(self) -> str:
+        """For an error: what there may be."""
+        tags = self.must[0] if self.must else self.may
+        names = sorted(_name(tag) for tag in tags or ())
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return (", ".join(names[:_SHOWN]) + more) if names else "nothing" if tags is not None else "anything"
+
+
+def typed(form: Form, schema: Schema, entities: Mapping[str, frozenset[str]] | None = None) -> Typed:
+    """The types of a form.
+
+    entities: types of the entities that the form names, from `schema.types_of`; one that is left out may be anything.
+    Raises FormError that names the part, what is wrong with it and the way out: an unknown relation or type, parts that
+    nothing can be at once, ranked or compared values that are no numbers or dates or of other units.
+    """
+    checker = _Checker(schema, entities or {})
+    if isinstance(form, (Count, Holds)):
+        checker.value(form)
+        return Typed("number" if isinstance(form, Count) else "yes/no")
+    found = checker.kind(form)
+    if found.may is None:
+        named = sorted({key for wanted in found.must for kind, key in wanted if kind == "type"})
+        return Typed("entities", tuple(named)) if named else Typed("either")
+    types = sorted(key for kind, key in found.may if kind == "type")
+    dimensions = sorted(key for kind, key in found.may if kind == "literal")
+    kind = "either" if types and dimensions else "literals" if dimensions else "entities"
+    return Typed(kind, tuple(types), tuple(dimensions))
+
+
+class _Checker:
+    def __init__(self, schema: Schema, entities: Mapping[str, frozenset[str]]) -> None:
+        self.schema, self.entities = schema, entities
+
+    def value(self, form: Count | Holds) -> None:
+        self.kind(form.of)
+        if isinstance(form, Holds):
+            self.kind(form.one)
+
+    def kind(self, form: Form) -> _Kind:
+        match form:
+            case Entity(key=key):
+                return _Kind(None if key not in self.entities else _types(self.entities[key]))
+            case Literal():
+                measured = measure(form)
+                return _Kind(frozenset({("literal", TEXT if measured is None else measured.dim)}))
+            case Class(key=key):
+                if not self.schema.has_type(key):
+                    raise FormError(
+                        f"nothing has the type {key!r} in this graph ({len(self.schema.types):,} types)"
+                        f"{nearest(key, self.schema.types)}"
+                    )
+                return _Kind(None, (_types(self.schema.below(key)),))
+            case Join(path=path, of=of, where=where):
+                self.conditions(where)
+                found = self.kind(of)
+                for step in reversed(path):
+                    found = self.back(step, found, form)
+                return found
+            case And(parts=parts):
+                return self.both(parts)
+            case Or(parts=parts):
+                return self.either([self.kind(part) for part in parts])
+            case Minus(of=of, without=without):
+                self.kind(without)
+                return self.kind(of)
+            case Arg(of=of, path=path, counted=counted) | Nth(of=of, path=path, counted=counted):
+                return self.measured(form, self.kind(of), path, counted)
+            case Greater(one=one, other=other, path=path, counted=counted):
+                both = self.either([self.kind(one), self.kind(other)])
+                return self.measured(form, both, path, counted)
+            case Compare(path=path, value=value, counted=counted):
+                return self.measured(form, _Kind(), path, counted, value)
+            case TimeConstraint(of=of, path=path, value=value):
+                date = measure(value)
+                if date is None or date.dim != TIME:
+                    raise FormError(f"TC takes a date, and {value} is none; write its datatype: 2010^^xsd:gYear")
+                return self.measured(form, self.kind(of), path, False, value)
+        raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
+
+    def relation(self, key: str) -> RelationSchema:
+        if key not in self.schema.relations:
+            known = self.schema.relations
+            raise FormError(f"relation {key!r} is not in this graph ({len(known):,} relations){nearest(key, known)}")
+        return self.schema.relations[key]
+
+    def ends(self, step: Step) -> tuple[_Kind, _Kind]:
+        """What a step comes from and what it leads to."""
+        relation = self.relation(step.relation)
+        head = _Kind(_types(relation.domain))
+        tail = _Kind(_types(relation.range) | {("literal", dimension) for dimension in relation.dimensions})
+        return (tail, head) if step.inverse else (head, tail)
+
+    def back(self, step: Step, of: _Kind, form: Form) -> _Kind:
+        near, far = self.ends(step)
+        if not far.meets(of).possible():
+            raise FormError(f"{step} leads to {far.shown()}, and in {form} it is to lead to {of.shown()}")
+        return near
+
+    def both(self, parts: tuple[Form, ...]) -> _Kind:
+        found = self.kind(parts[0])
+        for part in parts[1:]:
+            other = self.kind(part)
+            if not found.meets(other).possible():
+                raise FormError(f"{parts[0]} is {found.shown()} and {part} is {other.shown()}; nothing is both")
+            found = found.meets(other)
+        return found
+
+    @staticmethod
+    def either(kinds: list[_Kind]) -> _Kind:
+        if any(kind.may is None for kind in kinds):
+            return _Kind()
+        return _Kind(frozenset().union(*[kind.may or frozenset() for kind in kinds]))
+
+    def measured(self, form: Form, members: _Kind, path: Path, counted: bool, value: Literal | None = None) -> _Kind:
+        """The members that have the path; its values must be numbers or dates, of the dimension of `value`."""
+        first = self.ends(path[0])[0]
+        at = members
+        for step in path:
+            near, far = self.ends(step)
+            if not near.meets(at).possible():
+                raise FormError(f"in {form}, {step} is of {near.shown()}, and is asked of {at.shown()}")
+            at = far
+        dimensions = {key for kind, key in at.may or () if kind == "literal"} - {TEXT}
+        if counted:
+            dimensions = {""}
+        elif not dimensions:
+            raise FormError(
+                f"values of {path[-1]} are {at.shown()}; only numbers and dates compare (to count them, write "
+                f"(COUNT {path[-1]}))"
+            )
+        if value is not None:
+            asked = measure(value)
+            if asked is None:
+                raise FormError(f"{value} in {form} is no number and no date; write its datatype: 2010^^xsd:gYear")
+            if asked.dim not in dimensions:
+                names = ", ".join(sorted(_name(("literal", dimension)) for dimension in dimensions))
+                raise FormError(f"{value} is {_name(('literal', asked.dim))}, and values of {path[-1]} are {names}")
+        return members if isinstance(form, TimeConstraint) else members.meets(first)
+
+    def conditions(self, where: tuple[Where, ...]) -> None:
+        known = self.schema.qualifiers
+        for relation, op, value in where:
+            if relation not in known:
+                raise FormError(f"no statement has the qualifier {relation!r} in this graph{nearest(relation, known)}")
+            found = None if isinstance(value, Entity) else measure(value)
+            asked = "entity" if isinstance(value, Entity) else TEXT if found is None else found.dim
+            if asked not in known[relation] and op != "at":
+                names = ", ".join(sorted(_name(("literal", dimension)) for dimension in known[relation]))
+                raise FormError(f"values of the qualifier {relation} are {names}, and {value} is none of these")
+
+
+def _types(keys: frozenset[str]) -> frozenset[_Tag]:
+    return frozenset(("type", key) for key in keys)
+
+
+def _name(tag: _Tag) -> str:
+    kind, key = tag
+    if kind == "type":
+        return "a thing without type" if key == UNTYPED else key
+    names = {TIME: "a date", TEXT: "text", "": "a bare number", "entity": "entities"}
+    return names.get(key, f"a number in {key}")

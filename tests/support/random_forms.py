@@ -1,0 +1,89 @@
+"""Random logical forms over the vocabulary of `random_graphs`."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from kgqa_core.logic import forms as f
+from tests.support.random_graphs import (
+    BEGIN,
+    CLASSES,
+    DATES,
+    ENTITIES,
+    LINKS,
+    LITERALS,
+    NAMES,
+    NUMBERS,
+    QUANTITIES,
+    XSD,
+)
+
+entities = st.sampled_from(ENTITIES).map(f.Entity)
+classes = st.sampled_from(CLASSES).map(f.Class)
+
+
+def literals(among):
+    """Literals as a form writes them: a date has no precision of its own."""
+    plain = [(text, kind, detail if kind not in _TIMES else None) for text, kind, detail in among]
+    return st.sampled_from(sorted(set(plain), key=str)).map(lambda one: f.Literal(*one))
+
+
+_TIMES = {XSD + name for name in ("gYear", "gYearMonth", "date", "dateTime")}
+numbers, dates = literals(QUANTITIES), literals(DATES)
+measured = st.one_of(numbers, dates)
+
+links = st.builds(f.Step, st.sampled_from(LINKS), st.booleans())
+values = st.sampled_from([NUMBERS, NUMBERS, BEGIN, NAMES]).map(f.Step)
+link_paths = st.lists(links, min_size=1, max_size=2).map(tuple)
+value_paths = st.builds(lambda before, last: (*before, last), st.lists(links, max_size=1).map(tuple), values)
+measures = st.one_of(st.tuples(value_paths, st.just(False)), st.tuples(link_paths, st.just(True)))
+bests = st.sampled_from(f.BESTS)
+
+conditions = st.one_of(
+    st.builds(f.Where, st.just("P805"), st.just("eq"), entities),
+    st.builds(f.Where, st.sampled_from(["P580", "P582", "P585"]), st.sampled_from(f.WHERE_OPS), dates),
+)
+compares = st.one_of(
+    st.builds(f.Compare, st.sampled_from(f.OPS), value_paths, measured),
+    st.builds(
+        f.Compare, st.sampled_from(f.OPS), link_paths,
+        st.integers(1, 3).map(lambda n: f.Literal(str(n), XSD + "integer")), st.just(True),
+    ),
+)  # fmt: skip
+leaves = st.one_of(entities, entities, classes, literals(LITERALS), compares)
+
+
+def _ranked(inner):
+    return st.one_of(
+        st.builds(lambda best, of, m: f.Arg(best, of, *m), bests, inner, measures),
+        st.builds(lambda n, best, of, m: f.Nth(n, best, of, *m), st.integers(1, 3), bests, inner, measures),
+        st.builds(lambda a, b, m, best: f.Greater(a, b, m[0], best, m[1]), inner, inner, measures, bests),
+        st.builds(lambda of, way, v: f.TimeConstraint(of, (*way, f.Step(BEGIN)), v), inner,
+                  st.lists(links, max_size=1).map(tuple), dates),
+    )  # fmt: skip
+
+
+def _positive(inner):
+    return st.one_of(
+        st.builds(f.Join, st.lists(st.one_of(links, links, values), min_size=1, max_size=2).map(tuple), inner),
+        st.builds(lambda step, of, where: f.Join((step,), of, where), links, inner,
+                  st.lists(conditions, min_size=1, max_size=2).map(tuple)),
+        st.builds(lambda parts: f.And(tuple(parts)), st.lists(inner, min_size=2, max_size=3)),
+        st.builds(lambda parts: f.Or(tuple(parts)), st.lists(inner, min_size=2, max_size=3)),
+    )  # fmt: skip
+
+
+def _any(inner):
+    return st.one_of(_positive(inner), _positive(inner), st.builds(f.Minus, inner, inner), _ranked(inner))
+
+
+sets = st.recursive(leaves, _any, max_leaves=5)
+positive = st.recursive(
+    st.one_of(
+        entities, classes, literals(LITERALS), st.builds(f.Compare, st.sampled_from(f.OPS), value_paths, measured)
+    ),
+    _positive,
+    max_leaves=4,
+)
+"""Forms that more triples only make larger: what proves them proves them alone."""
+forms = st.one_of(sets, sets, sets, sets.map(f.Count), st.builds(f.Holds, sets, sets))

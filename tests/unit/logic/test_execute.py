@@ -1,0 +1,248 @@
+"""Forms on a graph by hand, with the answers that a person counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.logic.compile import compile_sql
+from kgqa_core.logic.execute import execute
+from kgqa_core.logic.parser import parse
+from tests.support.small_graph import small_graph
+
+
+@pytest.fixture(scope="module")
+def store():
+    with small_graph() as graph:
+        yield graph
+
+
+def answers(store, text, **options):
+    found = execute(parse(text), store, seconds=600, **options)
+    return sorted(store.entity_keys(found.nodes).values())
+
+
+def proof(store, text):
+    found = execute(parse(text), store, seconds=600)
+    keys, relations = {}, store.relation_keys()
+    triples = store.triples(found.proof).values()
+    keys = store.entity_keys({i for head, _, tail in triples for i in (head, tail)})
+    return sorted((keys[head], relations[relation], keys[tail]) for head, relation, tail in triples)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fr", ["fr"]),
+        ("(JOIN (R capital) fr)", ["paris"]),
+        ("(JOIN capital paris)", ["fr"]),
+        ("(JOIN in (JOIN borders es))", ["lyon", "nice", "paris"]),
+        ("(TYPE city)", ["berlin", "bonn", "lyon", "nice", "paris"]),
+        ("(TYPE capital_city)", ["berlin", "paris"]),
+        ("(AND (TYPE capital_city) (JOIN in fr))", ["paris"]),
+        ("(OR (JOIN (R capital) fr) (JOIN (R capital) de))", ["berlin", "paris"]),
+        ("(MINUS (JOIN in fr) (JOIN (R capital) fr))", ["lyon", "nice"]),
+        ("(ARGMAX (JOIN in fr) population)", ["paris"]),
+        ("(ARGMAX (TYPE city) population)", ["berlin"]),
+        ("(ARGMIN (TYPE city) population)", ["bonn", "nice"]),
+        ("(ARGMAX (TYPE country) (JOIN (R in) population))", ["de"]),
+        ("(ARGMAX (TYPE country) (COUNT (R in)))", ["fr"]),
+        ("(ARGMIN (TYPE country) (COUNT borders))", ["de"]),
+        ("(NTHMAX 2 (TYPE city) population)", ["paris"]),
+        ("(NTHMIN 2 (TYPE city) population)", ["lyon"]),
+        ("(NTHMAX 9 (TYPE city) population)", []),
+        ("(gt population 520000)", ["berlin", "paris"]),
+        ("(ge population 520000^^xsd:decimal)", ["berlin", "lyon", "paris"]),
+        ("(AND (JOIN in de) (lt population 1000000))", ["bonn"]),
+        ("(gt (JOIN (R in) population) 3000000)", ["de"]),
+        ("(ge (COUNT (R in)) 3)", ["fr"]),
+        ("(JOIN population 520000)", ["lyon"]),
+        ("(GREATER fr de (COUNT (R in)))", ["fr"]),
+        ("(LESS paris lyon population)", ["lyon"]),
+        ("(GREATER nice bonn population)", ["bonn", "nice"]),
+        ("(GREATER nice fr population)", []),
+    ],
+)
+def test_forms_denote(store, text, expected):
+    assert answers(store, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(COUNT (JOIN in fr))", 3),
+        ("(COUNT (JOIN in es))", 0),
+        ("(COUNT (AND (JOIN in fr) (JOIN in de)))", 0),
+        ("(HOLDS (JOIN (R borders) fr) de)", True),
+        ("(HOLDS (JOIN (R borders) es) de)", False),
+        ("(HOLDS (TYPE city) (JOIN in es))", False),
+        ("(HOLDS (GREATER paris lyon population) paris)", True),
+    ],
+)
+def test_values(store, text, expected):
+    found = execute(parse(text), store, seconds=600)
+    assert found.value == expected and type(found.value) is type(expected)
+    assert found.nodes == () and not found.empty
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(ARGMAX (TYPE person) height)", ["bob"]),
+        ("(ARGMIN (TYPE person) height)", ["ann"]),
+        ("(gt height 1.85[Q11573])", ["bob"]),
+        ("(ge height 70.86614173228347[Q218593])", ["ann", "bob"]),
+        ("(gt height 79[Q11570])", ["cid"]),
+        ("(gt height 79000^^xsd:integer[Q41803])", ["cid"]),
+        ("(gt height 1)", []),
+        ("(JOIN height 1800[Q174789])", ["ann"]),
+    ],
+)
+def test_quantities_compare_in_their_units(store, text, expected):
+    assert answers(store, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(JOIN born 1952^^xsd:gYear)", ["ann", "bob"]),
+        ("(JOIN born 1952-03-11)", ["bob"]),
+        ("(JOIN born 1960^^xsd:gYear)", ["cid"]),
+        ("(lt born 1952^^xsd:gYear)", []),
+        ("(le born 1952^^xsd:gYear)", ["ann", "bob"]),
+        ("(gt born 1952-01-01)", ["bob", "cid"]),
+        ("(ge born 1952-01-01)", ["ann", "bob", "cid"]),
+        ("(lt born 1952-03-12)", ["bob"]),
+        ("(gt born 1952^^xsd:gYear)", ["cid"]),
+        ("(gt born 1952)", []),
+        ("(ARGMAX (TYPE person) born)", ["cid"]),
+        ("(ARGMIN (TYPE person) born)", ["ann"]),
+    ],
+)
+def test_dates_compare_with_their_precision(store, text, expected):
+    assert answers(store, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('(JOIN name "Ann")', ["ann", "bob"]),
+        ('(JOIN name "Ann"@en)', ["ann"]),
+        ('(JOIN name "ann")', []),
+        ('(JOIN population "340000")', []),
+    ],
+)
+def test_text_is_found_in_any_language_unless_one_is_named(store, text, expected):
+    assert answers(store, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(JOIN office mayor (eq of paris))", ["ann", "bob"]),
+        ("(JOIN office mayor (eq P580 2001^^xsd:gYear))", ["ann"]),
+        ("(JOIN office mayor (gt P580 2005^^xsd:gYear))", ["bob"]),
+        ("(JOIN office mayor (at P580 2005^^xsd:gYear))", ["ann"]),
+        ("(JOIN office mayor (at P580 2008^^xsd:gYear))", ["ann", "bob"]),
+        ("(JOIN office mayor (at P580 2008-07-01))", ["bob"]),
+        ("(JOIN office mayor (at P580 1999^^xsd:gYear))", []),
+        ("(JOIN office mayor (eq of lyon) (at P580 2005^^xsd:gYear))", []),
+        ("(JOIN office mayor (eq of paris) (at P580 2008-07-01))", ["bob"]),
+        ("(JOIN (R office) ann (eq of paris))", ["mayor"]),
+    ],
+)
+def test_conditions_are_about_one_statement(store, text, expected):
+    assert answers(store, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(JOIN (R holder) (TC (JOIN holder (TYPE person)) term.from 2005^^xsd:gYear))", ["ann", "cid"]),
+        ("(JOIN (R holder) (TC (JOIN holder (TYPE person)) term.from 2008-12-31))", ["ann", "cid"]),
+        ("(JOIN (R holder) (TC (JOIN holder (TYPE person)) term.from 2020^^xsd:gYear))", ["bob", "cid"]),
+        ("(TC (TYPE person) (JOIN (R holder) term.from) 2005^^xsd:gYear)", ["ann", "cid"]),
+    ],
+)
+def test_a_time_constraint_takes_what_is_missing_as_open(store, text, expected):
+    assert answers(store, text) == expected
+
+
+def test_proof_is_every_triple_on_the_way_to_an_answer(store):
+    assert proof(store, "(JOIN (R capital) (JOIN borders es))") == [("fr", "borders", "es"), ("fr", "capital", "paris")]
+    assert proof(store, "(ARGMAX (JOIN in fr) population)") == [
+        ("paris", "in", "fr"),
+        ("paris", "population", "2100000"),
+    ]
+    assert proof(store, "(COUNT (JOIN in de))") == [("berlin", "in", "de"), ("bonn", "in", "de")]
+    assert proof(store, "(GREATER paris lyon population)") == [
+        ("lyon", "population", "520000.0"),
+        ("paris", "population", "2100000"),
+    ]
+    assert proof(store, "(HOLDS (JOIN (R borders) fr) de)") == [("fr", "borders", "de")]
+    assert proof(store, "(HOLDS (JOIN (R borders) es) de)") == []
+    assert proof(store, "(AND (JOIN in fr) (gt population 1000000))") == [
+        ("paris", "in", "fr"),
+        ("paris", "population", "2100000"),
+    ]
+
+
+def test_rows_are_cut_by_id_and_it_is_said(store):
+    every = execute(parse("(TYPE city)"), store)
+    some = execute(parse("(TYPE city)"), store, rows=2)
+    assert not every.truncated and some.truncated
+    assert some.nodes == every.nodes[:2]
+    assert execute(parse("(COUNT (TYPE city))"), store, rows=2).value == 5
+    assert execute(parse("(JOIN in fr)"), store, proof=False).proof == ()
+
+
+def test_named_entities_may_be_left_out(store):
+    assert answers(store, "(JOIN borders (JOIN (R borders) fr))") == ["fr"]
+    assert answers(store, "(JOIN borders (JOIN (R borders) fr))", without_named=True) == []
+
+
+def test_values_are_bound_and_never_pasted(store):
+    nasty = "x') OR 1=1; --"
+    with pytest.raises(FormError, match="not in this graph"):
+        execute(parse(f"(JOIN in <{nasty}>)"), store)
+    query = compile_sql(parse(f'(JOIN name "{nasty}")'), store)
+    assert nasty not in query.sql and nasty in query.parameters
+    assert answers(store, f'(JOIN name "{nasty}")') == []
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("(JOIN capitol fr)", "relation 'capitol' is not in this graph (14 relations); did you mean 'capital'?"),
+        ("(JOIN in atlantis)", "entity 'atlantis' is not in this graph"),
+        ("(TYPE river)", "type 'river' is not in this graph"),
+        ("(AND fr (COUNT de))", "COUNT and HOLDS stand outermost"),
+        ('(lt population "x")', "is neither"),
+        ("(TC fr term.from 5)", "TC takes a date"),
+        ("(JOIN office mayor (at P580 5))", "asks for a date"),
+        ("(gt (COUNT in) 2001^^xsd:gYear)", "plain number"),
+    ],
+)
+def test_what_does_not_fit_the_graph_is_said_in_words(store, text, part):
+    with pytest.raises(FormError) as caught:
+        execute(parse(text), store)
+    assert part in str(caught.value)
+
+
+@pytest.mark.slow  # it needs a machine that takes longer than 0.2 s, which not every one does
+def test_a_form_that_takes_too_long_is_interrupted_and_the_graph_stays_usable(store):
+    connection = store.connection
+    connection.execute("CREATE TEMP TABLE few AS SELECT * FROM main.triples")
+    connection.execute("CREATE TEMP TABLE many AS SELECT i FROM range(200000) r(i)")
+    connection.execute(
+        "CREATE TEMP VIEW triples AS SELECT * FROM few UNION ALL "
+        "SELECT a.i + 1000, a.i, a.i % 20, b.i, 0 FROM many a, many b"
+    )
+    try:
+        with pytest.raises(FormTimeout, match="longer than 0.2 s"):
+            execute(parse("(COUNT (JOIN borders (TYPE country)))"), store, seconds=0.2)
+    finally:
+        connection.execute("DROP VIEW temp.triples")
+        connection.execute("DROP TABLE many")
+        connection.execute("DROP TABLE few")
+    assert answers(store, "(JOIN capital paris)") == ["fr"]

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from kgqa_core.logic.forms import Literal
+from kgqa_core.logic.lookup import ending
+from kgqa_core.logic.measures import TIME, Measure, measure
+from kgqa_core.logic.units import UNITS, base_unit
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+DAY = 86_400
+YEAR = 372 * DAY
+
+
+@pytest.mark.parametrize(
+    ("text", "datatype", "unit", "expected"),
+    [
+        ("5", "integer", None, Measure("", 5, 5)),
+        ("2.3e+06", "float", None, Measure("", 2.3e6, 2.3e6)),
+        ("180", "decimal", "Q174728", Measure("Q11573", 1.8, 1.8)),
+        ("0", "integer", "Q25267", Measure("Q11579", 273.15, 273.15)),
+        ("7", "integer", "Q99", Measure("Q99", 7, 7)),
+        ("2000", "gYear", None, Measure(TIME, 2000 * YEAR, 2001 * YEAR)),
+        ("2000-02", "gYearMonth", None, Measure(TIME, 2000 * YEAR + 31 * DAY, 2000 * YEAR + 62 * DAY)),
+        ("2000-02-02", "date", None, Measure(TIME, 2000 * YEAR + 32 * DAY, 2000 * YEAR + 33 * DAY)),
+        ("0000-01-01T00:00:01Z", "dateTime", None, Measure(TIME, 1, 2)),
+        ("-0044", "gYear", None, Measure(TIME, -44 * YEAR, -43 * YEAR)),
+        ("five", "integer", None, None),
+        ("5", "string", None, None),
+        ("2000-13-01", "date", None, None),
+    ],
+)
+def test_a_literal_measures(text, datatype, unit, expected):
+    assert measure(Literal(text, XSD + datatype, unit)) == expected
+
+
+def test_units_lead_to_base_units_that_stay_as_they_are():
+    assert all(UNITS[unit.base] == (unit.base, 1.0, 0.0) for unit in UNITS.values())
+    assert base_unit("Q828224") == "Q11573" and base_unit("Q99") == "Q99" and base_unit(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("government.government_position_held.from", "government.government_position_held.to"),
+        ("time.event.start_date", "time.event.end_date"),
+        ("P580", "P582"),
+        ("http://www.wikidata.org/prop/qualifier/P580", "http://www.wikidata.org/prop/qualifier/P582"),
+        ("P585", None),
+        ("place.therefrom", None),
+        ("XP580", None),
+    ],
+)
+def test_what_begins_is_ended_by_the_relation_beside_it(begin, end):
+    assert ending(begin) == end
