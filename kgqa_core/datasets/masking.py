@@ -7,7 +7,7 @@ entities that training never saw look like those that it saw, and equal wordings
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,15 +23,39 @@ def mask_topic(question: Question, token: str, names: Mapping[int, Sequence[str]
     names: surface forms of topic entities by id, where a graph store is at hand; topic keys serve in any case.
     A topic that is not mentioned leaves the text as it is.
     """
-    text = question.text
-    forms = [set(_forms_of_key(key)) for key in question.topic_keys]
+    forms = [set(key_forms(key)) for key in question.topic_keys]
     if names:
         if len(forms) == len(question.topic_entities):
             for own, entity in zip(forms, question.topic_entities, strict=True):
                 own.update(names.get(entity, ()))
         else:
             forms += [set(names.get(entity, ())) for entity in question.topic_entities]
-    for own in sorted(forms, key=lambda some: -max((len(form) for form in some), default=0)):
+    return mask_names(question.text, [(own, token) for own in forms])
+
+
+def mask_mentions(
+    question: Question,
+    mentions: Sequence[Sequence[int]],
+    tokens: Sequence[str],
+    names: Mapping[int, Sequence[str]] | None = None,
+) -> str:
+    """The question's text in which the longest mention of each group of topics is replaced by its token.
+
+    mentions: places in `topic_entities` of the topics that one mention may mean.  tokens: one for each mention.
+    """
+    paired = len(question.topic_keys) == len(question.topic_entities)
+    forms: list[tuple[Collection[str], str]] = []
+    for places, token in zip(mentions, tokens, strict=True):
+        own = {form for place in places for form in (names or {}).get(question.topic_entities[place], ())}
+        if paired:
+            own.update(form for place in places for form in key_forms(question.topic_keys[place]))
+        forms.append((own, token))
+    return mask_names(question.text, forms)
+
+
+def mask_names(text: str, forms: Sequence[tuple[Collection[str], str]]) -> str:
+    """The text in which the longest mention of each set of forms is replaced by its token; longest forms first."""
+    for own, token in sorted(forms, key=lambda some: -max((len(form) for form in some[0]), default=0)):
         for form in sorted((form for form in own if form.strip()), key=lambda form: (-len(form), form)):
             masked = _replaced(text, form, token)
             if masked != text:
@@ -55,7 +79,7 @@ def topic_names(kg: Path | None, questions: Sequence[Question]) -> dict[int, lis
         return store.surface_forms(sorted({entity for question in questions for entity in question.topic_entities}))
 
 
-def _forms_of_key(key: str) -> list[str]:
+def key_forms(key: str) -> list[str]:
     if "://" not in key and not key.startswith("urn:"):
         return [key]
     tail = unquote(re.split(r"[/#:]", key.rstrip("/#"))[-1]).replace("_", " ")

@@ -1,4 +1,4 @@
-"""Question encoders: a pretrained transformer, or one learnt from the training questions alone.
+"""Text encoders: a pretrained transformer, or one learnt from the training questions alone.
 
 Both read with a `tokenizers` tokenizer that is stored beside the weights, so that a trained retriever loads without
 a hub.  Both pool the last hidden states by their mean over real tokens.
@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor, nn
 
-from kgqa_core.config import HopPathOptions, RetrieverOptions
 from kgqa_core.errors import ArtifactError, ModelError
 
 TOPIC = "[TOPIC]"
@@ -29,6 +28,26 @@ DROPOUT = 0.2
 """Share of a scratch encoder's inputs and outputs that are dropped in training."""
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 """Thai, Lao, Burmese, Khmer, kana and Han characters: words without spaces between them."""
+
+
+class EncoderOptions(Protocol):
+    """Fields of the options of whatever trains an encoder."""
+
+    @property
+    def encoder(self) -> str:
+        """`scratch`, `minilm`, a folder or a hub id."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens that are read of a text."""
+
+    @property
+    def scratch_vocabulary(self) -> int:
+        """Tokens of the vocabulary learnt for a scratch encoder."""
+
+    @property
+    def scratch_width(self) -> int:
+        """Width of a scratch encoder's state."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +63,12 @@ class Reader:
     unknown: int | None
     max_tokens: int
 
-    def read(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of each text, cut at `max_tokens`; at least one token each."""
+    def read(self, texts: Sequence[str], bare: bool = False) -> list[list[int]]:
+        """Token ids of each text, cut at `max_tokens`; at least one token each.  bare: without special tokens."""
         self.tokenizer.enable_truncation(self.max_tokens)
         self.tokenizer.no_padding()
-        return [encoding.ids or [self.pad] for encoding in self.tokenizer.encode_batch(list(texts))]
+        encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=not bare)
+        return [encoding.ids or [self.pad] for encoding in encodings]
 
     def batch(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """ids [batch, length] padded to the longest row, and mask [batch, length] with 1 at real tokens."""
@@ -82,6 +102,11 @@ class Pretrained(nn.Module):
         """h_q [batch, width] of ids [batch, length]."""
         return _mean(self.body(input_ids=ids, attention_mask=mask).last_hidden_state, mask)
 
+    def words(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Mean of the input embeddings [batch, width] of ids [batch, length], which training does not change."""
+        embeddings: nn.Module = self.body.get_input_embeddings()  # type: ignore[operator]
+        return _mean(embeddings(ids), mask)
+
 
 class Scratch(nn.Module):
     """A bidirectional GRU over embeddings learnt from nothing."""
@@ -103,28 +128,32 @@ class Scratch(nn.Module):
         pooled: Tensor = self.dropout(_mean(states, mask))
         return pooled
 
+    def words(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Mean of the input embeddings [batch, width] of ids [batch, length]."""
+        return _mean(self.embeddings(ids), mask)
+
 
 Encoder = Pretrained | Scratch
 
 
 def new_encoder(
-    options: RetrieverOptions | HopPathOptions, texts: Callable[[str], Sequence[str]]
+    options: EncoderOptions, texts: Callable[[str], Sequence[str]], section: str, placeholders: Sequence[str] = ()
 ) -> tuple[Encoder, Reader, dict[str, Any]]:
     """An encoder to be trained, its reader, and the description that `load_encoder` rebuilds it from.
 
     texts(topic_token): the training questions' texts with their topics masked by that token; a scratch vocabulary is
-    learnt from them.  Raises ModelError when the options name something that is not an encoder.
+    learnt from them.  section: of the profile, for messages.  placeholders: further tokens that stand for mentions,
+    each one token of a scratch vocabulary.  Raises ModelError when the options name something that is not an encoder.
     """
     unknown: int | None
     if options.encoder == "scratch":
         width = options.scratch_width + options.scratch_width % 2
-        tokenizer = learn_tokenizer(texts(TOPIC), options.scratch_vocabulary)
+        tokenizer = learn_tokenizer(texts(TOPIC), options.scratch_vocabulary, placeholders)
         description: dict[str, Any] = {"kind": "scratch", "width": width, "vocabulary": tokenizer.get_vocab_size()}
         pad, unknown = SPECIAL.index(PAD), SPECIAL.index(UNKNOWN)
         body: Encoder = Scratch(tokenizer.get_vocab_size(), width, pad)
         topic, longest = TOPIC, 10**6
     else:
-        section = "hop_path" if isinstance(options, HopPathOptions) else "retriever"
         model, hf_tokenizer = load_pretrained(options.encoder, section)
         config = {key: value for key, value in model.config.to_dict().items() if key not in _VOLATILE}
         body = Pretrained(model, int(model.config.hidden_size))
@@ -156,8 +185,11 @@ def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Re
     return Pretrained(AutoModel.from_config(config), description["width"]), reader
 
 
-def learn_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
-    """Byte-pair tokens learnt from masked questions: pieces of words, and single characters of unspaced scripts."""
+def learn_tokenizer(texts: Sequence[str], vocabulary: int, placeholders: Sequence[str] = ()) -> Tokenizer:
+    """Byte-pair tokens learnt from masked questions: pieces of words, and single characters of unspaced scripts.
+
+    placeholders: tokens beside `SPECIAL` that stand for mentions and are learnt nothing from.
+    """
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -168,9 +200,10 @@ def learn_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
         ]
     )
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False
+        vocab_size=vocabulary, min_frequency=2, special_tokens=[*SPECIAL, *placeholders], show_progress=False
     )
-    tokenizer.train_from_iterator(sorted({text.replace(TOPIC, " ") for text in texts}), trainer)
+    masks = re.compile("|".join(map(re.escape, (TOPIC, *placeholders))))
+    tokenizer.train_from_iterator(sorted({masks.sub(" ", text) for text in texts}), trainer)
     return tokenizer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.retrieval.text import mask_topic
+from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.types import Question
 
 

@@ -1,4 +1,4 @@
-"""The training loop of every retriever: AdamW, linear warm-up, cosine decay, early stopping, checkpoints.
+"""The training loop of every encoder: AdamW, linear warm-up, cosine decay, early stopping, checkpoints.
 
 A checkpoint stands at a step boundary, and what an epoch does follows from its number, so that a killed run that goes
 on from its checkpoint ends with the same bits as one that was left alone.
@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from kgqa_core.config import HopPathOptions, RetrieverOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import Monitor
 from kgqa_core.training import checkpoint
@@ -27,11 +27,27 @@ CLIP = 1.0
 """Largest norm of a step's gradient."""
 LOG_EVERY = 20
 CHECKPOINT = "checkpoint.safetensors"
-"""File of a run\'s state in `work`."""
+"""File of a run's state in `work`."""
 
 
-Rates = RetrieverOptions | HopPathOptions
-"""Options that the loop reads learning rates and seconds between checkpoints from."""
+class Rates(Protocol):
+    """Options that the loop reads learning rates and seconds between checkpoints from."""
+
+    @property
+    def encoder(self) -> str:
+        """`scratch`, or a pretrained one, which has a learning rate of its own."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Peak rate of what is learnt from nothing."""
+
+    @property
+    def encoder_learning_rate(self) -> float:
+        """Peak rate of a pretrained encoder."""
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Seconds between checkpoints."""
 
 
 @dataclass(frozen=True)

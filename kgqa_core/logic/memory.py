@@ -1,0 +1,296 @@
+"""Runs many forms in memory: a graph's triples as sorted arrays, where a hop costs the edges that it follows.
+
+Results are those of `logic.execute`, without proof; tens of microseconds a form where a query of its own costs
+milliseconds.  What needs qualifiers or TC is handed to `execute`.  About 50 bytes a triple; an overlay's views are read
+like tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.errors import FormError, nearest
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Or,
+    Path,
+    TimeConstraint,
+    children,
+)
+from kgqa_core.logic.measures import TIME, hi_sql, measure, measured_sql
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.units import UNITS
+
+Ints = NDArray[np.int64]
+NONE: Ints = np.empty(0, dtype=np.int64)
+
+SLACK = 1e-12
+"""Relative error that converted units may have, as in SQL."""
+
+
+class MemoryGraph:
+    """Triples and values of a graph that is open: head, relation, tail [triples]; dim, x, hi [entities].
+
+    dim: number of a node's dimension in `dimensions`, -1 for what is no number and no date.  x: the number in its base
+    unit, or where the date begins; hi: where the date ends.  literal [entities]: whether the node is one.
+    """
+
+    def __init__(self, store: KgStore) -> None:
+        self.store = store
+        run = store.connection.execute
+        columns = run("SELECT head, relation, tail FROM triples").fetchnumpy()
+        head, relation, tail = (np.asarray(columns[name], dtype=np.int64) for name in columns)
+        rows = run("SELECT id, key FROM relations").fetchall()
+        self.relation_ids: dict[str, int] = {key: i for i, key in rows}
+        self.relations = max((i for i, _ in rows), default=0) + 1
+        self.entities = int(run("SELECT coalesce(max(id), -1) + 1 FROM entities").fetchall()[0][0])
+        forward = head * self.relations + relation
+        order = np.lexsort((tail, forward))
+        self.head, self.relation, self.tail = head[order], relation[order], tail[order]
+        self._forward = forward[order]
+        self._back = np.lexsort((self.head, self.relation, self.tail))
+        self._backward = (self.tail * self.relations + self.relation)[self._back]
+        self.literal: NDArray[np.bool_] = np.zeros(self.entities, dtype=np.bool_)
+        self.literal[run("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]] = True
+        self._values()
+        self._ids: dict[str, int] = {}
+        self._types: dict[str, Ints] = {}
+
+    def _values(self) -> None:
+        measured = measured_sql("(SELECT id, id AS node FROM entities)")
+        found = self.store.connection.execute(
+            f"SELECT m.id, m.dim, m.x, CASE WHEN m.dim = '{TIME}' THEN {hi_sql('e')} ELSE m.x END AS hi "
+            f"FROM ({measured}) m JOIN entities e ON e.id = m.id ORDER BY m.id"
+        ).fetchall()
+        self.dimensions: tuple[str, ...] = tuple(sorted({dim for _, dim, _, _ in found}))
+        place = {dim: number for number, dim in enumerate(self.dimensions)}
+        self.dim: NDArray[np.int16] = np.full(self.entities, -1, dtype=np.int16)
+        self.x: NDArray[np.float64] = np.zeros(self.entities)
+        self.hi: NDArray[np.float64] = np.zeros(self.entities)
+        ids = np.array([row[0] for row in found], dtype=np.int64)
+        self.dim[ids] = [place[row[1]] for row in found]
+        self.x[ids] = [row[2] for row in found]
+        self.hi[ids] = [row[3] for row in found]
+
+    def know(self, keys: Any) -> dict[str, int]:
+        """Ids of the entities with these keys, asked of the store once; what the graph has not is left out."""
+        missing = sorted(set(keys) - self._ids.keys())
+        if missing:
+            rows = self.store.connection.execute(
+                "SELECT key, id FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))",
+                [missing],
+            ).fetchall()
+            self._ids.update(rows)
+        return {key: self._ids[key] for key in keys if key in self._ids}
+
+    def execute(self, form: Form) -> Result:
+        """The result of a form, without proof.  Raises FormError as `logic.execute` does, FormTimeout where it runs."""
+        form = normalise(form)
+        if _outside(form):
+            return execute(form, self.store, proof=False)
+        if isinstance(form, Count):
+            return Result(value=len(self.nodes(form.of)))
+        if isinstance(form, Holds):
+            one = self.nodes(form.one)
+            return Result(value=bool(len(one) and np.isin(one, self.nodes(form.of)).all()))
+        return Result(nodes=tuple(self.nodes(form).tolist()))
+
+    def nodes(self, form: Form) -> Ints:
+        """Ids of what a form of sets denotes, ascending."""
+        match form:
+            case Entity(key=key):
+                found = self.know([key])
+                if not found:
+                    raise FormError(f"entity {key!r} is not in this graph; `kgqa kg search` finds what is, by name")
+                return np.array([found[key]], dtype=np.int64)
+            case Literal():
+                return self._equal(form)
+            case Class(key=key):
+                return self._members(key)
+            case Join(path=path, of=of):
+                return self.back(self.nodes(of), path)
+            case And(parts=parts):
+                found_all = [self.nodes(part) for part in parts]
+                both = found_all[0]
+                for other in found_all[1:]:
+                    both = np.intersect1d(both, other, assume_unique=True)
+                return both
+            case Or(parts=parts):
+                return np.unique(np.concatenate([self.nodes(part) for part in parts]))
+            case Minus(of=of, without=without):
+                return np.setdiff1d(self.nodes(of), self.nodes(without), assume_unique=True)
+            case Arg() | Nth():
+                return self._ranked(form)
+            case Greater():
+                return self._greater(form)
+            case Compare():
+                return self._compared(form)
+        raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
+
+    def hop(self, nodes: Ints, relation: int, *, backward: bool) -> tuple[Ints, Ints]:
+        """(place in `nodes`, node reached) of a relation's triples out of `nodes`, or backward into them."""
+        keys = nodes * self.relations + relation
+        index = self._backward if backward else self._forward
+        starts = np.searchsorted(index, keys, "left")
+        lengths = np.searchsorted(index, keys, "right") - starts
+        total = int(lengths.sum())
+        if not total:
+            return NONE, NONE
+        source = np.repeat(np.arange(len(nodes)), lengths)
+        places = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths) + np.arange(total)
+        return source, self.head[self._back[places]] if backward else self.tail[places]
+
+    def around(self, node: int) -> tuple[Ints, Ints]:
+        """Relations of the triples that leave a node, and of those that lead to it, each once."""
+        found = []
+        for index in (self._forward, self._backward):
+            first, last = np.searchsorted(index, [node * self.relations, (node + 1) * self.relations])
+            found.append(np.unique(index[first:last]) - node * self.relations)
+        return found[0], found[1]
+
+    def back(self, nodes: Ints, path: Path) -> Ints:
+        """What the path leads from to any of `nodes`, ascending."""
+        for step in reversed(path):
+            nodes = np.unique(self.hop(nodes, self._relation(step.relation), backward=not step.inverse)[1])
+        return nodes
+
+    def pairs(self, nodes: Ints, path: Path) -> tuple[Ints, Ints]:
+        """(place in `nodes`, node) of what the path leads each of them to, each pair once."""
+        source, reached = np.arange(len(nodes)), nodes
+        for step in path:
+            place, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
+            both = np.unique(np.stack((source[place], reached)), axis=1) if len(place) else np.stack((place, reached))
+            source, reached = both[0], both[1]
+        return source, reached
+
+    def _relation(self, key: str) -> int:
+        found = self.relation_ids.get(key)
+        if found is None:
+            known = sorted(self.relation_ids)
+            raise FormError(f"relation {key!r} is not in this graph ({len(known):,} relations){nearest(key, known)}")
+        return found
+
+    def _members(self, key: str) -> Ints:
+        if key not in self._types:
+            if not self.know([key]):
+                raise FormError(f"type {key!r} is not in this graph; `kgqa kg stats` shows the types there are")
+            rows = self.store.connection.execute(
+                "SELECT DISTINCT entity FROM types WHERE type = $1 "
+                "OR type IN (SELECT type FROM supertypes WHERE super = $1) ORDER BY entity",
+                [self._ids[key]],
+            ).fetchnumpy()
+            self._types[key] = np.asarray(rows["entity"], dtype=np.int64)
+        return self._types[key]
+
+    def _equal(self, form: Literal) -> Ints:
+        found = measure(form)
+        if found is not None:
+            return self._within("eq", form)
+        rows = self.store.connection.execute(
+            "SELECT id, datatype, number FROM entities WHERE kind = 'literal' AND key = $1 ORDER BY id", [form.text]
+        ).fetchall()
+        plain = form.datatype.endswith("#string")
+        return np.array([i for i, kind, x in rows if (x is None if plain else kind == form.datatype)], dtype=np.int64)
+
+    def _within(self, op: str, value: Literal) -> Ints:
+        """Literals that compare so with a number or a date."""
+        found = measure(value)
+        if found is None:
+            raise FormError(f"{op} compares numbers and dates, and {value} is neither")
+        if found.dim not in self.dimensions:
+            return NONE
+        near = self.dim == self.dimensions.index(found.dim)
+        if found.dim == TIME:
+            if op in ("eq", "ge", "gt"):
+                near &= self.x >= (found.hi if op == "gt" else found.lo)
+            if op in ("eq", "le", "lt"):
+                near &= self.hi <= (found.lo if op == "lt" else found.hi)
+            return np.flatnonzero(near)
+        slack = abs(found.lo) * SLACK if value.unit in UNITS else 0.0
+        if op == "eq":
+            return np.flatnonzero(near & (self.x >= found.lo - slack) & (self.x <= found.lo + slack))
+        limit = found.lo + (slack if op in ("le", "gt") else -slack)
+        tests = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+        return np.flatnonzero(near & tests[op](self.x, limit))
+
+    def _compared(self, form: Compare) -> Ints:
+        if not form.counted:
+            return self.back(self._within(form.op, form.value), form.path)
+        found = measure(form.value)
+        if found is None or found.dim != "":
+            raise FormError(f"a count is compared with a plain number, and {form.value} is none")
+        first = form.path[0]
+        own = self.relation == self._relation(first.relation)
+        start = np.unique((self.tail if first.inverse else self.head)[own])
+        source, _ = self.pairs(start, form.path)
+        counts = np.bincount(source, minlength=len(start))
+        tests = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+        return start[(counts > 0) & tests[form.op](counts, found.lo)]
+
+    def _of(self, nodes: Ints, path: Path, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
+        """(place in `nodes`, dimension, value) of the values at the end of a path."""
+        source, reached = self.pairs(nodes, path)
+        if counted:
+            counts = np.bincount(source, minlength=len(nodes)) if len(source) else np.zeros(len(nodes))
+            some = np.flatnonzero(counts)
+            return some, np.zeros(len(some), dtype=np.int16), counts[some].astype(np.float64)
+        measured = self.dim[reached] >= 0
+        reached = reached[measured]
+        return source[measured], self.dim[reached], self.x[reached]
+
+    def _ranked(self, form: Arg | Nth) -> Ints:
+        members = self.nodes(form.of)
+        source, dim, x = self._of(members, form.path, form.counted)
+        if not len(source):
+            return NONE
+        having = {int(d): len(np.unique(source[dim == d])) for d in np.unique(dim)}
+        chosen = dim == max(having, key=lambda d: (having[d], -d))
+        source, x = source[chosen], x[chosen]
+        best = np.full(len(members), -np.inf if form.best == "max" else np.inf)
+        (np.maximum if form.best == "max" else np.minimum).at(best, source, x)
+        places = np.unique(best[np.unique(source)])
+        n = form.n if isinstance(form, Nth) else 1
+        if n > len(places):
+            return NONE
+        return members[best == (places[-n] if form.best == "max" else places[n - 1])]
+
+    def _greater(self, form: Greater) -> Ints:
+        pick = np.max if form.best == "max" else np.min
+        sides = []
+        for part in (form.one, form.other):
+            members = self.nodes(part)
+            sides.append((members, *self._of(members, form.path, form.counted)))
+        shared = sorted({int(d) for d in sides[0][2]} & {int(d) for d in sides[1][2]})
+        if not shared:
+            return NONE
+        values = [pick(x[dim == shared[0]]) for _, _, dim, x in sides]
+        found = [
+            members[source[(dim == shared[0]) & (x == value)]]
+            for (members, source, dim, x), value in zip(sides, values, strict=True)
+            if value == pick(values)
+        ]
+        return np.unique(np.concatenate(found))
+
+
+def _outside(form: Form) -> bool:
+    """Whether a form needs what is not in memory."""
+    if isinstance(form, TimeConstraint) or (isinstance(form, Join) and form.where):
+        return True
+    return any(map(_outside, children(form)))
