@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -23,6 +24,10 @@ os.environ.update(
 )
 for _name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
     os.environ.pop(_name, None)
+
+
+settings.register_profile("kgqa", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("kgqa")
 
 
 @pytest.fixture(autouse=True)

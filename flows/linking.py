@@ -1,0 +1,31 @@
+"""The mention dictionary of a finished run's graph, for commands that read bare text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import flow
+
+from flows.session import stage_artifact
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.config import Profile, make_profile
+from tasks.linking import build_mentions
+from tasks.run import tracked_run
+
+
+def mentions_of(record: dict[str, Any]) -> ArtifactRef:
+    """The mention dictionary of a run's graph: found in the home, or made now.
+
+    Raises InputError, ArtifactError.
+    """
+    kg = stage_artifact(record, "kg")
+    return build_mentions.find(kg) or make_mentions(make_profile(record["profile"]), kg)
+
+
+@flow(name="kgqa-mentions", flow_run_name="mentions {profile.kg.name}")
+def make_mentions(profile: Profile, kg: ArtifactRef) -> ArtifactRef:
+    """Make the mention dictionary of a graph, once for all questions that will be asked of it."""
+    with tracked_run(profile) as run:
+        mentions = build_mentions(kg)
+        run.save(status="made")
+        return mentions

@@ -1,0 +1,315 @@
+"""Builds the mention dictionary of a graph: its names, folded and sorted, with their entities, in files to be mapped.
+
+Rows stream from the graph through DuckDB, which sorts them and spills to disk; no list of all names is in memory.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from kgqa_core.artifacts import write_json
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.attach import attach
+from kgqa_core.kg.names import NAME_SQL
+from kgqa_core.kg.store import KgStore
+from kgqa_core.linking import kernels
+from kgqa_core.linking.fold import fold, is_unspaced, keys
+from kgqa_core.linking.mentions import (
+    ALIAS,
+    CASED,
+    FORMAT,
+    FUNCTION,
+    LABEL,
+    NAMED_TYPE,
+    NUMBER,
+    RELATION,
+    RELATION_WORDS,
+    TYPE,
+    VARIANT,
+)
+from kgqa_core.linking.strings import Strings, Writer
+from kgqa_core.linking.words import FUNCTION_WORDS, usualness
+from kgqa_core.monitor import QUIET, Monitor
+
+Array = NDArray[Any]
+ROWS = 100_000
+"""Rows that are in Python at a time."""
+COUNTED = 4_000_000
+"""Names that are read to count which names occur in others."""
+WEIGHT = {LABEL: 1.0, ALIAS: 0.5, VARIANT: 0.2}
+"""How much a candidate's popularity counts by the way it comes by the name."""
+
+
+def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = None) -> dict[str, Any]:
+    """Writes the mention dictionary of the graph `kg` into `out` and returns counts.
+
+    Names are labels and aliases of all languages, and the readable part of the key of an entity without a label.  The
+    same graph gives the same bytes.  Raises ArtifactError when there is no graph, KgInputError when nothing in it has
+    a name.
+    """
+    with KgStore.open(kg) as store:
+        path, order, graph = store.path, store._language_rank("lang", None), store.counts()
+    scratch = Path(tempfile.mkdtemp(prefix="mentions-", dir=work or out))
+    try:
+        with duckdb.connect(
+            str(scratch / "names.duckdb"), config={"threads": 2, "memory_limit": "4GB", "temp_directory": str(scratch)}
+        ) as connection:
+            attach(connection, path)
+            connection.execute("SET enable_progress_bar = false")
+            counts = _write_relations(out, connection, order)
+            relations, relation_words = _relation_words(connection)
+            counts |= _write_entities(out, connection, order)
+            counts |= _stage_names(connection, monitor)
+            if not counts["forms"]:
+                raise KgInputError(f"no entity of the graph {path} has a name that could be found in a text")
+            counts |= _write_names(out, connection, relations, relation_words, monitor)
+            _write_within(out, counts["names"], monitor)
+            counts |= _write_neighbours(out, connection, counts["entities"])
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    write_json(out / "meta.json", {"format": FORMAT, "graph": graph, **counts})
+    monitor.note(f"{counts['names']:,} names of {counts['named']:,} entities, {counts['ambiguous']:,} ambiguous")
+    return counts
+
+
+def _stage_names(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> dict[str, int]:
+    """Folds every name into the table `raw` (name, id, flags)."""
+    connection.execute("CREATE TABLE raw(name VARCHAR, id INTEGER, flags UTINYINT)")
+    forms = f"""
+        SELECT l.label AS form, l.id, {LABEL} AS flag FROM kg.labels l SEMI JOIN nodes USING (id)
+        WHERE l.label IS NOT NULL
+        UNION ALL SELECT a.alias, a.id, {ALIAS} FROM kg.aliases a SEMI JOIN nodes USING (id)
+        UNION ALL SELECT {NAME_SQL.format(key="e.key")}, e.id, {LABEL} FROM kg.entities e SEMI JOIN nodes USING (id)
+        WHERE e.id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)"""
+    # Read in ranges, not as a stream: a streamed result that stands still while rows are inserted can wait for ever.
+    connection.execute(f"CREATE TABLE forms AS {forms}")
+    [(total,)] = connection.execute("SELECT count(*) FROM forms").fetchall()
+    kept = unnamed = 0
+    for first in range(0, total, ROWS):
+        rows = "SELECT form, id, flag FROM forms WHERE rowid >= ? AND rowid < ? ORDER BY rowid"
+        batch = connection.execute(rows, [first, first + ROWS]).to_arrow_table()
+        names: list[str] = []
+        ids: list[int] = []
+        flags: list[int] = []
+        columns = (batch.column(position).to_pylist() for position in range(3))
+        for form, i, flag in zip(*columns, strict=True):
+            found = keys(form)
+            unnamed += not found
+            cased = CASED if form != form.lower() or form == form.upper() else 0
+            for name, whole in found:
+                names.append(name)
+                ids.append(i)
+                flags.append((flag if whole else VARIANT) | cased)
+        frame = pa.table({"name": pa.array(names, pa.string()), "id": pa.array(ids, pa.int32()),
+                          "flags": pa.array(flags, pa.uint8())})  # fmt: skip
+        connection.register("batch", frame)
+        connection.execute("INSERT INTO raw SELECT * FROM batch")
+        connection.unregister("batch")
+        kept += len(names)
+        monitor.progress(first + batch.num_rows, total, "names")
+    connection.execute("DROP TABLE forms")
+    return {"forms": kept, "unnamed": unnamed}
+
+
+def _write_names(
+    out: Path,
+    connection: duckdb.DuckDBPyConnection,
+    relations: frozenset[str],
+    relation_words: frozenset[str],
+    monitor: Monitor,
+) -> dict[str, int]:
+    monitor.progress(0, None, "sorting names")
+    weight = (
+        f"CASE WHEN flags & {LABEL} > 0 THEN {WEIGHT[LABEL]} WHEN flags & {ALIAS} > 0 THEN {WEIGHT[ALIAS]} "
+        f"ELSE {WEIGHT[VARIANT]} END"
+    )
+    connection.execute(
+        f"""
+        CREATE TABLE pairs AS
+        SELECT name, r.id, flags | CASE WHEN n.is_type THEN {TYPE} ELSE 0 END AS flags, n.popularity * {weight} AS mass
+        FROM (SELECT name, id, bit_or(flags) AS flags FROM raw GROUP BY name, id) r JOIN nodes n USING (id);
+        DROP TABLE raw"""
+    )
+    [(candidates, names)] = connection.execute("SELECT count(*), count(DISTINCT name) FROM pairs").fetchall()
+    rows = _memmap(out, "candidates.rows", np.int64, names + 1)
+    entities, entity_flags = (
+        _memmap(out, "candidates", np.int32, candidates),
+        _memmap(out, "candidates.flags", np.uint8, candidates),
+    )
+    commonness = _memmap(out, "commonness", np.float32, candidates)
+    flags, usual = _memmap(out, "names.flags", np.uint8, names), _memmap(out, "names.usual", np.uint8, names)
+    writer = Writer(out, "names")
+    rows[0] = number = place = 0
+    ambiguous = 0
+    # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
+    sql = "SELECT name, id, flags, mass FROM pairs ORDER BY name, mass DESC, id"
+    for table, starts in _whole_names(connection.execute(sql).to_arrow_reader(ROWS)):
+        column = table.column(0).combine_chunks().take(pa.array(starts))
+        writer.add(column)
+        values = [table.column(position).to_numpy() for position in (1, 2, 3)]
+        size, here = len(column), len(table)
+        lengths = np.diff(np.append(starts, here))
+        rows[number + 1 : number + size + 1] = place + np.cumsum(lengths)
+        entities[place : place + here], entity_flags[place : place + here] = values[0], values[1]
+        totals = np.repeat(np.add.reduceat(values[2], starts), lengths)
+        commonness[place : place + here] = values[2] / totals
+        named_type = np.bitwise_and.reduceat(values[1], starts) & TYPE > 0
+        flags[number : number + size] = np.fromiter(
+            (_name_flags(name, relations, relation_words) for name in column.to_pylist()), np.uint8, size
+        ) | np.where(named_type, NAMED_TYPE, 0).astype(np.uint8)
+        usual[number : number + size] = np.fromiter((usualness(name) for name in column.to_pylist()), np.uint8, size)
+        ambiguous += int((lengths > 1).sum())
+        number, place = number + size, place + here
+        monitor.progress(number, names, "sorted names")
+    writer.close()
+    for array in (rows, entities, entity_flags, commonness, flags, usual):
+        array.flush()
+    [(named,)] = connection.execute("SELECT count(DISTINCT id) FROM pairs").fetchall()
+    connection.execute("DROP TABLE pairs")
+    return {"names": names, "candidates": candidates, "named": named, "ambiguous": ambiguous}
+
+
+def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Array]]:
+    """Sorted rows in tables that no name is cut by, and where in them each name begins."""
+    kept: pa.Table | None = None
+    for batch in batches:
+        read = pa.Table.from_batches([batch])
+        table = read if kept is None else pa.concat_tables([kept, read])
+        names = table.column(0).combine_chunks()
+        other = pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False)
+        starts = np.concatenate([[0], 1 + np.flatnonzero(other)])
+        kept = table.slice(int(starts[-1]))
+        if len(starts) > 1:
+            yield table.slice(0, int(starts[-1])), starts[:-1]
+    if kept is not None and len(kept):
+        yield kept, np.zeros(1, dtype=np.int64)
+
+
+def _write_within(out: Path, names: int, monitor: Monitor) -> None:
+    """Counts the names that each name occurs in; of many, every so many are read and stand for the rest."""
+    monitor.progress(0, None, "names within names")
+    strings = Strings.open(out, "names")
+    within = _memmap(out, "names.within", np.int32, names)
+    within[:] = 0
+    kernels.count_within(strings.blob, strings.offsets, -(-names // COUNTED), within)
+    within.flush()
+
+
+def _name_flags(name: str, relations: frozenset[str], words: frozenset[str]) -> int:
+    parts = name.split()
+    return (
+        (FUNCTION if all(part in FUNCTION_WORDS for part in parts) else 0)
+        | (RELATION if name in relations else 0)
+        | (RELATION_WORDS if all(part in words or part in FUNCTION_WORDS for part in parts) else 0)
+        | (NUMBER if name.replace(" ", "").isnumeric() else 0)
+    )
+
+
+def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str) -> dict[str, int]:
+    """Keys and best labels by id, and the table `nodes` (id, popularity, is_type) of entities that are no literals."""
+    connection.execute(
+        """
+        CREATE TABLE nodes AS
+        SELECT id, 1 + coalesce(CASE WHEN (SELECT count(views) FROM kg.entities) > 0 THEN views ELSE popularity END, 0)
+                   AS popularity, id IN (SELECT type FROM kg.types UNION SELECT super FROM kg.supertypes
+                   UNION SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes) AS is_type
+        FROM kg.entities WHERE kind = 'entity'"""
+    )
+    [(last,)] = connection.execute("SELECT coalesce(max(id), -1) FROM nodes").fetchall()
+    best = f"""
+        SELECT id, arg_min(label, ({order}, lang, label)) FILTER (WHERE label IS NOT NULL) AS label,
+               arg_min(description, ({order}, lang, description)) FILTER (WHERE description IS NOT NULL) AS description
+        FROM kg.labels GROUP BY id"""
+    sql = f"""
+        SELECT coalesce(e.key, ''), coalesce(b.label, {NAME_SQL.format(key="e.key")}, ''), coalesce(b.description, '')
+        FROM range({last + 1}) r
+        LEFT JOIN (SELECT id, key FROM kg.entities WHERE kind = 'entity') e ON e.id = r.range
+        LEFT JOIN ({best}) b ON b.id = r.range ORDER BY r.range"""
+    writers = [Writer(out, name) for name in ("keys", "labels", "descriptions")]
+    for batch in connection.execute(sql).to_arrow_reader(ROWS):
+        for position, writer in enumerate(writers):
+            writer.add(batch.column(position))
+    sizes = {writer.close() for writer in writers}
+    return {"entities": sizes.pop()}
+
+
+def _write_relations(out: Path, connection: duckdb.DuckDBPyConnection, order: str) -> dict[str, int]:
+    [(last,)] = connection.execute("SELECT coalesce(max(id), -1) FROM kg.relations").fetchall()
+    found = connection.execute(
+        f"""
+        SELECT r.range, coalesce(b.label, {NAME_SQL.format(key="e.key")}, '') FROM range({last + 1}) r
+        LEFT JOIN kg.relations e ON e.id = r.range
+        LEFT JOIN (SELECT id, arg_min(label, ({order}, lang, label)) AS label FROM kg.relation_labels
+                   WHERE label IS NOT NULL GROUP BY id) b ON b.id = r.range ORDER BY r.range"""
+    ).fetchall()
+    writer = Writer(out, "roles.words")
+    writer.add(pa.array([fold(label.replace("_", " ")) for _, label in found], pa.string()))
+    writer.close()
+    return {"relations": last + 1}
+
+
+def _relation_words(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
+    """Folded labels of all relations in all languages, and the words in them: all parts where words are not spaced."""
+    labels = [
+        fold(label.replace("_", " "))
+        for (label,) in connection.execute(
+            f"SELECT label FROM kg.relation_labels WHERE label IS NOT NULL "
+            f"UNION SELECT {NAME_SQL.format(key='key')} FROM kg.relations ORDER BY 1"
+        ).fetchall()
+    ]
+    words = {word for label in labels for word in label.split()}
+    for word in [word for word in words if any(map(is_unspaced, word))]:
+        words |= {word[first:last] for first in range(len(word)) for last in range(first + 1, len(word) + 1)}
+    return frozenset(labels), frozenset(words)
+
+
+def _write_neighbours(out: Path, connection: duckdb.DuckDBPyConnection, entities: int) -> dict[str, int]:
+    """Neighbours of each entity both ways, itself among them, and its relations both ways; literals are left out."""
+    [(relations,)] = connection.execute("SELECT coalesce(max(id), -1) + 1 FROM kg.relations").fetchall()
+    near = f"""
+        SELECT DISTINCT one, two FROM (
+          SELECT head AS one, tail AS two FROM kg.triples WHERE head < {entities} AND tail < {entities}
+          UNION ALL SELECT tail, head FROM kg.triples WHERE head < {entities} AND tail < {entities}
+          UNION ALL SELECT id, id FROM nodes)
+        SEMI JOIN nodes a ON a.id = one SEMI JOIN nodes b ON b.id = two ORDER BY one, two"""
+    roles = f"""
+        SELECT DISTINCT one, two FROM (SELECT head AS one, relation AS two FROM kg.triples
+          UNION ALL SELECT tail, relation + {relations} FROM kg.triples)
+        SEMI JOIN nodes a ON a.id = one ORDER BY one, two"""
+    types = f"""
+        SELECT DISTINCT entity AS one, type AS two FROM kg.types SEMI JOIN nodes a ON a.id = entity
+        WHERE type < {entities} ORDER BY one, two"""
+    sizes = {}
+    for name, sql in (("near", near), ("roles", roles), ("types", types)):
+        connection.execute(f"CREATE TABLE {name} AS {sql}")
+        [(size,)] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()
+        rows, values = _memmap(out, f"{name}.rows", np.int64, entities + 1), _memmap(out, name, np.int32, size)
+        degree, place = np.zeros(entities + 1, dtype=np.int64), 0
+        for batch in connection.execute(f"SELECT one, two FROM {name} ORDER BY one, two").to_arrow_reader(ROWS):
+            one, two = np.asarray(batch.column(0)), np.asarray(batch.column(1))
+            values[place : place + len(two)] = two
+            first, count = np.unique(one, return_counts=True)
+            degree[first + 1] += count
+            place += len(two)
+        rows[:] = np.cumsum(degree)
+        for array in (rows, values):
+            array.flush()
+        connection.execute(f"DROP TABLE {name}")
+        sizes[name] = size
+    return {"neighbours": sizes["near"], "roles": sizes["roles"]}
+
+
+def _memmap(out: Path, name: str, dtype: Any, size: int) -> np.memmap[Any, Any]:
+    path = out / f"{name}.npy"
+    return open_memmap(path, mode="w+", dtype=dtype, shape=(size,))

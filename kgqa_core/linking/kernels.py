@@ -1,0 +1,206 @@
+"""The compiled walk through sorted names: every stretch of a text that is a name, without looking at each name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+_jit: Any = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@_jit
+def _bound(blob: Array, offsets: Array, low: int, high: int, text: Array, start: int, stop: int, after: bool) -> int:
+    """First name in [low, high) that is not before text[start:stop]; with `after`, that does not begin with it either.
+
+    Names are sorted by their bytes.
+    """
+    size = stop - start
+    while low < high:
+        middle = (low + high) // 2
+        begin, end = np.int64(offsets[middle]), np.int64(offsets[middle + 1])
+        length: Any = min(end - begin, size)
+        order = 0
+        for place in range(length):
+            one, other = blob[begin + place], text[start + place]
+            if one != other:
+                order = -1 if one < other else 1
+                break
+        if order == 0:
+            order = -1 if end - begin < size or after else 1
+        if order < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@_jit
+def find(blob: Array, offsets: Array, text: Array) -> int:
+    """The place of a name, or -1."""
+    names = offsets.shape[0] - 1
+    place = _bound(blob, offsets, 0, names, text, 0, text.shape[0], False)
+    if place < names:
+        begin, end = np.int64(offsets[place]), np.int64(offsets[place + 1])
+        if end - begin == text.shape[0]:
+            for k in range(text.shape[0]):
+                if blob[begin + k] != text[k]:
+                    return -1
+            return place
+    return -1
+
+
+@_jit
+def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> Array:
+    """(first atom, last atom, name) of every row of atoms that is a name; int64 [found, 3].
+
+    From each atom on, the range of names that begin with what was read narrows; the walk stops when it is empty.
+    """
+    names = offsets.shape[0] - 1
+    atoms = begin.shape[0]
+    found = np.empty((max(16, 2 * atoms), 3), dtype=np.int64)
+    count = 0
+    for first in range(atoms):
+        low, high = 0, names
+        for last in range(first, atoms):
+            low = _bound(blob, offsets, low, high, text, begin[first], end[last], False)
+            high = _bound(blob, offsets, low, high, text, begin[first], end[last], True)
+            if low >= high:
+                break
+            if np.int64(offsets[low + 1]) - np.int64(offsets[low]) == end[last] - begin[first]:
+                if count == found.shape[0]:
+                    grown = np.empty((2 * count, 3), dtype=np.int64)
+                    grown[:count] = found
+                    found = grown
+                found[count, 0], found[count, 1], found[count, 2] = first, last, low
+                count += 1
+    return found[:count]
+
+
+@_jit
+def shared(row: Array, one: int, two: int, neighbours: Array) -> int:
+    """How many neighbours two entities share; rows of neighbours are ascending."""
+    a, a_end = np.int64(row[one]), np.int64(row[one + 1])
+    b, b_end = np.int64(row[two]), np.int64(row[two + 1])
+    if a_end - a > b_end - b:
+        a, a_end, b, b_end = b, b_end, a, a_end
+    count = 0
+    if (a_end - a) * 16 < b_end - b:
+        for place in range(a, a_end):
+            wanted = neighbours[place]
+            low, high = b, b_end
+            while low < high:
+                middle = (low + high) // 2
+                if neighbours[middle] < wanted:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < b_end and neighbours[low] == wanted:
+                count += 1
+            b = low
+        return count
+    while a < a_end and b < b_end:
+        if neighbours[a] < neighbours[b]:
+            a += 1
+        elif neighbours[a] > neighbours[b]:
+            b += 1
+        else:
+            count += 1
+            a += 1
+            b += 1
+    return count
+
+
+@_jit
+def related(row: Array, neighbours: Array, ones: Array, others: Array, every: int) -> Array:
+    """Milne-Witten relatedness of each of some entities with each of others; float64 [ones, others], in [0, 1].
+
+    every: entities of the graph.
+    """
+    found = np.zeros((ones.shape[0], others.shape[0]), dtype=np.float64)
+    for i in range(ones.shape[0]):
+        one = np.int64(ones[i])
+        size = np.int64(row[one + 1]) - np.int64(row[one])
+        for j in range(others.shape[0]):
+            other = np.int64(others[j])
+            if one == other:
+                found[i, j] = 1.0
+                continue
+            least: Any = np.int64(row[other + 1]) - np.int64(row[other])
+            most: Any = max(size, least)
+            least = min(size, least)
+            if least == 0 or least >= every:
+                continue
+            common = shared(row, one, other, neighbours)
+            if common:
+                distance = (math.log(most) - math.log(common)) / (math.log(every) - math.log(least))
+                found[i, j] = min(1.0, max(0.0, 1.0 - distance))
+    return found
+
+
+@_jit
+def _unspaced(code: int) -> bool:
+    """Whether a code point belongs to a script without spaces; `fold.is_unspaced`, compiled."""
+    return (
+        0x0E00 <= code <= 0x0E4F
+        or 0x0E80 <= code <= 0x0EDF
+        or 0x1000 <= code <= 0x103F
+        or 0x1050 <= code <= 0x109F
+        or 0x1780 <= code <= 0x17D3
+        or (0x2E80 <= code <= 0x2FDF)
+        or 0x3005 <= code <= 0x3007
+        or (0x3040 <= code <= 0x30FF and code != 0x30FB)
+        or 0x31F0 <= code <= 0x31FF
+        or 0x3400 <= code <= 0x4DBF
+        or 0x4E00 <= code <= 0x9FFF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x20000 <= code <= 0x323AF
+    )
+
+
+@_jit
+def _atoms(text: Array, begin: Array, end: Array) -> int:
+    """Where the atoms of a folded name lie; how many there are."""
+    count, place, size = 0, 0, text.shape[0]
+    word = False
+    while place < size:
+        lead = np.int64(text[place])
+        width = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+        code = lead if width == 1 else lead & (0xFF >> (width + 1))
+        for k in range(1, width):
+            code = (code << 6) | (np.int64(text[place + k]) & 0x3F)
+        if lead == 0x20:
+            word = False
+        elif _unspaced(code):
+            begin[count], end[count] = place, place + width
+            count += 1
+            word = False
+        elif word:
+            end[count - 1] = place + width
+        else:
+            begin[count], end[count] = place, place + width
+            count += 1
+            word = True
+        place += width
+    return count
+
+
+@_jit
+def count_within(blob: Array, offsets: Array, every: int, out: Array) -> None:
+    """Adds to `out` of each name how many other names it occurs in; every so many names are read and count so often."""
+    names = offsets.shape[0] - 1
+    longest = 1
+    for name in range(0, names, every):
+        longest = max(longest, offsets[name + 1] - offsets[name])
+    begin, end = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32)
+    for name in range(0, names, every):
+        text = blob[offsets[name] : offsets[name + 1]]
+        count = _atoms(text, begin, end)
+        found = spot(blob, offsets, text, begin[:count], end[:count])
+        for row in range(found.shape[0]):
+            if found[row, 2] != name:
+                out[found[row, 2]] += every

@@ -1,0 +1,141 @@
+"""The mention dictionary of a graph: folded name → entities, with what is known of names before any text is read.
+
+Files of the artifact, all memory-mapped:
+
+    names.bin, names.offsets.npy      folded names, sorted by their bytes: a name's number is its place
+    names.flags.npy       uint8 [names]      what kind of words a name is made of (FUNCTION, RELATION, …)
+    names.usual.npy       uint8 [names]      how usual its rarest word is in English text: 0 unknown, 255 the most usual
+    names.within.npy      int32 [names]      in how many other names it occurs
+    candidates.rows.npy   int64 [names + 1]  where the candidates of a name begin
+    candidates.npy        int32 [n]          entities, the most common first, ties by id
+    candidates.flags.npy  uint8 [n]          how the entity comes by this name (LABEL, ALIAS, …)
+    commonness.npy        float32 [n]        share of the entity among those of the name; a name's sum to 1
+    keys.*, labels.*, descriptions.*         key, best label and description of each entity by id
+    near.rows.npy, near.npy                  neighbours of each entity, ascending: int64 [entities + 1], int32
+    roles.rows.npy, roles.npy                relations of each entity, inverse ones numbered from R on: int64, int32
+    roles.words.*                            folded label of each relation
+    types.rows.npy, types.npy                types of each entity: int64, int32
+    meta.json
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence, Sized
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.errors import ArtifactError
+from kgqa_core.linking import kernels
+from kgqa_core.linking.fold import fold
+from kgqa_core.linking.strings import Strings
+
+Array = NDArray[Any]
+FORMAT = 1
+
+LABEL, ALIAS, VARIANT, CASED, TYPE = 1, 2, 4, 8, 16
+"""Flags of a candidate: the name is a label of it, an alias, part of either; is written with a capital or in a script
+without case; the entity is the type of others."""
+FUNCTION, RELATION, RELATION_WORDS, NUMBER, NAMED_TYPE = 1, 2, 4, 8, 16
+"""Flags of a name: all its words are words of grammar; it is the label of a relation; its words occur in such labels;
+it is a number; it names a type."""
+
+
+class Mentions:
+    """A mention dictionary opened for reading; many processes share its pages.
+
+    names: folded names, sorted.  flags: uint8 [names].  keys, labels: by entity id.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises ArtifactError when the folder holds no mention dictionary of this version."""
+        self.folder = Path(folder)
+        try:
+            self.meta: dict[str, Any] = json.loads((self.folder / "meta.json").read_text(encoding="utf-8"))
+            if self.meta["format"] != FORMAT:
+                raise ValueError(f"its format is {self.meta['format']}, this version reads {FORMAT}")
+            self.names = Strings.open(self.folder, "names")
+            self.keys, self.labels, self.descriptions = (
+                Strings.open(self.folder, name) for name in ("keys", "labels", "descriptions")
+            )
+            self.role_words = Strings.open(self.folder, "roles.words")
+            self.flags, self.usual, self.within = (
+                self._array(f"names.{name}") for name in ("flags", "usual", "within")
+            )
+            self.rows, self.entities = self._array("candidates.rows"), self._array("candidates")
+            self.entity_flags, self.commonness = self._array("candidates.flags"), self._array("commonness")
+            self.near_rows, self.near = self._array("near.rows"), self._array("near")
+            self.role_rows, self.roles = self._array("roles.rows"), self._array("roles")
+            self.type_rows, self.types = self._array("types.rows"), self._array("types")
+            sizes = {
+                "names": _lengths(self.names, self.flags, self.usual, self.within, self.rows[1:]),
+                "candidates": (int(self.rows[-1]), len(self.entities), len(self.entity_flags), len(self.commonness)),
+                "entities": _lengths(
+                    *(self.keys, self.labels, self.descriptions),
+                    *(self.near_rows[1:], self.role_rows[1:], self.type_rows[1:]),
+                ),
+                "neighbours": (int(self.near_rows[-1]), len(self.near)),
+                "roles": (int(self.role_rows[-1]), len(self.roles)),
+                "types": (int(self.type_rows[-1]), len(self.types)),
+            }
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as fault:
+            raise ArtifactError(
+                f"{folder} holds no mention dictionary ({fault}); build it again from its graph"
+            ) from None
+        for what, found in sizes.items():
+            if len(set(found)) != 1:
+                raise ArtifactError(f"{folder}: the numbers of {what} differ ({found}); build it again from its graph")
+
+    def _array(self, name: str) -> Array:
+        path = self.folder / f"{name}.npy"
+        loaded: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return loaded.view(np.ndarray)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def find(self, name: str) -> int:
+        """The number of a name, folded here; -1 where it is none."""
+        data = np.frombuffer(fold(name).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        return int(kernels.find(self.names.blob, self.names.offsets, data)) if len(data) else -1
+
+    def lookup(self, name: str) -> list[tuple[int, float]]:
+        """(entity, commonness) of a name, the most common first."""
+        return self.candidates(number) if (number := self.find(name)) >= 0 else []
+
+    def candidates(self, number: int, most: int | None = None) -> list[tuple[int, float]]:
+        """(entity, commonness) of a name by its number, the most common first."""
+        start, stop = int(self.rows[number]), int(self.rows[number + 1])
+        stop = stop if most is None else min(stop, start + most)
+        return list(zip(self.entities[start:stop].tolist(), self.commonness[start:stop].tolist(), strict=True))
+
+    def neighbours_of(self, entity: int) -> Array:
+        """Neighbours of an entity both ways and itself, ascending; int32."""
+        return self.near[int(self.near_rows[entity]) : int(self.near_rows[entity + 1])]
+
+    def roles_of(self, entity: int) -> list[int]:
+        """Relations of an entity, ascending; those that lead to it are numbered from `relations` on."""
+        return list(self.roles[int(self.role_rows[entity]) : int(self.role_rows[entity + 1])].tolist())
+
+    def types_of(self, entity: int) -> list[int]:
+        """Types of an entity, ascending."""
+        return list(self.types[int(self.type_rows[entity]) : int(self.type_rows[entity + 1])].tolist())
+
+    def relatedness(self, one: int, two: int) -> float:
+        """Milne-Witten relatedness of two entities by shared neighbours, in [0, 1]; each is a neighbour of itself."""
+        return self.relatednesses([one], [two])[0][0]
+
+    def relatednesses(self, ones: Sequence[int], others: Sequence[int]) -> list[list[float]]:
+        """`relatedness` of each of `ones` with each of `others`; a row for each of `ones`."""
+        pair = (np.array(entities, dtype=np.int64) for entities in (ones, others))
+        rows: list[list[float]] = kernels.related(
+            self.near_rows, self.near, *pair, max(self.meta["entities"], 2)
+        ).tolist()
+        return rows
+
+
+def _lengths(*parts: Sized) -> tuple[int, ...]:
+    return tuple(len(part) for part in parts)

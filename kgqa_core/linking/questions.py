@@ -1,0 +1,155 @@
+"""Stage `linked`: questions whose topics are the entities that the tagger finds in their text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import LinkingOptions
+from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, taken
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.types import Linked, Question
+
+LINKS = "links.parquet"
+NOTHING_FOUND = "no entity of the graph was found in its text; name one in topic_entities"
+TOLD = 100
+"""Questions between two words on the progress."""
+
+_COLUMNS = {
+    "question": pl.String,
+    "turn": pl.Int32,
+    "start": pl.Int32,
+    "end": pl.Int32,
+    "mention": pl.String,
+    "entity": pl.Int64,
+    "rho": pl.Float64,
+    "rank": pl.Int32,
+}
+
+
+def link_questions(
+    out: Path,
+    *,
+    kg: Path,
+    mentions: Path,
+    questions: Path,
+    options: LinkingOptions,
+    only_missing: bool = False,
+    monitor: Monitor = QUIET,
+    part: Part | None = None,
+) -> dict[str, Any]:
+    """Writes `questions.parquet` and `links.parquet`, and returns counts.
+
+    The questions are those given, with linked topics: `topic_entities` by falling ρ, `topic_weights` their ρ,
+    `topic_keys` the words that they were found by.  Where nothing is found a question has no topic; it stays.
+    links.parquet: the mentions that were chosen or taken, with all their candidates, rows (question, turn, start, end,
+    mention, entity, rho, rank); rank 0 is the best of its mention.
+    only_missing: a question that names topics keeps them.  part: link only a share of the questions; `merge` joins the
+    parts.  Raises ArtifactError when the dictionary or the questions are damaged.
+    """
+    asked = read_questions(questions)
+    asked = asked[share(part, range(len(asked)), len(asked))]
+    with LOADING:
+        tagger = open_tagger(mentions, kg, options)
+    found: list[Question] = []
+    rows: list[tuple[Any, ...]] = []
+    for number, question in enumerate(asked, start=1):
+        if only_missing and question.topic_keys:
+            found.append(question)
+        else:
+            named = _link(tagger, question)
+            topics = topics_of(named, options)
+            found.append(with_links(question, topics, ask_only=only_missing))
+            rows += _rows(question, named, {entity for entity, _, _ in topics})
+        if number % TOLD == 0 or number == len(asked):
+            monitor.progress(number, len(asked), "questions")
+    _write(out, found, pl.DataFrame(rows, schema=_COLUMNS, orient="row"))
+    counts = _counts(found, len(rows))
+    if part is not None:
+        write_part(out, counts)
+    return counts
+
+
+def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
+    """Joins the folders of all parts of `link_questions`, and returns its counts.
+
+    Raises ArtifactError when a part is damaged.
+    """
+    told = read_parts(parts)
+    _write(out, [question for folder in parts for question in read_questions(folder)], join_rows(parts, LINKS))
+    return add_counts([own["counts"] for own in told])
+
+
+def topics_of(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[int, float, str]]:
+    """(entity, ρ, words) of what a text is about, best first: the entities of `Tagger.entities`."""
+    return [(candidate.entity, candidate.rho, mention.text) for candidate, mention in taken(mentions, options)]
+
+
+def with_links(question: Question, topics: Sequence[tuple[int, float, str]], *, ask_only: bool = False) -> Question:
+    """The question with these topics.
+
+    ask_only: it has no gold answers, and cannot be answered exactly where nothing was found.
+    """
+    unlinkable = question.unlinkable
+    if ask_only:
+        unlinkable = None if topics else NOTHING_FOUND
+    return replace(
+        question,
+        topic_keys=tuple(words for _, _, words in topics),
+        topic_entities=tuple(entity for entity, _, _ in topics),
+        topic_weights=tuple(rho for _, rho, _ in topics),
+        unlinkable=unlinkable,
+    )
+
+
+def link_asked(tagger: Tagger, question: Question, options: LinkingOptions) -> tuple[Question, list[Linked]]:
+    """A question that somebody asks, with the topics that are found in it, and the mentions of `links.parquet`."""
+    named = _link(tagger, question)
+    topics = topics_of(named, options)
+    told = [
+        (mention.text, [(candidate.entity, candidate.rho) for candidate in mention.candidates])
+        for mention in _told(named, {entity for entity, _, _ in topics})
+    ]
+    return with_links(question, topics, ask_only=True), told
+
+
+def _link(tagger: Tagger, question: Question) -> list[Mention]:
+    return tagger.link(question.text, question.dialogue)
+
+
+def _told(mentions: Sequence[Mention], topics: Collection[int]) -> list[Mention]:
+    """The mentions that were chosen or taken, in order of turn and place."""
+    kept = [mention for mention in mentions if mention.chosen or mention.candidates[0].entity in topics]
+    return sorted(kept, key=lambda mention: (mention.turn, mention.start, mention.end))
+
+
+def _rows(question: Question, mentions: Sequence[Mention], topics: Collection[int]) -> list[tuple[Any, ...]]:
+    return [
+        (question.id, mention.turn, mention.start, mention.end, mention.text, candidate.entity, candidate.rho, rank)
+        for mention in _told(mentions, topics)
+        for rank, candidate in enumerate(mention.candidates)
+    ]
+
+
+def _write(out: Path, questions: Sequence[Question], links: pl.DataFrame) -> None:
+    write_questions(out, questions)
+    scratch = out / "links.tmp"
+    links.with_columns(pl.col("rho").round(6)).write_parquet(scratch, compression="zstd", statistics=False)
+    os.replace(scratch, out / LINKS)
+
+
+def _counts(questions: Sequence[Question], links: int) -> dict[str, Any]:
+    return {
+        "questions": len(questions),
+        "with_topics": sum(bool(question.topic_entities) for question in questions),
+        "without_topics": sum(not question.topic_entities for question in questions),
+        "topics": sum(len(question.topic_entities) for question in questions),
+        "links": links,
+    }

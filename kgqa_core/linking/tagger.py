@@ -1,0 +1,273 @@
+"""The tagger: mentions of a text, the entities that each may mean, and how sure it is (after TAGME, Ferragina 2010).
+
+Every name of the dictionary that occurs is a mention, overlapping ones too; the longest that are likely to be meant as
+names are chosen.  The candidates of a mention are voted for by those of all other chosen mentions, through their
+relatedness; how the name is written, commonness and context weigh in.  ρ is the mean of the link probability and of
+the coherence with the entities that were chosen for the other mentions, which is 0 where there is no other.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgqa_core.config import LinkingOptions
+from kgqa_core.errors import GraphMismatch
+from kgqa_core.kg.store import KgStore
+from kgqa_core.linking.context import Context
+from kgqa_core.linking.mentions import Mentions
+from kgqa_core.linking.spots import Spot, find_spots
+
+VOTE, EXACT, TYPE, ROLE, LIKE = 4.0, 2.0, 0.5, 0.3, 4.0
+"""What a candidate's score gains beside the logarithm of its commonness: by a vote of 1, by being written as its label,
+by words of its type in the text, by each word of its relations in it, by a cosine of 1 of encoded texts."""
+VOTERS = 5
+"""Candidates of a mention that vote."""
+NEAR = 25
+"""Chosen mentions on each side whose entities count for a mention: all of a question, the nearest of a long text."""
+AROUND = 500
+"""Characters on each side of a mention that are its context."""
+APPOSITION = 0.3
+"""What is left of ρ where a mention only says more of the one before it."""
+FALLBACK = 0.1
+"""Link probability that a mention needs to be taken although no entity reaches the threshold."""
+MARKS = 3
+"""Brackets and quotes of a label that may stand around a mention."""
+SAMPLED = 500
+"""Entities whose keys are compared when a dictionary is opened for a graph."""
+LINKERS = frozenset({"的", "の"})
+"""Words that may stand between two names side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entity that a mention may mean.
+
+    commonness: its share among the entities of the name, in [0, 1].  rho: confidence that the mention is one and means
+    this entity, in [0, 1].
+    """
+
+    entity: int
+    key: str
+    label: str
+    commonness: float
+    rho: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A stretch of text that is a name.
+
+    start, end: its place in the text of its turn.  turn: 0 for the text itself, 1 for the turn before it, and so on.
+    candidates: best first, ties by id.  chosen: it is likely to be meant as a name, and no mention that it overlaps is
+    preferred.  link_probability, coherence: what the best candidate's ρ is made of.  errors: typing errors in it.
+    """
+
+    start: int
+    end: int
+    text: str
+    turn: int
+    candidates: tuple[Candidate, ...]
+    chosen: bool = True
+    link_probability: float = 0.0
+    coherence: float = 0.0
+    errors: int = 0
+
+
+def taken(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[Candidate, Mention]]:
+    """What a text is about: the best candidates of chosen mentions with ρ ≥ threshold, best first, ties by id.
+
+    Each entity once, `top` at most.  With the option `fallback` the best mention is taken where there is none.
+    """
+    sure = [
+        (mention.candidates[0], mention)
+        for mention in mentions
+        if mention.chosen and mention.candidates[0].rho >= options.threshold
+    ]
+    likely = [mention for mention in mentions if mention.link_probability >= FALLBACK]
+    if not sure and likely and options.fallback:
+        mention = min(likely, key=lambda m: (m.turn, -m.link_probability, m.start - m.end, m.start))
+        return [(mention.candidates[0], mention)]
+    sure.sort(key=lambda pair: (-pair[0].rho, pair[0].entity))
+    first: dict[int, tuple[Candidate, Mention]] = {}
+    for candidate, mention in sure:
+        first.setdefault(candidate.entity, (candidate, mention))
+    return list(first.values())[: options.top]
+
+
+class Tagger:
+    """Links texts to the entities of one graph; the same text is always linked alike."""
+
+    def __init__(self, mentions: Mentions, options: LinkingOptions, context: Context | None = None) -> None:
+        self.mentions, self.options = mentions, options
+        self._context = context if options.context != "none" else None
+
+    def link(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[Mention]:
+        """Mentions in order of turn and place, the text's own first; overlapping ones are all told.
+
+        Names of all languages of the graph are looked for.
+        dialogue: earlier turns as (role, text), oldest first; their mentions stay candidates, weaker with distance.
+        """
+        turns = [text, *(said for _, said in reversed(dialogue))][: self.options.turns + 1]
+        spots = [
+            spot
+            for turn, said in enumerate(turns)
+            for spot in find_spots(said, turn, self.mentions, self.options.candidates, self.options.typos)
+        ]
+        return self._decide(spots, turns)
+
+    def entities(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[tuple[int, float]]:
+        """(entity, ρ) of the best candidates of the chosen mentions with ρ ≥ threshold, best first, ties by id.
+
+        With the option `fallback` the best mention is taken where there is none.
+        """
+        return self.taken(self.link(text, dialogue))
+
+    def taken(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
+        """`entities` of mentions that `link` has found."""
+        return [(candidate.entity, candidate.rho) for candidate, _ in taken(mentions, self.options)]
+
+    def ranking(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
+        """(entity, ρ) of all candidates, whatever ρ is: those of chosen mentions first, best first, ties by id."""
+        best: dict[int, tuple[bool, float]] = {}
+        for mention in mentions:
+            for candidate in mention.candidates:
+                best[candidate.entity] = max(best.get(candidate.entity, (False, 0.0)), (mention.chosen, candidate.rho))
+        order = sorted(best.items(), key=lambda item: (not item[1][0], -item[1][1], item[0]))
+        return [(entity, rho) for entity, (_, rho) in order]
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _decide(self, spots: Sequence[Spot], turns: Sequence[str]) -> list[Mention]:
+        chosen = sorted((spot for spot in spots if spot.chosen), key=_place)
+        near = {spot: _nearest(spot, chosen) for spot in spots}
+        scores = {spot: self._scores(spot, near[spot], turns[spot.turn]) for spot in spots}
+        order = {
+            spot: sorted(range(len(scores[spot])), key=lambda n: (-scores[spot][n], spot.candidates[n][0]))
+            for spot in spots
+        }
+        best = {spot: spot.candidates[order[spot][0]][0] for spot in spots}
+        beside = self._appositions(chosen, best, turns) if self.options.appositions == "first" else set()
+        mentions = []
+        for spot in spots:
+            others = [best[other] for other in near[spot] if best[other] != best[spot]]
+            factor = self.options.turn_weight**spot.turn * (APPOSITION if spot in beside else 1.0)
+            coherence = self._coherence([entity for entity, _ in spot.candidates], others)
+            top = scores[spot][order[spot][0]]
+            candidates = tuple(
+                Candidate(
+                    entity := spot.candidates[n][0],
+                    self.mentions.keys[entity],
+                    self.mentions.labels[entity],
+                    round(spot.candidates[n][1], 6),
+                    round(math.exp(scores[spot][n] - top) * (spot.probability + coherence[n]) / 2 * factor, 6),
+                )
+                for n in order[spot]
+            )
+            mentions.append(
+                Mention(
+                    start=spot.start,
+                    end=spot.end,
+                    text=turns[spot.turn][spot.start : spot.end],
+                    turn=spot.turn,
+                    candidates=candidates,
+                    chosen=spot.chosen,
+                    link_probability=round(spot.probability, 6),
+                    coherence=round(coherence[order[spot][0]], 6),
+                    errors=spot.errors,
+                )
+            )
+        return mentions
+
+    def _coherence(self, entities: Sequence[int], others: Sequence[int]) -> list[float]:
+        """Mean relatedness of each entity with the entities of the other mentions; 0 where there are none."""
+        if not others:
+            return [0.0] * len(entities)
+        return [sum(row) / len(others) for row in self.mentions.relatednesses(entities, others)]
+
+    def _scores(self, spot: Spot, near: Sequence[Spot], text: str) -> list[float]:
+        """What speaks for each candidate of a mention; only differences matter."""
+        if len(spot.candidates) == 1:
+            return [0.0]
+        entities = [entity for entity, _ in spot.candidates]
+        others = [other for other in near if other.name != spot.name]
+        voters = [voter for other in others for voter in other.candidates[:VOTERS]]
+        related = self.mentions.relatednesses(entities, [voter for voter, _ in voters])
+        scores = []
+        for (entity, commonness), row in zip(spot.candidates, related, strict=True):
+            votes = sum(value * weight for value, (_, weight) in zip(row, voters, strict=True))
+            scores.append(
+                math.log(max(commonness, 1e-6))
+                + VOTE * votes / max(len(others), 1)
+                + EXACT * _written(self.mentions.labels[entity], text, spot)
+            )
+        if self._context is not None:
+            before, after = text[max(0, spot.start - AROUND) : spot.start], text[spot.end : spot.end + AROUND]
+            for n, (by_type, by_role) in enumerate(self._context.shared_words(f"{before} {after}", entities)):
+                scores[n] += TYPE * by_type + ROLE * by_role
+            whole = before + text[spot.start : spot.end] + after
+            for n, likeness in enumerate(self._context.likeness(whole, entities)):
+                scores[n] += LIKE * likeness
+        return scores
+
+    def _appositions(self, chosen: Sequence[Spot], best: dict[Spot, int], turns: Sequence[str]) -> set[Spot]:
+        """Mentions beside an earlier one whose entity is a neighbour of theirs: they only say more of it."""
+        found: set[Spot] = set()
+        head = chosen[0] if chosen else None
+        for spot, following in zip(chosen, chosen[1:], strict=False):
+            head = spot if spot not in found else head
+            gap = turns[spot.turn][spot.end : following.start] if spot.turn == following.turn else "-"
+            near = not any(sign.isalnum() and sign not in LINKERS for sign in gap) and spot.turn == following.turn
+            if near and head is not None and best[following] in self.mentions.neighbours_of(best[head]):
+                found.add(following)
+        return found
+
+
+def _place(spot: Spot) -> tuple[int, int]:
+    return spot.turn, spot.start
+
+
+def _nearest(spot: Spot, chosen: Sequence[Spot]) -> list[Spot]:
+    """The chosen mentions but this one, NEAR on each side at most.  chosen: in order of turn and place, apart."""
+    before = bisect_left(chosen, _place(spot), key=_place)
+    after = before + (before < len(chosen) and chosen[before] is spot)
+    return [*chosen[max(0, before - NEAR) : before], *chosen[after : after + NEAR]]
+
+
+def _written(label: str, text: str, spot: Spot) -> float:
+    """How exactly a mention is written as a label: 1 as it is, more with brackets and quotes too, 0 otherwise."""
+    if not label or label not in text[max(0, spot.start - MARKS) : spot.end + MARKS]:
+        return 0.25 if label.casefold() == text[spot.start : spot.end].casefold() else 0.0
+    return 1.0 + 0.5 * (len(label) > spot.end - spot.start)
+
+
+def _same_entities(mentions: Mentions, store: KgStore) -> bool:
+    """Whether entities drawn evenly from all ids have the keys that the graph gives them."""
+    number = len(mentions.keys)
+    ids = sorted({place * (number - 1) // SAMPLED for place in range(SAMPLED + 1)}) if number else []
+    keys = store.entity_keys([i for i in ids if mentions.keys[i]])
+    return all(keys.get(i) == mentions.keys[i] for i in ids if mentions.keys[i])
+
+
+def open_tagger(mentions: Path, kg: Path, options: LinkingOptions | None = None) -> Tagger:
+    """The tagger of a mention dictionary and the graph that it was made of.
+
+    Raises ArtifactError where either is missing, GraphMismatch when they do not belong together, ModelError for an
+    encoder that cannot be loaded.
+    """
+    options = options or LinkingOptions()
+    opened = Mentions(mentions)
+    with KgStore.open(kg) as store:
+        if opened.meta["graph"] != store.counts() or not _same_entities(opened, store):
+            raise GraphMismatch(
+                f"the mention dictionary {mentions} was made of another graph than {kg}; build it again from that graph"
+            )
+    encoder = None
+    if options.context == "encoder":
+        from kgqa_core.linking.encoder import SentenceEncoder
+
+        encoder = SentenceEncoder(options.encoder)
+    return Tagger(opened, options, Context(opened, encoder))

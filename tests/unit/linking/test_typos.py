@@ -1,0 +1,71 @@
+"""Typing errors are forgiven on demand, and only where the words are nothing else."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from kgqa_core.linking.fold import fold
+from kgqa_core.linking.typos import nearest
+from tests.unit.linking.conftest import Maker, named
+
+CITIES = {
+    "g": named("Gothenburg"),
+    "l": named("Liverpool"),
+    "h": named("杭州奥体中心游泳馆"),
+    "c": named("Capital City"),
+}
+
+
+def distance(one: str, other: str) -> int:
+    """Restricted Damerau-Levenshtein distance, by the book."""
+    table = np.zeros((len(one) + 1, len(other) + 1), dtype=int)
+    table[:, 0], table[0, :] = range(len(one) + 1), range(len(other) + 1)
+    for i, a in enumerate(one, 1):
+        for j, b in enumerate(other, 1):
+            table[i, j] = min(table[i - 1, j] + 1, table[i, j - 1] + 1, table[i - 1, j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                table[i, j] = min(table[i, j], table[i - 2, j - 2] + 1)
+    return int(table[-1, -1])
+
+
+@pytest.mark.parametrize("text", ["Gothenbrug", "Gothenburgg", "Gothnburg", "Gotxenburg", "GOTHENBORG"])
+def test_one_error_is_forgiven_on_demand_only(tagger: Maker, text: str) -> None:
+    linker = tagger(CITIES, typos=1)
+    [(entity, rho)] = linker.entities(f"Where is {text}?")
+    assert entity == 0
+    exact = linker.entities("Where is Gothenburg?")[0][1]
+    assert rho <= exact
+    strict = tagger(CITIES)
+    assert strict.entities(f"Where is {text}?") == []
+
+
+def test_a_wrong_character_in_text_without_spaces_is_forgiven(tagger: Maker) -> None:
+    linker = tagger(CITIES, typos=1)
+    assert [entity for entity, _ in linker.entities("杭州澳体中心游泳馆在哪里")] == [2]
+
+
+def test_two_errors_need_a_long_name(tagger: Maker) -> None:
+    linker = tagger(CITIES, typos=2)
+    assert [entity for entity, _ in linker.entities("Where is Gotenbrug?")] == [0]
+    assert linker.entities("Where is Livrpol?") == []
+
+
+def test_usual_words_are_not_corrected(tagger: Maker) -> None:
+    linker = tagger({"a": named("Hause"), "b": named("Wörld")}, typos=1)
+    assert linker.link("Whose house is it in the word?") == []
+
+
+def test_the_search_finds_what_the_definition_finds(tagger: Maker) -> None:
+    rng = random.Random(5)
+    forms = sorted({fold("".join(rng.choice("abcé国") for _ in range(rng.randint(3, 8)))) for _ in range(150)} - {""})
+    linker = tagger({f"k{n}": named(form) for n, form in enumerate(forms)})
+    for _ in range(30):
+        wanted = fold("".join(rng.choice("abcé国") for _ in range(rng.randint(4, 8))))
+        found = {(linker.mentions.names[name], errors) for name, errors in nearest(wanted, linker.mentions, 2)}
+        table = {form: distance(form, wanted) for form in forms}
+        least = min(table.values())
+        expected = {(form, least) for form, errors in table.items() if errors == least} if 0 < least <= 2 else set()
+        assert found == expected or len(found) == 32
