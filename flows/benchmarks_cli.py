@@ -1,0 +1,231 @@
+"""`kgqa ltgen …`: build a long-tail benchmark from a graph, draw annotation sheets, compare them, show the tables."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows import session
+from flows.options import HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
+from flows.session import err, print_json
+from kgqa_core.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from kgqa_core.config import Profile
+
+ltgen_app = typer.Typer(no_args_is_help=True, help="Build a benchmark about little known entities from any graph.")
+
+BenchmarkArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark: with questions.jsonl, or qa and conv.")]
+
+
+@ltgen_app.command("build")
+def build(
+    kg: Annotated[
+        list[Path] | None,
+        typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.", show_default=False),
+    ] = None,
+    profile: ProfileOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to copy the benchmark to as well.", show_default=False)
+    ] = None,
+    writer: Annotated[
+        str | None,
+        typer.Option("--writer", help="template, builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False),
+    ] = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Draw entities by popularity, have questions and dialogues written about them, keep what passes the checks."""
+    graph = _graph_folder(kg or [])
+    chosen = _profile(profile, [] if graph else kg or [], writer, settings or [], built=graph is not None)
+    session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    with err.status("checking the inputs …"):
+        from flows.benchmarks import build_ltgen, check
+
+        check(chosen, graph)
+    started = time.monotonic()
+    data = build_ltgen(chosen, graph)
+    folders = {kind: ref.folder for kind, ref in data["made"].items()}
+    sheets = {kind: ref.folder for kind, ref in data["sheets"].items()}
+    if out is not None:
+        folders, sheets = _copy(data, out)
+    _show([_statistics(folder) for folder in folders.values()], to_stderr=as_json)
+    if as_json:
+        counts = {kind: _manifest(ref.folder) for kind, ref in data["made"].items()}
+        print_json(
+            {
+                "run_id": data["run_id"], "seconds": round(time.monotonic() - started, 2), "counts": counts,
+                "digests": {kind: ref.digest for kind, ref in data["made"].items()},
+                "sample": _manifest(data["sample"].folder),
+                "questions": {kind: str(folder / "questions.jsonl") for kind, folder in folders.items()},
+                "sheets": {kind: str(folder / "sheet.html") for kind, folder in sheets.items()},
+            }
+        )  # fmt: skip
+        return
+    for kind, folder in folders.items():
+        session.out.print(f"{kind:<6} {folder / 'questions.jsonl'}", soft_wrap=True, markup=False, highlight=False)
+    for kind, folder in sheets.items():
+        session.out.print(f"sheet  {kind}: {(folder / 'sheet.html').as_uri()}", soft_wrap=True, markup=False)
+
+
+@ltgen_app.command("sheet")
+def sheet(
+    benchmark: BenchmarkArgument,
+    kg: Annotated[Path, typer.Option("--kg", help="Folder of the graph that the benchmark was built from.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write sheet.csv and sheet.html to.")],
+    share: Annotated[float, typer.Option("--share", help="Share of the questions.")] = 0.03,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 7,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw a sample for two annotators: a CSV file, and a page with radio buttons that saves one."""
+    from kgqa_core.artifacts import publish_folder
+    from kgqa_core.benchmarks.ltgen.sheet import write_sheet
+
+    counts: dict[str, Any] = {}
+
+    def fill(folder: Path, work: Path) -> dict[str, Any]:
+        kind = str(_statistics(benchmark)["kind"])
+        counts.update(write_sheet(folder, benchmark=benchmark, kg=kg, share=share, seed=seed, kind=kind))
+        return counts
+
+    publish_folder("ltgen_sheet", out, fill)
+    if as_json:
+        print_json({**counts, "out": str(out)})
+    else:
+        page = (out.resolve() / "sheet.html").as_uri()
+        session.out.print(f"{counts['items']:,} of {counts['of']:,} items in {out}; open {page}", soft_wrap=True)
+
+
+@ltgen_app.command("agreement")
+def agreement(
+    first: Annotated[Path, typer.Argument(help="Sheet of one annotator (CSV).")],
+    second: Annotated[Path, typer.Argument(help="Sheet of the other.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two filled sheets: raw agreement, Cohen's κ, and the error rate where both concur."""
+    from kgqa_core.benchmarks.ltgen.agreement import compare, read_sheet
+
+    found = compare(read_sheet(first), read_sheet(second))
+    if as_json:
+        print_json(asdict(found))
+        return
+    rows = [
+        ("items annotated by both", f"{found.items:,}"),
+        ("annotated by one only", f"{found.only_one:,}"),
+        ("both correct / both incorrect", f"{found.both_correct:,} / {found.both_incorrect:,}"),
+        ("only first correct / only second", f"{found.first_only:,} / {found.second_only:,}"),
+        ("raw agreement", f"{found.raw:.1%}"),
+        ("Cohen's κ", "–" if found.kappa is None else f"{found.kappa:.3f}"),
+        ("error rate where both concur", "–" if found.error_rate is None else f"{found.error_rate:.1%}"),
+    ]
+    _table("Agreement", [{"what": what, "value": value} for what, value in rows])
+    for key in found.disagreed[:20]:
+        session.out.print(f"  disagreed: {key}", markup=False)
+
+
+@ltgen_app.command("stats")
+def stats(benchmark: BenchmarkArgument, as_json: JsonOption = False) -> None:
+    """Show a benchmark's tables: questions, dialogues and turns by level and reference triples, rejects by reason."""
+    tables = [_statistics(folder) for folder in _parts(benchmark)]
+    if as_json:
+        print_json({"benchmarks": tables})
+    else:
+        _show(tables)
+
+
+def _profile(name: str | None, files: list[Path], writer: str | None, settings: list[str], *, built: bool) -> Profile:
+    """The profile of a build; the questions of a profile do not count."""
+    from kgqa_core.config import make_profile, parse_settings
+
+    more = [*settings, *([f"ltgen.writing.writer={writer}"] if writer else [])]
+    if name:
+        chosen = session.choose_profile(name, files, None, None, more)
+    elif files or built:
+        kg = (
+            {"name": files[0].name.removeprefix("bundled:").split(".")[0], "files": [str(path) for path in files]}
+            if files
+            else {}
+        )
+        chosen = make_profile({"name": "ltgen", "kg": kg}, parse_settings(more), origin="the options")
+    else:
+        raise ConfigError("give --kg FILE or FOLDER, or --profile NAME")
+    return chosen.model_copy(update={"questions": chosen.questions.model_copy(update={"name": "ltgen"})})
+
+
+def _graph_folder(paths: list[Path]) -> str | None:
+    """The graph folder among the options, if it is one."""
+    folders = [path for path in paths if path.is_dir()]
+    if folders and len(paths) > 1:
+        raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
+    return str(folders[0]) if folders else None
+
+
+def _copy(data: dict[str, Any], out: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Copies of the benchmark and its sheets in folders of their own, `OUT/qa`, `OUT/qa-sheet`, …"""
+    from kgqa_core.artifacts import MANIFEST, publish_folder
+
+    placed: list[dict[str, Path]] = []
+    for name, suffix in (("made", ""), ("sheets", "-sheet")):
+        found = {}
+        for kind, ref in data[name].items():
+
+            def fill(folder: Path, work: Path, source: Path = ref.folder) -> dict[str, Any]:
+                shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+                return dict(_manifest(source))
+
+            found[kind] = publish_folder(ref.kind, out / f"{kind}{suffix}", fill).folder
+        placed.append(found)
+    return placed[0], placed[1]
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    from kgqa_core.artifacts import read_manifest
+
+    counts: dict[str, Any] = read_manifest(folder)["counts"]
+    return counts
+
+
+def _parts(benchmark: Path) -> list[Path]:
+    """The folders of a benchmark that have statistics."""
+    found = [folder for folder in (benchmark, benchmark / "qa", benchmark / "conv") if _has(folder)]
+    if not found:
+        raise InputError(f"{benchmark} is no benchmark: it has no statistics.json; `kgqa ltgen build` makes one")
+    return found
+
+
+def _has(folder: Path) -> bool:
+    return (folder / "statistics.json").is_file()
+
+
+def _statistics(folder: Path) -> dict[str, Any]:
+    if not _has(folder):
+        raise InputError(f"{folder} is no benchmark: it has no statistics.json; `kgqa ltgen build` makes one")
+    table: dict[str, Any] = json.loads((folder / "statistics.json").read_text(encoding="utf-8"))
+    return table
+
+
+def _show(tables: list[dict[str, Any]], *, to_stderr: bool = False) -> None:
+    from kgqa_core.benchmarks.ltgen.card import TITLES
+    from kgqa_core.benchmarks.ltgen.statistics import rows
+
+    for table in tables:
+        title = TITLES[table["kind"]]
+        _table(title, rows(table), to_stderr)
+        if table["rejects"]:
+            rejected = [{"reason": reason, "rejected": number} for reason, number in table["rejects"].items()]
+            _table(f"{title}, rejected", rejected, to_stderr)
+
+
+def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> None:
+    from kgqa_core.report.console import rows_table
+
+    (err if to_stderr else session.out).print(rows_table(title, rows))

@@ -1,0 +1,191 @@
+"""The Wikimedia REST API of page views: mean monthly views of articles, asked politely and never twice.
+
+`BASE/metrics/pageviews/per-article/PROJECT/ACCESS/AGENT/TITLE/monthly/START/END`.  An article without views in the
+period, or that does not exist, is status 404: zero views.  Every answer is kept in a file of the home's cache, so that
+a killed run goes on and another benchmark asks only for what is new.
+"""
+
+from __future__ import annotations
+
+import calendar
+import contextlib
+import json
+import logging
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from kgqa_core.config import PopularityOptions
+from kgqa_core.errors import ConfigError, EndpointError
+from kgqa_core.monitor import QUIET, Monitor
+
+log = logging.getLogger("kgqa.ltgen")
+
+FILE = "page_views.sqlite"
+"""Name of the file in a home's cache folder."""
+
+FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED = 0.5, 30.0, 120.0
+"""Seconds before the first further try, doubling up to the longest; a Retry-After counts up to the last."""
+
+HOPELESS = 200
+"""Articles at the beginning that, if none of them exists, mean that the wrong articles are asked for."""
+
+AGENT = "kgqa-ltgen/0.1 (long-tail benchmark builder; set ltgen.popularity.user_agent to how you can be reached)"
+
+_KNOWN = {
+    "access": ("all-access", "desktop", "mobile-app", "mobile-web"),
+    "agent": ("all-agents", "user", "spider", "automated"),
+}
+"""What the API knows; it answers anything else as it answers an article that does not exist."""
+
+_TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
+_NO_ARTICLE = (400, 404)
+
+
+class PageViews:
+    """A client of the API with its cache; use it as a context manager.
+
+    cache: folder of the cache's file, None keeps it in memory.  wait: sleeps for so many seconds; for tests.
+    Raises ConfigError for an address that is not http(s), a value that the API does not know, or months in the wrong
+    order.
+    """
+
+    def __init__(
+        self, options: PopularityOptions, cache: Path | None = None, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        if urlsplit(options.base_url).scheme not in ("http", "https"):
+            raise ConfigError(f"ltgen.popularity.base_url '{options.base_url}' is not an http(s) address")
+        for name, known in _KNOWN.items():
+            if (given := getattr(options, name)) not in known:
+                raise ConfigError(f"ltgen.popularity.{name} '{given}' is none of {', '.join(known)}")
+        if options.last_month < options.first_month:
+            raise ConfigError(
+                f"ltgen.popularity.last_month {options.last_month} is before first_month {options.first_month}"
+            )
+        self.options, self._wait = options, wait
+        self.months = _months(options.first_month, options.last_month)
+        self.asked = self.looked_up = self.missing = 0
+        first, last = options.first_month.split("-"), options.last_month.split("-")
+        days = calendar.monthrange(int(last[0]), int(last[1]))[1]
+        self._period = f"{''.join(first)}0100/{''.join(last)}{days:02d}00"
+        self._next = 0.0
+        self._client: Any = None
+        if cache is not None:
+            cache.mkdir(parents=True, exist_ok=True)
+        self._store = sqlite3.connect(":memory:" if cache is None else cache / FILE, timeout=60)
+        with contextlib.closing(self._store.cursor()) as cursor:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            cursor.execute("CREATE TABLE IF NOT EXISTS views (request TEXT PRIMARY KEY, views INTEGER) WITHOUT ROWID")
+
+    def __enter__(self) -> PageViews:
+        import httpx2
+
+        headers = {"User-Agent": self.options.user_agent or AGENT, "Accept": "application/json"}
+        self._client = httpx2.Client(timeout=self.options.timeout_seconds, headers=headers, follow_redirects=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._store.close()
+
+    def url(self, title: str) -> str:
+        """The address of an article's views."""
+        options = self.options
+        parts = ("metrics", "pageviews", "per-article", options.project, options.access, options.agent)
+        article = quote(title.replace(" ", "_"), safe="")
+        return f"{options.base_url.rstrip('/')}/{'/'.join(parts)}/{article}/monthly/{self._period}"
+
+    def mean(self, titles: Sequence[str], monitor: Monitor = QUIET) -> dict[str, float]:
+        """Mean monthly views of each article over the whole period; months without views count as 0.
+
+        Raises EndpointError when the API refuses us or fails on an article after all tries; what was answered before is
+        kept.  Raises ConfigError when none of the first HOPELESS articles exists.
+        """
+        found: dict[str, float] = {}
+        for number, title in enumerate(titles, start=1):
+            url = self.url(title)
+            row = self._store.execute("SELECT views FROM views WHERE request = ?", [url]).fetchone()
+            if row is None:
+                views = self._ask(url)
+                with self._store:
+                    self._store.execute("INSERT OR REPLACE INTO views VALUES (?, ?)", [url, views])
+            else:
+                views = row[0]
+            found[title] = (views or 0) / self.months
+            self.looked_up += 1
+            self.missing += views is None
+            if self.missing == self.looked_up == HOPELESS:
+                raise ConfigError(
+                    f"none of the first {HOPELESS} articles exists in ltgen.popularity.project "
+                    f"'{self.options.project}', {', '.join(titles[:3])} among them; write it as en.wikipedia, or give "
+                    "the titles of its articles in ltgen.popularity.titles"
+                )
+            if number % 20 == 0 or number == len(titles):
+                monitor.progress(number, len(titles), "articles")
+        return found
+
+    def _ask(self, url: str) -> int | None:
+        """Views in the period, None where there is no such article."""
+        import httpx2
+
+        said = ""
+        for attempt in range(self.options.retries + 1):
+            self._take_turn()
+            asked: float | None = None
+            try:
+                reply = self._client.get(url)
+                self.asked += 1
+                if reply.status_code == 200:
+                    return _total(reply.json())
+                if reply.status_code in _NO_ARTICLE:
+                    return None
+                said = f"status {reply.status_code}"
+                if reply.status_code not in _TRY_AGAIN:
+                    break
+                asked = _retry_after(reply.headers.get("Retry-After"))
+            except (httpx2.TransportError, json.JSONDecodeError, UnicodeDecodeError, _Unreadable) as fault:
+                said = f"{type(fault).__name__.lstrip('_')}: {fault}"
+            if attempt < self.options.retries:
+                pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
+                log.debug("%s: %s; asked again", url, said)
+                self._wait(max(pause, min(asked or 0.0, LONGEST_ASKED)))
+        raise EndpointError(
+            f"the page-view API does not answer for {url} ({said}); what it answered before is kept: run the same "
+            "command again later, lower ltgen.popularity.rate, or give ltgen.popularity.files"
+        )
+
+    def _take_turn(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            self._wait(self._next - now)
+        self._next = max(now, self._next) + 1 / self.options.rate
+
+
+class _Unreadable(ValueError):
+    """A reply that is JSON and no page views."""
+
+
+def _total(data: Any) -> int:
+    items = data.get("items") if isinstance(data, dict) else None
+    if not isinstance(items, list):
+        raise _Unreadable("the reply has no items")
+    views = [item.get("views") if isinstance(item, dict) else None for item in items]
+    if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in views):
+        raise _Unreadable("an item has no number of views")
+    return sum(each for each in views if each is not None)
+
+
+def _retry_after(value: str | None) -> float | None:
+    try:
+        return max(0.0, float(value)) if value else None
+    except ValueError:
+        return None
+
+
+def _months(first: str, last: str) -> int:
+    (one, two), (three, four) = ((int(part) for part in month.split("-")) for month in (first, last))
+    return (three - one) * 12 + four - two + 1

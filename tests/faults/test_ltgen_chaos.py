@@ -1,0 +1,160 @@
+"""LTGen from a model that misbehaves in transport, form and content, with the stages killed again and again.
+
+The server keeps its own count.  What it says depends on a prompt and its seed alone, so every run must end with the
+same benchmark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.artifacts import content_digest
+from kgqa_core.benchmarks.ltgen.page_views import FILE, PageViews
+from kgqa_core.config import KgOptions, PopularityOptions
+from kgqa_core.errors import EndpointError
+from kgqa_core.kg.build import build
+from tests.support.chat_server import ServerProcess
+from tests.support.command import ROOT
+from tests.support.ltgen_graph import make_sample
+from tests.support.ltgen_run import KINDS
+from tests.support.page_views import PageViewServer
+
+pytestmark = pytest.mark.slow
+
+PER_LEVEL = 40
+KILLS = 10
+CONCURRENCY = 8
+
+FAULTS = {
+    "throttled": 0.03, "retry-after": 0.05, "failing": 0.02, "hang-up": 0.01, "cut": 0.01, "garbage": 0.005,
+    "empty": 0.02, "nonsense": 0.02,
+}  # fmt: skip
+"""Shares of requests; what a completion says has faults of its own, 0.03 each (`tests.support.ltgen_replies`)."""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The graph Atlas and a draw from it."""
+    folder = tmp_path_factory.mktemp("atlas")
+    for name in ("kg", "work"):
+        (folder / name).mkdir()
+    build(folder / "kg", options=KgOptions(files=("bundled:atlas",)), work=folder / "work")
+    return folder / "kg", make_sample(folder, folder / "kg", PER_LEVEL)
+
+
+def started() -> ServerProcess:
+    """A server with its faults."""
+    rates = [word for name, share in FAULTS.items() for word in (f"--{name}", str(share))]
+    return ServerProcess("--reply", "tests.support.ltgen_replies:reply", "--latency", "0.02", "--seed", "5", *rates)
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    with started() as running:
+        yield running
+
+
+def start(parts: tuple[Path, Path], at: Path, server: ServerProcess, **limits: float) -> subprocess.Popen[str]:
+    """The stages in a process of their own; results and cache are under `at`."""
+    command = [
+        sys.executable, "-m", "tests.support.ltgen_run", *parts, at / "out", at / "cache", server.base_url, CONCURRENCY,
+        *(f"{name}={value}" for name, value in limits.items()),
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """The last line that a process prints, once it has ended well."""
+    out, _ = process.communicate(timeout=600)
+    assert process.returncode == 0
+    return out.strip().splitlines()[-1]
+
+
+def kill(process: subprocess.Popen[str], server: ServerProcess, requests: int) -> bool:
+    """Kills a process when it has sent so many more requests.  Returns False when it had ended before."""
+    before = server.stats()["requests"]
+    while process.poll() is None and server.stats()["requests"] <= before + requests:
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+def digests(at: Path) -> dict[str, str]:
+    return {kind: content_digest(at / "out" / kind) for kind in KINDS}
+
+
+def test_killed_again_and_again_pays_no_prompt_twice_and_makes_the_same_benchmark(
+    parts: tuple[Path, Path], tmp_path: Path, server: ServerProcess
+) -> None:
+    counts = json.loads(finish(start(parts, tmp_path / "undisturbed", server)))
+    undisturbed = server.stats()
+    assert counts["qa"]["rejected"] > 20 and counts["conv"]["rejected"] > 20 and counts["conv"]["spent_attempts"] > 2
+    assert counts["qa"]["questions"] > 3 * PER_LEVEL * 4 * 0.9
+    draw = random.Random(11)
+    with started() as again:
+        # every process keeps what it was told, so each one meets fewer requests than are left
+        killed = sum(kill(start(parts, tmp_path / "killed", again), again, draw.randint(0, 40)) for _ in range(KILLS))
+        under_way = again.stats()["answered"]
+        last = json.loads(finish(start(parts, tmp_path / "killed", again)))
+        disturbed = again.stats()
+    twice = sum(max(0, each["answered"] - 1) for each in disturbed["prompts"].values())
+    print(
+        f"undisturbed {undisturbed['answered']} replies, {counts}; killed {killed} times, {under_way} replies before "
+        f"the last run, {disturbed['answered']} in all; delivered twice: {twice} (at most {CONCURRENCY * killed})"
+    )
+    assert killed == KILLS and 0 < under_way < undisturbed["answered"]
+    assert twice <= CONCURRENCY * killed
+    assert set(disturbed["prompts"]) == set(undisturbed["prompts"])
+    assert last == counts
+    assert digests(tmp_path / "killed") == digests(tmp_path / "undisturbed")
+
+
+def test_the_budget_is_never_exceeded_over_kills_and_restarts(
+    parts: tuple[Path, Path], tmp_path: Path, server: ServerProcess
+) -> None:
+    draw = random.Random(13)
+    limit = 150
+    for _ in range(3):
+        kill(start(parts, tmp_path, server, max_calls=limit), server, draw.randint(0, 40))
+    ends = [finish(start(parts, tmp_path, server, max_calls=limit)) for _ in range(2)]
+    assert all(end.startswith("BudgetReached") for end in ends)
+    assert limit / 2 < server.stats()["requests"] <= limit
+
+
+def test_page_views_of_a_client_that_dies_are_kept_and_asked_once(tmp_path: Path) -> None:
+    titles = [f"Title {number}" for number in range(300)]
+    views = {title.replace(" ", "_"): {"202101": number} for number, title in enumerate(titles)}
+    with PageViewServer(views) as server:
+        draw = random.Random(3)
+        for title in draw.sample(titles, 60):
+            server.fail(title.replace(" ", "_"), *draw.choices([429, 500, 503, "hang up", "garbage"], k=2))
+        for title in draw.sample(titles, 5):
+            server.fail(title.replace(" ", "_"), *[503] * 20)
+        options = PopularityOptions(
+            base_url=server.base_url, first_month="2021-01", last_month="2021-01", rate=10_000, retries=4
+        )
+        died = 0
+        found: dict[str, float] = {}
+        while not found:
+            with PageViews(options, tmp_path, wait=lambda seconds: None) as api:
+                try:
+                    found = api.mean(titles)
+                except EndpointError:
+                    died += 1
+    assert found == {title: float(number) for number, title in enumerate(titles)}
+    assert died >= 5 and (tmp_path / FILE).is_file()
+    good = server.statuses[200]
+    garbled = server.statuses[0]
+    assert good < len(titles) + 60 * 2 + 1 and garbled > 0

@@ -1,0 +1,92 @@
+"""`kgqa ltgen`: a benchmark from a graph file and from a graph folder, its tables, sheets and agreement."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.chat_server import ChatServer
+from tests.support.command import kgqa
+from tests.support.ltgen_graph import make_graph
+from tests.support.ltgen_replies import reply
+
+SETTINGS = ("--set", "ltgen.sampling.per_level=4", "--set", "ltgen.sampling.levels=absolute",
+            "--set", "ltgen.sampling.thresholds=[1,9,12,15,100]")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with graph.nt."""
+    folder = tmp_path_factory.mktemp("graph")
+    make_graph(folder)
+    shutil.rmtree(folder / "kg")
+    return folder
+
+
+def test_a_benchmark_is_built_shown_sampled_and_compared(graph: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = kgqa("ltgen", "build", "--kg", graph / "graph.nt", "--home", tmp_path / "home", "--out", out, "--json",
+                 *SETTINGS)  # fmt: skip
+    assert first.code == 0, first.err[-3000:]
+    counts = first.json["counts"]
+    assert counts["qa"]["questions"] > 20 and counts["conv"]["turns"] > 20
+    for kind in ("qa", "conv"):
+        assert {path.name for path in (out / kind).iterdir()} >= {
+            "questions.jsonl", "rejects.jsonl", "statistics.json", "README.md", "manifest.json"
+        }  # fmt: skip
+        assert {path.name for path in (out / f"{kind}-sheet").iterdir()} == {
+            "sheet.csv", "sheet.html", "manifest.json"
+        }  # fmt: skip
+    shown = kgqa("ltgen", "stats", out, "--json").json["benchmarks"]
+    assert [table["total"] for table in shown] == [
+        {name: counts[kind][name] for name in table["total"]} for kind, table in zip(("qa", "conv"), shown, strict=True)
+    ]
+    kg = tmp_path / "kg"
+    assert kgqa("kg", "build", graph / "graph.nt", "--out", kg).code == 0
+    sheet = kgqa("ltgen", "sheet", out / "conv", "--kg", kg, "--out", tmp_path / "sheet", "--share", "0.5", "--json")
+    assert sheet.json["items"] == -(-counts["conv"]["turns"] // 2)
+    text = (tmp_path / "sheet/sheet.csv").read_text(encoding="utf-8-sig")
+    assert text.startswith("id,level,dialogue,query,answer,triples,label,note")
+    rows = ["id,label", *(f"item {number},correct" for number in range(9))]
+    for name, last in (("a", "incorrect"), ("b", "correct")):
+        (tmp_path / f"{name}.csv").write_text("\n".join([*rows, f"item 9,{last}"]), encoding="utf-8")
+    found = kgqa("ltgen", "agreement", tmp_path / "a.csv", tmp_path / "b.csv", "--json").json
+    assert (found["items"], found["raw"], found["kappa"], found["error_rate"]) == (10, 0.9, 0.0, 0.0)
+    assert "Cohen's κ" in kgqa("ltgen", "agreement", tmp_path / "a.csv", tmp_path / "b.csv").out
+
+    from_folder = kgqa("ltgen", "build", "--kg", kg, "--home", tmp_path / "home", "--json", *SETTINGS)
+    for kind, path in from_folder.json["questions"].items():
+        assert Path(path).read_bytes() == (out / kind / "questions.jsonl").read_bytes(), (
+            "the same graph, built elsewhere"
+        )
+
+
+def test_a_model_writes_it_and_a_second_home_pays_for_its_own(graph: Path, tmp_path: Path) -> None:
+    with ChatServer(lambda prompt, drawn: reply(prompt, drawn)) as server:
+        words = ("ltgen", "build", "--kg", graph / "graph.nt", "--home", tmp_path / "home", "--writer", "openai:stub",
+                 "--set", f"llm.base_url={server.base_url}", "--json", *SETTINGS)  # fmt: skip
+        done = kgqa(*words, env={"OPENAI_API_KEY": "none"})
+        assert done.code == 0, done.err[-3000:]
+        asked = len(server.prompts)
+        assert kgqa(*words, env={"OPENAI_API_KEY": "none"}).json["digests"] == done.json["digests"]
+        assert len(server.prompts) == asked > 20
+    rejected = (Path(done.json["questions"]["conv"]).parent / "rejects.jsonl").read_text(encoding="utf-8")
+    assert all(json.loads(line)["reason"] for line in rejected.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "give --kg FILE or FOLDER, or --profile NAME"),
+        (("--kg", "gone.nt"), "gone.nt"),
+        (("--kg", "."), "there is no graph folder .; `kgqa kg build"),
+        (("--kg", "bundled:atlas", "--writer", "gpt"), "unknown model 'gpt'"),
+        (("--kg", "bundled:atlas", "--set", "ltgen.sampling.per_levels=3"), "did you mean 'ltgen.sampling.per_level'"),
+    ],
+)
+def test_wrong_inputs_are_said_before_anything_starts(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = kgqa("ltgen", "build", *words, "--home", tmp_path / "home", cwd=tmp_path)
+    assert done.code in (1, 2) and said in done.err and "Traceback" not in done.err
