@@ -21,7 +21,7 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prefect.cache_policies import CachePolicy
 
@@ -65,7 +65,7 @@ def stage_key(
 @functools.cache
 def code_digest(module: str) -> str:
     """SHA-256 over the syntax trees of a module and of everything in kgqa_core that it imports."""
-    lines = [f"{name} {_tree_digest(path)}" for name, path in sorted(import_closure(module).items())]
+    lines = [f"{name} {_code(path, name).digest}" for name, path in sorted(import_closure(module).items())]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -81,7 +81,7 @@ def import_closure(module: str) -> dict[str, Path]:
         if path is None:
             continue
         found[name] = path
-        waiting += _imports(path, name)
+        waiting += _code(path, name).imports
     return found
 
 
@@ -91,40 +91,50 @@ def _version(package: str) -> str:
 
 
 def _module_file(name: str) -> Path | None:
+    """The file of a module of the package, found by its place: Python's own look-up would import all above it."""
     if name != PACKAGE and not name.startswith(PACKAGE + "."):
         return None
-    try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+    place = _root(PACKAGE).joinpath(*name.split(".")[1:])
+    for file in (place / "__init__.py", place.with_name(place.name + ".py")):
+        if file.is_file():
+            return file
+    return None
 
 
-def _imports(path: Path, name: str) -> list[str]:
-    names: list[str] = []
+@functools.cache
+def _root(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(package)
+    return Path(spec.origin).parent
+
+
+class _Code(NamedTuple):
+    """imports: names that a module may import.  digest: of its syntax tree, without docstrings."""
+
+    imports: tuple[str, ...]
+    digest: str
+
+
+@functools.cache
+def _code(path: Path, name: str) -> _Code:
+    """A module's file, read once for all stages of this process."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports: list[str] = []
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            imports += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 parents = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*parents, base] if base else parents)
-            names.append(base)
-            names += [f"{base}.{alias.name}" for alias in node.names]
-    return names
-
-
-def _tree_digest(path: Path) -> str:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        ):
-            node.body = [part for part in body if not _is_text(part)]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+            imports.append(base)
+            imports += [f"{base}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not _is_text(part)]
+    return _Code(tuple(imports), hashlib.sha256(ast.dump(tree).encode()).hexdigest())
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -26,15 +26,20 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "other.py").write_text("Y = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(caching, "PACKAGE", "sample")
-    code_digest.cache_clear()
+    forget()
     yield root
-    code_digest.cache_clear()
+    forget()
     for name in [name for name in sys.modules if name.split(".")[0] == "sample"]:
         del sys.modules[name]
 
 
+def forget() -> None:
+    for read_once in (code_digest, caching._code, caching._root):
+        read_once.cache_clear()
+
+
 def digest(name: str) -> str:
-    code_digest.cache_clear()
+    forget()
     return code_digest(name)
 
 
