@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from prefect import flow
 from prefect.states import Completed
 
-from flows.benchmarks import graph_folder
+from flows.graphs import graph_in
 from kgqa_core.config import Profile
 from kgqa_core.datasets.load import input_files
 from kgqa_core.kg.formats.detect import check_format
@@ -28,7 +29,7 @@ def build_answerability(profile: Profile, graph: str | None = None) -> Any:
         graph: Folder of a graph that is built already, in place of the files in the profile's section `kg`.
     """
     with tracked_run(profile) as run:
-        kg = graph_folder(graph) if graph else build_kg(profile.kg)
+        kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
         questions = load_questions(kg, profile.questions, profile.seed)
         made = build_benchmark(kg, questions, profile.answerability, profile.seed)
         run.save(status="made")
@@ -43,7 +44,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
     """
     take_in(profile)
     if graph:
-        graph_folder(graph)
+        graph_in(Path(graph))
     else:
         find_sources(profile.kg.files)
         check_format(profile.kg.format)

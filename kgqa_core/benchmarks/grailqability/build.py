@@ -41,6 +41,7 @@ from kgqa_core.kg.overlay import Hidden, graph_digest, write_overlay
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.answers import answer_texts
 from kgqa_core.logic.execute import Result
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import SPLITS, Question
 
@@ -75,7 +76,7 @@ def build(
             raise InputError(f"nothing could be dropped for p_u = {options.p_u} of {len(ideals)} questions; raise it")
         ref = publish_folder("kg", out / GRAPH, lambda folder, _: _overlay(folder, kg, dropped, options, seed))
         with KgStore.open(ref.folder) as modified:
-            labels = label_all(ideals, dropped, tracer, modified, monitor)
+            labels = label_all(ideals, dropped, tracer, MemoryGraph(modified), monitor)
             graphs = {"ideal": store.counts(), "modified": modified.counts()}
         where, level = _splits(ideals, labels, dropped, options, seed)
         rows = _rows(ideals, labels, where, level, dropped, store)
@@ -170,7 +171,8 @@ def _rows(
                     id=question.id, question=question.text, split=place, answerable=label.answerable,
                     s_expression=form if label.known else None,
                     answers=answer_texts(ideal.form, label.result, keys, answerable=label.answerable),
-                    answer_type=question.answer_type, topic_entities=question.topic_keys,
+                    answer_type=question.answer_type,
+                    topic_entities=tuple(keys[entity] for entity in question.topic_entities if entity in keys),
                     complexity=question.complexity, hops=question.hops, language=question.language,
                 ),
                 IdealOf(

@@ -12,9 +12,9 @@ from kgqa_core.benchmarks.grailqability.arrays import Ints
 from kgqa_core.benchmarks.grailqability.trace import Tracer, is_exact
 from kgqa_core.datasets.gold_forms import Candidate, candidates
 from kgqa_core.errors import FormError, FormTimeout
-from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.execute import Result
 from kgqa_core.logic.forms import Count, Form, Holds, elements
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Question
@@ -122,7 +122,7 @@ def _run(question: Question, candidate: Candidate, tracer: Tracer) -> Ideal | No
         for key in keys:
             if key not in known:
                 raise FormError(f"{kind} {key!r} is not in the graph")
-    result = result_of(form, tracer, tracer.store)
+    result = result_of(form, tracer, tracer.memory)
     core = asks(form, result.value)
     denoted = tracer.denote(core)
     if not len(denoted.nodes) or (result.empty and result.value is None):
@@ -138,10 +138,10 @@ def _run(question: Question, candidate: Candidate, tracer: Tracer) -> Ideal | No
     )  # fmt: skip
 
 
-def result_of(form: Form, tracer: Tracer, store: KgStore) -> Result:
-    """The result of a form: traced in the graph in memory where that is exact, else by SQL on its store."""
+def result_of(form: Form, tracer: Tracer, memory: MemoryGraph) -> Result:
+    """The result of a form: traced in the graph with its drops where that is exact, else run on `memory`."""
     if not is_exact(form):
-        return execute(form, store, proof=False)
+        return memory.execute(form)
     nodes = tracer.denote(form).nodes
     if isinstance(form, Count):
         return Result(value=len(nodes))

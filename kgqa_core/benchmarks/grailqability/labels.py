@@ -10,9 +10,9 @@ import numpy as np
 from kgqa_core.benchmarks.grailqability.drops import Dropped
 from kgqa_core.benchmarks.grailqability.ideal import Ideal, result_of
 from kgqa_core.benchmarks.grailqability.trace import Tracer
-from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result
 from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 
 
@@ -33,9 +33,9 @@ class Label:
 
 
 def label_all(
-    ideals: Sequence[Ideal], dropped: Dropped, tracer: Tracer, modified: KgStore, monitor: Monitor = QUIET
+    ideals: Sequence[Ideal], dropped: Dropped, tracer: Tracer, modified: MemoryGraph, monitor: Monitor = QUIET
 ) -> list[Label]:
-    """The label of each question; modified: the overlay's store, in which what cannot be traced is run."""
+    """The label of each question; modified: the overlay, in which what cannot be traced is run."""
     labels = []
     for number, ideal in enumerate(ideals):
         of_form = {dropped.relations[r] for r in ideal.relations if r in dropped.relations}

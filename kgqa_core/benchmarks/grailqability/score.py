@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,21 +43,39 @@ GROUPS: Mapping[str, Holds] = {
 """Rows of the table: which questions each is about.  NA: the form is known and finds nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A question with the value of each metric, by name, in [0, 1]."""
+
+    asked: Asked
+    ideal: IdealOf
+    values: Mapping[str, float]
+
+
+def score(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[Scored]:
+    """The questions of a split, scored, in their order; predicted: by id, a question without one scores 0."""
+    return [
+        Scored(asked, ideal, scores(gold(asked, ideal), predicted.get(asked.id), same_form))
+        for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True)
+        if asked.split == split
+    ]
+
+
+def by_group(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
+    """The groups that have questions, in the order of the table."""
+    found = {name: [one for one in scored if holds(one.asked, one.ideal)] for name, holds in GROUPS.items()}
+    return {name: mine for name, mine in found.items() if mine}
+
+
 def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[dict[str, Any]]:
     """A row a group that has questions: `group`, `questions`, and each metric in percent, F1(L), F1(R), EM.
 
     predicted: by question id; a question without one scores 0.
     """
-    pairs = [
-        (asked, ideal) for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True) if asked.split == split
+    return [
+        {"group": name, "questions": len(mine), **{metric: _mean(mine, metric) for metric in METRICS}}
+        for name, mine in by_group(score(benchmark, predicted, split)).items()
     ]
-    each = [scores(gold(asked, ideal), predicted.get(asked.id), same_form) for asked, ideal in pairs]
-    rows = []
-    for name, holds in GROUPS.items():
-        mine = [found for (asked, ideal), found in zip(pairs, each, strict=True) if holds(asked, ideal)]
-        if mine:
-            rows.append({"group": name, "questions": len(mine), **{metric: _mean(mine, metric) for metric in METRICS}})
-    return rows
 
 
 def gold(asked: Asked, ideal: IdealOf) -> Gold:
@@ -105,5 +124,5 @@ def _read(text: str) -> Form | None:
         return None
 
 
-def _mean(found: Sequence[Mapping[str, float]], metric: str) -> float:
-    return round(100 * sum(one[metric] for one in found) / len(found), 2)
+def _mean(found: Sequence[Scored], metric: str) -> float:
+    return round(100 * sum(one.values[metric] for one in found) / len(found), 2)

@@ -2,7 +2,7 @@
 
 The builder asks thousands of times whether a question still has an answer; this is what it asks.  Sets (joins without
 conditions, AND, OR, MINUS) are exact; ranks and comparisons are taken for their members that have a value at all, which
-is where an answer may be.  `logic.execute` has the last word on those, and the verifier asks it about everything.
+is where an answer may be.  `logic.memory` has the last word on those, and the verifier asks SQL about everything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from kgqa_core.benchmarks.grailqability.arrays import NONE, Graph, Ints
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import (
     And,
     Arg,
@@ -34,6 +33,7 @@ from kgqa_core.logic.forms import (
     TimeConstraint,
     children,
 )
+from kgqa_core.logic.memory import MemoryGraph
 
 Proof = Callable[[Ints, bool], list[Ints]]
 
@@ -64,10 +64,13 @@ def is_exact(form: Form) -> bool:
 
 
 class Tracer:
-    """Forms of one graph, denoted in its arrays; keys that the graph has not denote nothing."""
+    """Forms of one graph, denoted in its arrays; keys that the graph has not denote nothing.
+
+    memory: the same graph without drops, for what only `logic.memory` gives exactly.
+    """
 
     def __init__(self, graph: Graph, store: KgStore) -> None:
-        self.graph, self.store = graph, store
+        self.graph, self.store, self.memory = graph, store, MemoryGraph(store)
         run = store.connection.execute
         self.entity_ids: dict[str, int] = dict(run("SELECT key, id FROM entities WHERE kind = 'entity'").fetchall())
         self.relation_ids: dict[str, int] = dict(run("SELECT key, id FROM relations").fetchall())
@@ -171,8 +174,7 @@ class Tracer:
 
     def _result(self, form: Form) -> Ints:
         if form not in self._static:
-            nodes = execute(form, self.store, rows=1_000_000, proof=False).nodes
-            self._static[form] = np.array(nodes, dtype=np.int64)
+            self._static[form] = np.array(self.memory.execute(form).nodes, dtype=np.int64)
         return self._static[form]
 
     @staticmethod
