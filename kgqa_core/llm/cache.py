@@ -35,6 +35,9 @@ CREATE TABLE IF NOT EXISTS responses (
     attempt INTEGER NOT NULL, asked_with TEXT NOT NULL, text TEXT NOT NULL, finish TEXT NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, stored REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log_probabilities (
+    key TEXT PRIMARY KEY, log_probability REAL NOT NULL, scored_tokens INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS accounts (
     account TEXT PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL, nanos INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -48,6 +51,8 @@ COLUMNS = (
     "asked_with", "text", "finish", "prompt_tokens", "completion_tokens", "stored",
 )  # fmt: skip
 INSERT = f"INSERT OR REPLACE INTO responses VALUES ({', '.join('?' * len(COLUMNS))})"
+SCORED = ("log_probability", "scored_tokens")
+"""Columns of a table of their own: what was kept before there was one has none, and earlier versions read the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +129,21 @@ class ResponseCache:
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             rows = self._store.read(
-                "SELECT key, text, finish, prompt_tokens, completion_tokens, reason FROM responses "
+                f"SELECT key, text, finish, prompt_tokens, completion_tokens, reason, {', '.join(SCORED)} "
+                "FROM responses LEFT JOIN log_probabilities USING (key) "
                 f"WHERE key IN ({', '.join('?' * len(part))})",
                 part,
             )
-            for key, text, finish, prompt_tokens, completion_tokens, reason in rows:
-                found[key] = Stored(Completion(text, finish, prompt_tokens, completion_tokens), reason)
+            for key, text, finish, prompt_tokens, completion_tokens, reason, scored, tokens in rows:
+                completion = Completion(
+                    text, finish, prompt_tokens, completion_tokens, log_probability=scored, scored_tokens=tokens or 0
+                )
+                found[key] = Stored(completion, reason)
         return found
 
     def put(self, request: Request, completion: Completion, reason: str | None = None) -> None:
         """Keeps a completion: accepted, or spent for a reason.  Returns at once; `flush` waits for the disk."""
-        self._store.post(_insert, _row(request, completion, reason))
+        self._store.post(_insert, (_row(request, completion, reason), _scored(request, completion)))
 
     def flush(self) -> None:
         """Waits until everything put here is on disk.  Raises StorageError when the disk refused some of it."""
@@ -178,11 +187,17 @@ class ResponseCache:
     def export(self, path: Path) -> int:
         """Writes all entries as JSON lines, sorted by key, and returns their number."""
         self.flush()
-        rows = self._store.read(f"SELECT {', '.join(COLUMNS)} FROM responses ORDER BY key")
+        columns = (*COLUMNS, *SCORED)
+        rows = self._store.read(
+            f"SELECT {', '.join(columns)} FROM responses LEFT JOIN log_probabilities USING (key) ORDER BY key"
+        )
         try:
             with path.open("w", encoding="utf-8") as file:
                 for row in rows:
-                    entry = dict(zip(COLUMNS, row, strict=True))
+                    entry = dict(zip(columns, row, strict=True))
+                    if entry["log_probability"] is None:
+                        for name in SCORED:
+                            del entry[name]
                     entry["params"] = json.loads(entry["params"])
                     file.write(json.dumps(entry, ensure_ascii=False) + "\n")
         except OSError as fault:
@@ -199,7 +214,13 @@ class ResponseCache:
         if spent_only:
             where.append("state = 'spent'")
         sql = f"DELETE FROM responses WHERE {' AND '.join(where)}"
-        return self._store.submit(lambda connection: connection.execute(sql, values).rowcount).result()
+
+        def forget(connection: sqlite3.Connection) -> int:
+            number = connection.execute(sql, values).rowcount
+            connection.execute("DELETE FROM log_probabilities WHERE key NOT IN (SELECT key FROM responses)")
+            return number
+
+        return self._store.submit(forget).result()
 
 
 def open_cache(cache: Path | None) -> ResponseCache:
@@ -217,15 +238,25 @@ def _row(request: Request, completion: Completion, reason: str | None) -> tuple[
     )  # fmt: skip
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[None]:
-    connection.executemany(INSERT, rows)
-    return [None] * len(rows)
+def _scored(request: Request, completion: Completion) -> tuple[Any, ...] | None:
+    known = completion.log_probability is not None
+    return (request.key, completion.log_probability, completion.scored_tokens) if known else None
+
+
+def _insert(connection: sqlite3.Connection, items: Sequence[Any]) -> Sequence[None]:
+    connection.executemany(INSERT, [row for row, _ in items])
+    scored = [row for _, row in items if row is not None]
+    connection.executemany("INSERT OR REPLACE INTO log_probabilities VALUES (?, ?, ?)", scored)
+    return [None] * len(items)
 
 
 @lru_cache(maxsize=64)
 def _settings(params: GenerationParams) -> str:
-    """Generation settings as canonical JSON."""
-    return canonical_json(asdict(params))
+    """Generation settings as canonical JSON; keys of those who ask for no log-probabilities are as they always were."""
+    settings = asdict(params)
+    if not params.log_probabilities:
+        del settings["log_probabilities"]
+    return canonical_json(settings)
 
 
 def _files(path: Path) -> list[Path]:

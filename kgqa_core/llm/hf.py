@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 
 from kgqa_core.errors import ModelError
-from kgqa_core.llm.hf_decode import decode, is_out_of_memory, seed_of
+from kgqa_core.llm.hf_decode import Written, decode, is_out_of_memory, seed_of
 from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, revision_of
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.prompts import messages, plain
 
 log = logging.getLogger("kgqa.llm")
 
@@ -136,12 +138,30 @@ class HFModel:
         return [completion for completion in results if completion is not None]
 
     def _encode(self, prompt: str, new: int) -> list[int]:
-        ids: list[int] = self.tokenizer(prompt, add_special_tokens=True, verbose=False)["input_ids"]
+        text, whole = self._worded(prompt)
+        ids: list[int] = self.tokenizer(text, add_special_tokens=not whole, verbose=False)["input_ids"]
         room = max(2, self.limit - (0 if self.seq2seq else new))
         if len(ids) > room:
             tail = min(128, room // 2)
             ids = ids[: room - tail] + ids[-tail:]
         return ids or [self.pad]
+
+    def _worded(self, prompt: str) -> tuple[str, bool]:
+        """A prompt as this model reads it, and whether special tokens are in it.
+
+        A chat is put into the tokenizer's chat template, where it has one; one without a place for a system message
+        gets it before the user's.
+        """
+        system, user = messages(prompt)
+        if system is None or not getattr(self.tokenizer, "chat_template", None):
+            return plain(prompt), False
+        parts = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        try:
+            text = self.tokenizer.apply_chat_template(parts, tokenize=False, add_generation_prompt=True)
+        except TemplateError:
+            parts = [{"role": "user", "content": f"{system}\n\n{user}"}]
+            text = self.tokenizer.apply_chat_template(parts, tokenize=False, add_generation_prompt=True)
+        return str(text), True
 
     def _batches(self, encoded: list[list[int]], params: GenerationParams) -> Iterator[list[int]]:
         """Indices of prompts of similar length, longest first, within the token budget."""
@@ -195,7 +215,7 @@ class HFModel:
             try:
                 seeds = [seed_of(prompt, params.seed) for prompt in prompts]
                 written = decode(model, rows, params, seeds, pad=self.pad, ends=self.ends)
-                return [self._completion(ids, len(row), params) for ids, row in zip(written, rows, strict=True)]
+                return [self._completion(own, len(row), params) for own, row in zip(written, rows, strict=True)]
             except ROW_FAULTS as fault:
                 if len(rows) == 1:
                     return [_failed(fault, len(rows[0]))]
@@ -208,14 +228,18 @@ class HFModel:
         first = self._batch(model, rows[:half], prompts[:half], params)
         return first + self._batch(model, rows[half:], prompts[half:], params)
 
-    def _completion(self, ids: list[int], prompt_tokens: int, params: GenerationParams) -> Completion:
+    def _completion(self, written: Written, prompt_tokens: int, params: GenerationParams) -> Completion:
+        ids = written.ids
         text = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         shown = cut_at_stop(text, params.stop)
         ended = bool(ids) and ids[-1] in self.ends
         finish: Finish = "stop" if ended or shown != text else "length"
         if not shown.strip():
             finish = "empty"
-        return Completion(shown, finish, prompt_tokens, len(ids))
+        scored = len(ids) if written.log_probability is not None else 0
+        return Completion(
+            shown, finish, prompt_tokens, len(ids), log_probability=written.log_probability, scored_tokens=scored
+        )
 
 
 def _tokens(rows: int, width: int, params: GenerationParams) -> int:

@@ -6,6 +6,7 @@ A row's text depends on no other row: each has its own random generator, so that
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,6 +23,14 @@ RULES: dict[str, tuple[Any, ...]] = {
 """Settings that a model may bring along (BART's and MVP's do), with the values that mean nothing is asked."""
 
 
+@dataclass(slots=True)
+class Written:
+    """New token ids of a row, up to and including its end token, and the logarithm of their probability if asked."""
+
+    ids: list[int]
+    log_probability: float | None = None
+
+
 @torch.inference_mode()
 def decode(
     model: Any,
@@ -31,8 +40,8 @@ def decode(
     *,
     pad: int,
     ends: tuple[int, ...],
-) -> list[list[int]]:
-    """New token ids of each row, up to and including its end token.
+) -> list[Written]:
+    """What the model writes behind each row.
 
     seeds: of each row's sampling.  Beams, and models with rules of their own (`RULES`), go through transformers.
     Raises FloatingPointError when a row's logits are not numbers.
@@ -47,10 +56,14 @@ def decode(
     device = model.get_input_embeddings().weight.device
     ids, mask = ids.to(device), mask.to(device)
     if params.num_beams > 1 or has_rules(model):
-        new = _by_transformers(model, ids, mask, params, seeds[0], pad, ends)
+        new, logs = _by_transformers(model, ids, mask, params, seeds[0], pad, ends)
     else:
-        new = _by_steps(model, ids, mask, params, seeds, ends)
-    return [_until_end(row, ends) for row in new]
+        new, logs = _by_steps(model, ids, mask, params, seeds, ends)
+    written = [Written(_until_end(row, ends)) for row in new]
+    if logs is not None:
+        for own, told in zip(written, logs, strict=True):
+            own.log_probability = round(sum(told[: len(own.ids)]), 6)
+    return written
 
 
 def has_rules(model: Any) -> bool:
@@ -88,11 +101,13 @@ def _check(values: Tensor) -> None:
 
 def _by_steps(
     model: Any, ids: Tensor, mask: Tensor, params: GenerationParams, seeds: list[int], ends: tuple[int, ...]
-) -> list[list[int]]:
+) -> tuple[list[list[int]], list[list[float]] | None]:
+    """New tokens of each row, and of each the logarithm of its probability where that is asked."""
     seq2seq = bool(model.config.is_encoder_decoder)
     device = ids.device
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     new: list[list[int]] = [[] for _ in seeds]
+    logs: list[list[float]] | None = [[] for _ in seeds] if params.log_probabilities else None
     live = list(range(len(seeds)))
     extra: dict[str, Any]
     if seq2seq:
@@ -109,7 +124,12 @@ def _by_steps(
         given = {"decoder_input_ids": step} if seq2seq else {"input_ids": step}
         out = model(**given, past_key_values=cache, use_cache=True, **extra)
         cache = out.past_key_values
-        chosen = choose(out.logits[:, -1].float(), params, generators).to(device)
+        logits = out.logits[:, -1].float()
+        chosen = choose(logits, params, generators).to(device)
+        if logs is not None:
+            told = logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)
+            for place, value in zip(live, told.tolist(), strict=True):
+                logs[place].append(value)
         going = []
         for place, token in zip(live, chosen.tolist(), strict=True):
             new[place].append(token)
@@ -126,7 +146,7 @@ def _by_steps(
         step = chosen[:, None]
         if not seq2seq:
             extra = _next(extra, keep)
-    return new
+    return new, logs
 
 
 def _next(extra: dict[str, Any], keep: Tensor | None) -> dict[str, Any]:
@@ -139,10 +159,10 @@ def _next(extra: dict[str, Any], keep: Tensor | None) -> dict[str, Any]:
 
 def _by_transformers(
     model: Any, ids: Tensor, mask: Tensor, params: GenerationParams, seed: int, pad: int, ends: tuple[int, ...]
-) -> list[list[int]]:
+) -> tuple[list[list[int]], list[list[float]] | None]:
     """Beams, which do not sample, or a model's own rules; there samples depend on the batch, by its first row's seed.
 
-    Length penalty and early stopping are the model's own.
+    Length penalty and early stopping are the model's own, and so are the rules that its probabilities follow.
     """
     drawn = params.temperature > 0 and params.num_beams == 1
     how: dict[str, Any] = {
@@ -155,10 +175,18 @@ def _by_transformers(
         how |= {"early_stopping": False, "length_penalty": None}
     with torch.random.fork_rng(devices=[ids.device] if ids.device.type == "cuda" else []):
         torch.manual_seed(seed)
+        if params.log_probabilities:
+            how |= {"return_dict_in_generate": True, "output_scores": True}
         out = model.generate(input_ids=ids, attention_mask=mask, **how)
     skipped = 1 if model.config.is_encoder_decoder else ids.shape[1]
-    new: list[list[int]] = out[:, skipped:].tolist()
-    return new
+    if not params.log_probabilities:
+        plain: list[list[int]] = out[:, skipped:].tolist()
+        return plain, None
+    beams = getattr(out, "beam_indices", None)
+    steps = model.compute_transition_scores(out.sequences, out.scores, beams, normalize_logits=beams is None)
+    new: list[list[int]] = out.sequences[:, skipped:].tolist()
+    logs: list[list[float]] = steps.tolist()
+    return new, logs
 
 
 def _until_end(ids: list[int], ends: tuple[int, ...]) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import random
 import ssl
@@ -26,6 +27,7 @@ from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.prompts import messages
 
 log = logging.getLogger("kgqa.llm")
 
@@ -81,6 +83,7 @@ class OpenAIModel:
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
         self.answered = False
         self.limit_name = "max_tokens"
+        self.tells_probabilities = True
         setting = f"llm.endpoints.{endpoint}.base_url" if endpoint else "llm.base_url"
         if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
             raise EndpointError(
@@ -152,10 +155,12 @@ class OpenAIModel:
         return {"headers": {"Authorization": Omit()}} if self._key() is None else {}
 
     def body(self, prompt: str, params: GenerationParams) -> dict[str, Any]:
-        """A request as the protocol wants it."""
+        """A request as the protocol wants it; a chat has a system message before the user's."""
+        system, user = messages(prompt)
+        sent = [{"role": "user", "content": user}]
         given: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": "user", "content": prompt}],
+            "messages": sent if system is None else [{"role": "system", "content": system}, *sent],
             "temperature": params.temperature,
             self.limit_name: params.max_new_tokens,
         }
@@ -167,6 +172,8 @@ class OpenAIModel:
             given["seed"] = params.seed
         if params.stop:
             given["stop"] = list(params.stop)
+        if params.log_probabilities and self.tells_probabilities:
+            given["logprobs"] = True
         return given
 
     def down(self, why: str) -> EndpointError:
@@ -259,6 +266,7 @@ class _Batch:
         while True:
             reservation = await self.reserve(prompt) if model.budget is not None else None
             failure, completion = None, None
+            asked_for = self.params.log_probabilities and model.tells_probabilities
             try:
                 completion = await self.request(client, prompt)
             except Exception as fault:  # `explain` raises again what is not the client's
@@ -270,6 +278,9 @@ class _Batch:
             assert failure is not None
             if "max_completion_tokens" in failure.says and model.limit_name == "max_tokens":
                 model.limit_name = "max_completion_tokens"
+                continue
+            if "logprobs" in failure.says and not failure.again and asked_for:
+                model.tells_probabilities = False
                 continue
             if not failure.again or attempt >= model.retries or self.fatal is not None:
                 return Completion("", "error", error=failure.says)
@@ -384,6 +395,7 @@ def read_reply(data: bytes, params: GenerationParams) -> Completion:
         usage = reply.get("usage") or {}
         counts = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
         refusal, reason, content = message.get("refusal"), choice.get("finish_reason"), message.get("content")
+        scored = _log_probability(choice) if params.log_probabilities else (None, 0)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as fault:
         raise UnreadableReply("the reply is no chat completion") from fault
     if refusal or reason == "content_filter":
@@ -392,7 +404,16 @@ def read_reply(data: bytes, params: GenerationParams) -> Completion:
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     text = cut_at_stop(str(content or ""), params.stop)
     finish: Finish = "length" if reason == "length" else "stop"
-    return Completion(text, finish if text.strip() else "empty", *counts)
+    found = Completion(text, finish if text.strip() else "empty", *counts)
+    return replace(found, log_probability=scored[0], scored_tokens=scored[1])
+
+
+def _log_probability(choice: dict[str, Any]) -> tuple[float | None, int]:
+    """The sum over the tokens that a reply tells of, and their number; (None, 0) where it tells of none."""
+    tokens = (choice.get("logprobs") or {}).get("content") or []
+    values = [float(token["logprob"]) for token in tokens]
+    known = [value for value in values if math.isfinite(value)]
+    return (round(sum(known), 6), len(known)) if known and len(known) == len(values) else (None, 0)
 
 
 def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:

@@ -19,6 +19,7 @@ class GenerationParams:
     max_new_tokens: longest completion.  temperature: 0 is greedy.  top_p: nucleus, in (0, 1].  top_k: likeliest tokens
     that are drawn from; 0 is all.  num_beams: of a beam search, which does not sample; 1 is none.  seed: of sampling.
     stop: texts at which a completion is cut.  Several samples of one prompt are several requests (`llm.paid.ask`).
+    log_probabilities: tell how likely the model finds what it writes; such completions are kept apart from others.
     """
 
     max_new_tokens: int = 32
@@ -28,17 +29,31 @@ class GenerationParams:
     num_beams: int = 1
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    log_probabilities: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model wrote for one prompt.  Token counts are the model's own; `error` says what failed, if it did."""
+    """What a model wrote for one prompt.  Token counts are the model's own; `error` says what failed, if it did.
+
+    log_probability: natural logarithm of the probability of the tokens that it wrote, the end token included, by the
+    model's own distribution whatever was drawn from; None where nobody asked or the server does not tell.
+    scored_tokens: how many tokens that is of; a server may write others that it does not show.
+    """
 
     text: str
     finish: Finish = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
     error: str | None = None
+    log_probability: float | None = None
+    scored_tokens: int = 0
+
+    @property
+    def mean_log_probability(self) -> float | None:
+        """Of one token, at most 0; None where it is not known."""
+        known = self.log_probability is not None and self.scored_tokens > 0
+        return self.log_probability / self.scored_tokens if known and self.log_probability is not None else None
 
 
 OnResult = Callable[[int, Completion], None]
