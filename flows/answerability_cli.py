@@ -131,6 +131,93 @@ def score(
         print_json({"split": split, "scores": rows})
 
 
+@answerability_app.command("evaluate")
+def evaluate(
+    folder: FolderArgument,
+    parsers: Annotated[
+        str | None, typer.Option("--parsers", help="rng, decode, or both with a comma.", show_default=False)
+    ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option("--train", help="A (answerable questions only), A+U, or both with a comma.", show_default=False),
+    ] = None,
+    topics: Annotated[
+        str | None,
+        typer.Option("--topics", help="linked (found in the modified graph) or gold.", show_default=False),
+    ] = None,
+    parsed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parsed", help="PARSER/TRAINING=FOLDER: score what was parsed already; repeat it.", show_default=False
+        ),
+    ] = None,
+    profile: ProfileOption = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Train parsers on a benchmark, tune thresholds on dev, and score them as the paper's Table 3."""
+    given = {"parsers": parsers and f"[{parsers}]", "training": train and f"[{train}]", "topics": topics}
+    chosen = _evaluation(folder, profile, given, settings or [])
+    there = dict(_pair(text) for text in parsed or ())
+    session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    with err.status("checking the inputs …"):
+        from flows.answerability_scores import evaluate_parsers, parsed_in
+        from tasks.answerability import benchmark_in
+
+        benchmark_in(folder)
+        for place in there.values():
+            parsed_in(Path(place))
+    started = time.monotonic()
+    data = evaluate_parsers(chosen, str(folder), there)
+    _show_scores(data["aggregates"], to_stderr=as_json)
+    if as_json:
+        print_json(
+            {
+                "run_id": data["run_id"], "seconds": round(time.monotonic() - started, 2), "report": data["report"],
+                "digest": data["scores"].digest, "systems": data["aggregates"]["systems"],
+            }
+        )  # fmt: skip
+    else:
+        session.out.print(f"report    {Path(data['report']).as_uri()}", soft_wrap=True, markup=False)
+
+
+def _evaluation(folder: Path, name: str | None, given: dict[str, str | None], settings: list[str]) -> Profile:
+    """The profile of an evaluation; its graph and questions are the benchmark's, and have its name."""
+    from kgqa_core.config import make_profile, parse_settings
+
+    own = folder.expanduser().resolve().name
+    more = [*settings, *(f"answerability.{key}={value}" for key, value in given.items() if value)]
+    if not name:
+        named = {"name": own}
+        return make_profile({"name": own, "kg": named, "questions": named}, parse_settings(more), origin="the options")
+    chosen = session.choose_profile(name, settings=more)
+    return chosen.model_copy(
+        update={part: getattr(chosen, part).model_copy(update={"name": own}) for part in ("kg", "questions")}
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, place = text.partition("=")
+    if not equals or name.count("/") != 1:
+        raise ConfigError(f"--parsed {text!r} is not PARSER/TRAINING=FOLDER, as rng/A+U=parsed")
+    return name, place
+
+
+def _show_scores(aggregates: dict[str, Any], *, to_stderr: bool = False) -> None:
+    from kgqa_core.report.answerability import report_grids, threshold_rows
+    from kgqa_core.report.tables import rich_table
+
+    console = err if to_stderr else session.out
+    for grid in report_grids(aggregates):
+        if grid.rows:
+            console.print(rich_table(grid, intervals=False, plain=True))
+    if rows := threshold_rows(aggregates):
+        _table("Thresholds, tuned on dev", rows, to_stderr)
+
+
 def _profile(
     name: str | None, files: list[Path], questions: Path | None, limit: int | None, settings: list[str], *, built: bool
 ) -> Profile:
