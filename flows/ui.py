@@ -18,7 +18,7 @@ from kgqa_core.errors import InputError, KgqaError
 from tasks.addresses import ui_addresses
 from tasks.tracking import tracking_uri
 
-WAIT_SECONDS = 180
+WAIT_SECONDS = 300
 
 
 def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:

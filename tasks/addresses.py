@@ -8,6 +8,9 @@ import os
 from kgqa_core.artifacts import Home
 from tasks.tracking import without_credentials
 
+REPORT = "report.html"
+"""Name of a run's report, in its folder and among its files in MLflow."""
+
 
 def ui_addresses(home: Home) -> dict[str, str]:
     """Addresses of `prefect` and `mlflow`; what is not known is left out.
@@ -33,6 +36,11 @@ def mlflow_page(home: Home, experiment: str | None, run: str | None) -> str | No
     """Address of a run's page in MLflow, or None while its address or the run is not known."""
     base = ui_addresses(home).get("mlflow")
     return f"{base}/#/experiments/{experiment}/runs/{run}" if base and experiment and run else None
+
+
+def report_page(run_page: str | None) -> str | None:
+    """Address of the report on a run's page in MLflow, which keeps a copy of it."""
+    return f"{run_page}/artifacts/{REPORT}" if run_page else None
 
 
 def flow_run_page(home: Home, flow_run: str | None) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 import urllib.request
@@ -17,6 +18,8 @@ from tasks.tracking import without_credentials
 log = logging.getLogger("kgqa.tracking")
 SILENCE = 300.0
 """Seconds without a failed request after which a next one counts as a new loss."""
+BUSY_TRIES = 3
+"""Tries of a request that a server answers with 503 before that counts: on SQLite it does so when two write at once."""
 
 
 class Watch(logging.Handler):
@@ -29,21 +32,26 @@ class Watch(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """One line of the client's log; those that tell of another attempt count."""
         told = record.getMessage()
-        if "Another attempt" not in told:
+        if "Another attempt" not in told or _only_busy(told):
             return
-        why = (
-            str(record.exc_info[1])
-            if record.exc_info
-            else told.partition(".")[0].removeprefix("Received response with ")
-        )
+        if record.exc_info:
+            what = f"is away ({record.exc_info[1]})"
+        else:
+            what = f"fails ({told.partition('.')[0].removeprefix('Received response with ')})"
         now, last = time.monotonic(), self.last
         self.last = now
         if now - last >= SILENCE:
             logging.raiseExceptions = False  # Prefect's log worker would write its faults beside our one line
             log.warning(
-                "the Prefect server at %s is away (%s); each request is tried again for about half a minute",
-                address(), without_credentials(why),
+                "the Prefect server at %s %s; each request is tried again for about half a minute",
+                address(), without_credentials(what),
             )  # fmt: skip
+
+
+def _only_busy(told: str) -> bool:
+    """Whether a try was answered with 503, and too few of that request were to make anything of it."""
+    number = re.search(r"attempt (\d+)/", told)
+    return "status code 503" in told and number is not None and int(number[1]) < BUSY_TRIES
 
 
 def watch() -> None:

@@ -6,17 +6,17 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.benchmarks.changes import flatten
 from kgqa_core.report.labels import METRICS, percent, split_experiment
-from tasks.addresses import mlflow_page
-
-if TYPE_CHECKING:
-    from tasks.run import Run
+from tasks.addresses import mlflow_page, report_page
+from tasks.run import Run, flow_name
 
 log = logging.getLogger("kgqa")
+REPORTING = ("pipeline", "refresh", "evaluate")
+"""Flows that end with a report; trainings that a run has called do not."""
 
 
 def publish_story(run: Run, title: str, ref: ArtifactRef, *, found: bool) -> None:
@@ -26,8 +26,12 @@ def publish_story(run: Run, title: str, ref: ArtifactRef, *, found: bool) -> Non
     if TaskRunContext.get() is None:
         return
     tracked = next((stage.tracked for stage in reversed(run.stages) if stage.title == title), None)
-    link = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(tracked))
-    show_page(artifact_key(title), story(title, ref, found=found, link=link), title)
+    pages = (mlflow_page(run.home, run.tracker.experiment, run.tracker.known(one)) for one in (tracked, run.tracked))
+    stage, whole = pages
+    links = {"this stage in MLflow": stage, "the run in MLflow": whole}
+    if flow_name() in REPORTING:
+        links["report of the run, once it has ended"] = report_page(whole)
+    show_page(artifact_key(title), story(title, ref, found=found, links=links), title)
 
 
 def show_page(key: str, parts: Sequence[str], description: str) -> None:
@@ -43,7 +47,7 @@ def show_page(key: str, parts: Sequence[str], description: str) -> None:
         log.debug("the page %s was not shown in Prefect: %s", key, fault)
 
 
-def story(title: str, ref: ArtifactRef, *, found: bool, link: str | None = None) -> list[str]:
+def story(title: str, ref: ArtifactRef, *, found: bool, links: Mapping[str, str | None] | None = None) -> list[str]:
     """The parts of the page as Markdown: how it came about, the counts, for scores their tables, links."""
     manifest = read_manifest(ref.folder)
     parts = [f"## {cell(title)}", why_found(manifest) if found else f"Made now, by run `{manifest.get('run_id')}`."]
@@ -51,8 +55,13 @@ def story(title: str, ref: ArtifactRef, *, found: bool, link: str | None = None)
     if ref.kind == "scores":
         parts += score_tables(json.loads((ref.folder / "aggregates.json").read_text(encoding="utf-8")))
     parts.append(f"artifact `{ref.kind}` · digest `{ref.digest[:16]}` · written {manifest['written']}")
-    parts.append(f"[This stage in MLflow]({link})" if link else "")
+    parts.append(link_line(links or {}))
     return parts
+
+
+def link_line(links: Mapping[str, str | None]) -> str:
+    """Addresses by name as one line of links; those that are not known are left out."""
+    return " · ".join(f"[{name}]({address})" for name, address in links.items() if address)
 
 
 def why_found(manifest: dict[str, Any]) -> str:

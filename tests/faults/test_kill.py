@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     address = f"http://127.0.0.1:{port}/api"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while True:
         try:
             with urllib.request.urlopen(f"{address}/health", timeout=2):
@@ -52,7 +52,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             time.sleep(0.3)
     yield {"PREFECT_API_URL": address}
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(30)
+    process.wait(300)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_two_runs_at_once_on_one_home_compute_each_stage_once(
     command = [sys.executable, "-m", "flows.cli", *inputs, "--home", str(tmp_path)]
     environment |= {**server, "PYTHONPATH": str(ROOT)}
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    printed = [process.communicate(timeout=300)[0] for process in both]
+    printed = [process.communicate(timeout=900)[0] for process in both]
     outcomes = [Outcome(process.returncode, out, "") for process, out in zip(both, printed, strict=True)]
     assert [outcome.code for outcome in outcomes] == [0, 0]
     assert digests(outcomes[0], tmp_path) == digests(outcomes[1], tmp_path) == undisturbed

@@ -37,7 +37,7 @@ def has_compose() -> bool:
     """Is there a docker with the compose plugin?"""
     if not shutil.which("docker"):
         return False
-    return subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=30).returncode == 0
+    return subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=300).returncode == 0
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -51,7 +51,7 @@ def test_docker_compose_accepts_the_file(tmp_path: Path, name: str) -> None:
     env = tmp_path / "env"
     env.write_text("".join(f"{key}={value}\n" for key, value in of(name).items()), encoding="utf-8")
     command = ["docker", "compose", "--env-file", str(env), "-f", str(INFRA / name), "--profile", "*", "config"]
-    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

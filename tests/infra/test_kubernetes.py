@@ -53,7 +53,7 @@ def by_name(tree: Any) -> Any:
 
 def same_as_kustomize(folder: Path) -> None:
     command = ["kustomize", "build"] if shutil.which("kustomize") else ["kubectl", "kustomize"]
-    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     ours = build(folder)
     generated = [item["metadata"]["name"] for item in ours if item["kind"] == "ConfigMap"]

@@ -48,7 +48,7 @@ def run_setup(tmp_path: Path, known: set[str], **environment: str) -> tuple[int,
         env={"PATH": f"{folder}:{os.environ['PATH']}", **environment},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
     )
     asked = (folder / "asked").read_text().splitlines() if (folder / "asked").exists() else []
     return done.returncode, done.stderr, asked
@@ -56,7 +56,7 @@ def run_setup(tmp_path: Path, known: set[str], **environment: str) -> tuple[int,
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_are_posix_and_may_be_executed(name: str) -> None:
-    assert subprocess.run(["sh", "-n", str(INFRA / name)], timeout=30).returncode == 0
+    assert subprocess.run(["sh", "-n", str(INFRA / name)], timeout=300).returncode == 0
     assert os.access(INFRA / name, os.X_OK)
 
 
@@ -94,7 +94,7 @@ def test_databases_are_not_made_without_their_passwords() -> None:
         env={"PATH": os.environ["PATH"], "POSTGRES_USER": "postgres", "PREFECT_DB_PASSWORD": "x"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
     )
     assert done.returncode != 0
     assert "MLFLOW_DB_PASSWORD" in done.stderr

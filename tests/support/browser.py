@@ -22,7 +22,7 @@ OPTIONS = (
     "--disable-component-update --disable-sync --hide-scrollbars --remote-debugging-port=0"
 ).split()
 LOOPBACK_ONLY = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
-START_SECONDS, PAGE_SECONDS = 120, 90
+START_SECONDS, PAGE_SECONDS = 300, 300
 
 
 class Browser:

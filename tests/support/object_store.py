@@ -48,7 +48,7 @@ class ObjectStore:
             stderr=subprocess.DEVNULL,
             env={"PATH": "/usr/bin:/bin", **self.options},
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while True:
             try:
                 urllib.request.urlopen(f"{self.address}/moto-api/", timeout=2).close()
@@ -63,7 +63,7 @@ class ObjectStore:
 
     def make_bucket(self) -> None:
         request = urllib.request.Request(f"{self.address}/bucket", method="PUT")
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=120).close()
 
     def copy_into(self, folder: Path) -> int:
         """Copies every object of the bucket into a folder; how many there are."""
@@ -84,5 +84,5 @@ class ObjectStore:
     def reset(self) -> None:
         """Forget everything and have one empty bucket."""
         request = urllib.request.Request(f"{self.address}/moto-api/reset", method="POST")
-        urllib.request.urlopen(request, timeout=10).close()
+        urllib.request.urlopen(request, timeout=120).close()
         self.make_bucket()

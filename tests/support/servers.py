@@ -233,6 +233,8 @@ class Servers:
             try:
                 if ready():
                     return
+            except ImportError:  # waiting brings no package
+                raise
             except Exception as met:
                 fault = met
             time.sleep(0.2)

@@ -110,7 +110,7 @@ def _server(folder: Path, port: int) -> subprocess.Popen[bytes]:
         server = subprocess.Popen(
             [*command, "--workers", "1"], env=environment, stdout=log, stderr=log, start_new_session=True
         )
-    until = time.monotonic() + 180
+    until = time.monotonic() + 600
     while time.monotonic() < until:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):

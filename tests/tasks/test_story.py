@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.story import plain, score_tables, show_page, table
+from tasks.story import link_line, plain, score_tables, show_page, table
 
 ALONE = ("hits_at_1", "hits_at_5", "recall_of_answers")
 READ = ("contains", "contains_substring", "exact", "f1", "hit_rra", "hit_rra_substring")
@@ -46,6 +46,13 @@ def test_rows_with_other_columns_share_a_table_and_no_rows_make_none() -> None:
 ])  # fmt: skip
 def test_plain_text_keeps_words_and_loses_markup(text: str, left: str) -> None:
     assert plain(text) == left
+
+
+def test_links_are_one_line_without_those_that_are_not_known() -> None:
+    assert link_line({"stage": "http://a/#/1", "run": None, "report": "http://a/r"}) == (
+        "[stage](http://a/#/1) · [report](http://a/r)"
+    )
+    assert link_line({"stage": None}) == ""
 
 
 def test_outside_a_flow_no_page_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
