@@ -1,0 +1,105 @@
+"""What an operation works on: the relation paths that a retriever proposes for a question, with their weights.
+
+A retriever that predicts paths says them itself.  Of any other its facts are walked: a fact that leaves a topic is a
+path of one hop, and one that goes on from where it leads a path of two; a path weighs what its best walk weighs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.types import INVERSE, Fact
+
+Weighted = tuple[tuple[str, ...], float]
+"""A relation path as keys, inverse ones marked, and its weight, greater than 0."""
+
+Proposed = tuple[str, float]
+"""A form as text and the logarithm of the parser's probability of it."""
+
+MOST_PATHS = 25
+"""Paths of one question, the heaviest first."""
+
+
+def read_arguments(facts: Path, topics: Mapping[str, Sequence[int]], store: KgStore) -> dict[str, list[Weighted]]:
+    """Question id → its weighted paths, best first, of a `facts` artifact; topics: of each question.
+
+    Raises ArtifactError when the artifact is damaged.
+    """
+    if (facts / "paths.parquet").is_file():
+        rows = _read(facts / "paths.parquet", ["question", "rank", "path", "score"]).sort("question", "rank")
+        said: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
+        for question, _, path, score in rows.iter_rows():
+            said[question].setdefault(tuple(path), score)
+        return {question: best_of(own) for question, own in said.items() if question in topics}
+    frame = _read(facts / "facts.parquet", ["question", "rank", "score", "hop", "triple", "direction", "path"])
+    own_facts: dict[str, list[Fact]] = defaultdict(list)
+    for question, rank, score, hop, triple, direction, path in frame.sort("question", "rank").iter_rows():
+        own_facts[question].append(Fact(rank, score, hop, triple, direction, path))
+    ends = store.triples(frame["triple"].unique().to_list())
+    relations = store.relation_keys()
+    return {
+        question: walked(own, topics[question], ends, relations)
+        for question, own in own_facts.items()
+        if question in topics
+    }
+
+
+def read_proposed(parsed: Path) -> dict[str, list[Proposed]]:
+    """Question id → the forms that a parser proposes, best first, of a `parsed` artifact (`kgqa_core.parsing.parsed`).
+
+    Raises ArtifactError when the artifact is damaged.
+    """
+    frame = _read(parsed / "parsed.parquet", ["question", "rank", "form", "score"])
+    found: dict[str, list[Proposed]] = defaultdict(list)
+    for question, _, form, score in frame.drop_nulls("form").sort("question", "rank").iter_rows():
+        found[question].append((form, score))
+    return dict(found)
+
+
+def walked(
+    facts: Sequence[Fact],
+    topics: Iterable[int],
+    ends: Mapping[int, tuple[int, int, int]],
+    relations: Sequence[str],
+) -> list[Weighted]:
+    """The weighted paths that a question's facts walk from its topics, best first.
+
+    ends: head, relation and tail of each fact's triple.  Facts of one reasoning path go on from each other, others from
+    any fact of the hop before.
+    """
+    start: dict[tuple[int, int], dict[tuple[str, ...], float]] = {(-1, topic): {(): 1.0} for topic in topics}
+    paths: dict[tuple[str, ...], float] = {}
+    for hop in sorted({fact.hop for fact in facts}):
+        reached: dict[tuple[int, int], dict[tuple[str, ...], float]] = defaultdict(dict)
+        for fact in facts:
+            if fact.hop != hop or fact.triple not in ends:
+                continue
+            head, relation, tail = ends[fact.triple]
+            near, far = (head, tail) if fact.direction >= 0 else (tail, head)
+            step = relations[relation] if fact.direction >= 0 else INVERSE + relations[relation]
+            for path, weight in start.get((-1 if hop == 1 else fact.path, near), {}).items():
+                longer, product = (*path, step), weight * max(fact.score, 1e-6)
+                place = reached[fact.path, far]
+                place[longer] = max(product, place.get(longer, 0.0))
+                paths[longer] = max(product, paths.get(longer, 0.0))
+        start = reached
+    return best_of(paths)
+
+
+def best_of(paths: Mapping[tuple[str, ...], float]) -> list[Weighted]:
+    """The heaviest paths, ties in order of their keys; paths without weight are left out."""
+    there = [(path, weight) for path, weight in paths.items() if path and weight > 0]
+    return sorted(there, key=lambda pair: (-pair[1], pair[0]))[:MOST_PATHS]
+
+
+def _read(path: Path, columns: list[str]) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path, columns=columns)
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run the retrieval again") from None

@@ -1,0 +1,114 @@
+"""The stage that computes answers from a retriever's facts, or from a parser's forms, and keeps what proves them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.answering.symbolic.arguments import read_arguments, read_proposed
+from kgqa_core.answering.symbolic.operator import load
+from kgqa_core.answering.symbolic.solve import Solved, Solver
+from kgqa_core.config import SymbolicOptions
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import choose
+from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import Wording
+from kgqa_core.monitor import QUIET, Monitor
+
+COMPUTED, PROOF = "computed.parquet", "proof.parquet"
+
+SCHEMA: dict[str, Any] = {
+    "question": pl.String, "kind": pl.String, "form": pl.String, "answers": pl.List(pl.String),
+    "keys": pl.List(pl.String), "weight": pl.Float64, "truncated": pl.Boolean, "tried": pl.Int32,
+    "topics": pl.List(pl.String),
+}  # fmt: skip
+"""Columns of computed.parquet: `Solved` without its proof; `form` is None where nothing was found."""
+PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}
+"""Columns of proof.parquet: the triples that the answer of a question rests on, in order of id, and as text."""
+
+
+def compute(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    facts: Path,
+    operator: Path,
+    parsed: Path | None,
+    name: str,
+    split: str,
+    limit: int | None,
+    options: SymbolicOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes computed.parquet, a row a question, and proof.parquet, and returns counts.
+
+    facts: of the retriever `name`.  operator: the trained classifier.  parsed: forms to try first, where a parser made
+    some.  split, limit: the questions that are answered, as of `answer`.
+    Raises QuestionFileError when the split is empty, and ArtifactError.
+    """
+    chosen = choose(read_questions(questions), split, limit, seed)
+    model = load(operator)
+    with KgStore.open(kg) as store:
+        paths = read_arguments(facts, {question.id: question.topic_entities for question in chosen}, store)
+        forms = read_proposed(parsed) if parsed is not None else None
+        solver = Solver(store, model, options)
+        solved = solver.solve(chosen, paths, forms, monitor)
+        write(out, solved, proofs(store, solved))
+    kinds = Counter(one.kind for one in solved if one.form is not None)
+    return {
+        "questions": len(solved),
+        "computed": sum(one.form is not None for one in solved),
+        "without_paths": sum(not paths.get(question.id) for question in chosen),
+        "kinds": dict(sorted(kinds.items())),
+        "truncated": sum(one.truncated for one in solved),
+    }
+
+
+def proofs(store: KgStore, solved: Sequence[Solved]) -> Mapping[str, list[tuple[int, str]]]:
+    """The triples that prove each question's answer, with their texts."""
+    used = sorted({triple for one in solved for triple in one.proof})
+    wording = Wording(store, used)
+    return {
+        one.question: list(zip(one.proof, wording.texts([(triple, 1) for triple in one.proof]), strict=True))
+        for one in solved
+    }
+
+
+def write(out: Path, solved: Sequence[Solved], proof: Mapping[str, Sequence[tuple[int, str]]]) -> None:
+    """Writes both tables, rows in order of question."""
+    ordered = sorted(solved, key=lambda one: one.question)
+    rows = [
+        (
+            one.question, one.kind, None if one.form is None else str(one.form), list(one.answers), list(one.keys),
+            one.weight, one.truncated, one.tried, list(one.topics),
+        )
+        for one in ordered
+    ]  # fmt: skip
+    proved = [
+        (one.question, rank, triple, text)
+        for one in ordered
+        for rank, (triple, text) in enumerate(proof.get(one.question, ()))
+    ]
+    try:
+        frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+        frame.write_parquet(out / COMPUTED, compression="zstd", statistics=False)
+        frame = pl.DataFrame(proved, schema=PROOF_SCHEMA, orient="row")
+        frame.write_parquet(out / PROOF, compression="zstd", statistics=False)
+    except OSError as fault:
+        raise StorageError(f"cannot write what was computed to {out}: {fault}; free space") from fault
+
+
+def read_computed(computed: Path) -> pl.DataFrame:
+    """computed.parquet of an artifact, in order of question.  Raises ArtifactError."""
+    try:
+        return pl.read_parquet(computed / COMPUTED, columns=list(SCHEMA)).sort("question")
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{computed} holds no computed answers ({fault}); run the stage again") from None

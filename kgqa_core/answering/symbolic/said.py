@@ -1,0 +1,154 @@
+"""What is read from a question's words by rule: the order of its mentions, a place (`second`, `3rd`), a date.
+
+Words are English and Chinese; a question in another language has mentions in order and dates in digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kgqa_core.datasets.masking import mask_mentions
+from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.logic.forms import Literal
+from kgqa_core.types import Question
+
+_FIRST_MARK = 0xE100
+"""Code of the private character that stands for the first mention while places are looked up."""
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_HAN_DIGITS = "一二三四五六七八九十"
+_PLACE = re.compile(
+    rf"\b(?P<word>{'|'.join(_ORDINALS)})\b|\b(?P<number>\d{{1,3}})(?:st|nd|rd|th)\b|第(?P<han>[{_HAN_DIGITS}]|\d{{1,3}})",
+    re.IGNORECASE,
+)
+
+_AWAY = re.compile(
+    r"\b(?:except(?: for)?|excluding|excepting|without|outside|beyond|besides|leaving out|leave out|not counting|"
+    r"other than|apart from|aside from|minus|not|none of|n't)\b|除了|除去|不包括|不",
+    re.IGNORECASE,
+)
+"""Words before what is taken away."""
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTH = "|".join([*_MONTHS, *(month[:3] for month in _MONTHS)])
+_YEAR = r"(?<![\d.,-])(?P<year>1\d{3}|20\d{2})(?![\d.-]|,\d)"
+_DATES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<!\d)(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})(?!\d)",
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_MONTH})\.?,? {_YEAR}",
+        rf"\b(?P<name>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEAR}",
+        rf"\b(?P<name>{_MONTH})\.?,? {_YEAR}",
+        r"(?P<year>\d{4})\s*年\s*(?P<month>\d{1,2})\s*月(?:\s*(?P<day>\d{1,2})\s*日)?",
+        r"(?P<year>\d{4})\s*年",
+        rf"\b(?:in|during|since|of|by|for|from|until|before|after|around|as of|the year|year) {_YEAR}",
+        rf"\({_YEAR}\)",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place of the text that names a topic.  entities: (key, confidence) of each that it may mean, best first."""
+
+    entities: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A question as its operation is read from it.
+
+    masked: the text with a token for each mention.  mentions: in the order of the text, those that are not found in it
+    last.  turned: what is taken away is named first, as in `leaving out X, which … Y`; None where the words do not say.
+    place: of a ranking, None where none is named.  date: the first one that the text names.
+    """
+
+    masked: str
+    mentions: tuple[Mention, ...]
+    turned: bool | None = None
+    place: int | None = None
+    date: Literal | None = None
+
+
+def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], token: str) -> Said:
+    """What a question says.  keys, names: of its topic entities, by id; token: stands for a mention in `masked`."""
+    groups: dict[int, list[int]] = {}
+    numbers = question.topic_mentions or tuple(range(len(question.topic_entities)))
+    for place, number in enumerate(numbers):
+        groups.setdefault(number, []).append(place)
+    own = list(groups.values())
+    marks = [chr(_FIRST_MARK + number) for number in range(len(own))]
+    marked = mask_mentions(question, own, marks, names)
+    places = [(found if (found := marked.find(mark)) >= 0 else len(marked)) for mark in marks]
+    order = sorted(range(len(own)), key=lambda number: (places[number], number))
+    weights = question.topic_weights or (1.0,) * len(question.topic_entities)
+    mentions = []
+    for number in order:
+        known = [
+            (keys[question.topic_entities[i]], weights[i]) for i in own[number] if question.topic_entities[i] in keys
+        ]
+        if known:
+            mentions.append(Mention(tuple(sorted(known, key=lambda pair: -pair[1]))))
+    bare = marked
+    for mark in marks:
+        bare = bare.replace(mark, token)
+    turned = _turned(marked, places[order[0]], places[order[1]]) if len(order) > 1 else None
+    plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(marks))}]", " ", marked)
+    return Said(bare, tuple(mentions), turned, place_in(plain), date_in(plain))
+
+
+def place_in(text: str) -> int | None:
+    """The place of a ranking that a text names.
+
+    >>> place_in("the second largest city"), place_in("the 3rd largest"), place_in("第二大城市"), place_in("largest")
+    (2, 3, 2, None)
+    """
+    found = _PLACE.search(text)
+    if found is None:
+        return None
+    if found["word"]:
+        return _ORDINALS.index(found["word"].lower()) + 1
+    said = found["number"] or found["han"]
+    return int(said) if said.isdecimal() else _HAN_DIGITS.index(said) + 1
+
+
+def date_in(text: str) -> Literal | None:
+    """The first date of a text, as precise as it is said; a bare number is a year only after a word such as `in`.
+
+    >>> date_in("Who was mayor on 5 May 2010?").text, date_in("Who was mayor in 2010?").text, date_in("more than 2010")
+    ('2010-05-05', '2010', None)
+    """
+    for pattern in _DATES:
+        for found in pattern.finditer(text):
+            parts = found.groupdict()
+            month = parts.get("month")
+            if parts.get("name"):
+                month = str(next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(parts["name"].lower()[:3])))
+            literal = _dated(parts["year"], month, parts.get("day"))
+            if literal is not None:
+                return literal
+    return None
+
+
+def _dated(year: str, month: str | None, day: str | None) -> Literal | None:
+    if month is None:
+        return Literal(year, f"{XSD}gYear")
+    if not 1 <= int(month) <= 12 or (day is not None and not 1 <= int(day) <= 31):
+        return None
+    if day is None:
+        return Literal(f"{year}-{int(month):02d}", f"{XSD}gYearMonth")
+    return Literal(f"{year}-{int(month):02d}-{int(day):02d}", f"{XSD}date")
+
+
+def _turned(text: str, first: int, second: int) -> bool | None:
+    """Whether words that take something away stand before the first mention and none between the two.
+
+    None where there are no such words before the second mention.
+    """
+    before, between = _AWAY.search(text[:first]), _AWAY.search(text[first + 1 : second])
+    return None if before is None and between is None else between is None
