@@ -266,10 +266,11 @@ def _statistics(folder: Path) -> dict[str, Any]:
 
 def _show(table: dict[str, Any], *, to_stderr: bool = False) -> None:
     from kgqa_core.benchmarks.grailqability.card import shown
-    from kgqa_core.benchmarks.grailqability.statistics import TABLES
+    from kgqa_core.benchmarks.grailqability.statistics import TABLES, ordered, turned
 
     for name, title in TABLES.items():
-        _table(title, [{key: shown(value) for key, value in row.items()} for row in table[name]], to_stderr)
+        rows = [{key: shown(value) for key, value in row.items()} for row in ordered(table, name)]
+        _table(title, turned(rows, "of") if name == "splits" else rows, to_stderr)
     if table["left_out"]:
         _table("Left out", [{"reason": why, "questions": n} for why, n in table["left_out"].items()], to_stderr)
 

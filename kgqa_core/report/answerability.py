@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from kgqa_core.benchmarks.grailqability.statistics import TABLES, ordered
 from kgqa_core.report.grid import Grid, make_cell
 from kgqa_core.report.page import make_environment, without_unseen
 
@@ -24,11 +25,6 @@ DROPS = (
     "NK", "NA", "type drop", "relation drop", "entity drop", "fact drop", "entity drop, NK", "entity drop, NA",
 )  # fmt: skip
 NEW = ("iid", "partial zero-shot", "full zero-shot", "zero-shot")
-STATISTICS = {
-    "splits": "Table 1: what the splits hold",
-    "drops": "Table 2: what was dropped, and what it did",
-    "unanswerable_by_split": "Unanswerable questions by drop, split and level",
-}
 
 
 def system_label(system: Mapping[str, Any]) -> str:
@@ -86,7 +82,7 @@ def write(
 
     aggregates: of `benchmarks.grailqability.evaluate`.  facts: names and values for the head of the page.
     """
-    tables = [(name, aggregates["statistics"].get(key, [])) for key, name in STATISTICS.items()]
+    tables = [(name, ordered(aggregates["statistics"], key)) for key, name in TABLES.items()]
     text = (
         make_environment()
         .get_template("answerability.html.j2")

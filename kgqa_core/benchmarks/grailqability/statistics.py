@@ -111,3 +111,28 @@ TABLES = {
     "by_hops": "By hops",
 }
 """Tables of the statistics, with their titles."""
+
+COLUMNS = {
+    "splits": (
+        "split", "questions", "A", "A_changed", "U", "U_share", "NK", "NA_only", *LEVELS, "forms", "relations",
+        "types", "entities",
+    ),
+    "drops": ("drop", "quota", "elements", "facts", "U", "U_share", "NK", "NA_only"),
+    "unanswerable_by_split": (
+        "drop", "train", *(f"{split}_{level}" for split in ("dev", "test") for level in (IID, PARTIAL, FULL))
+    ),
+    "by_complexity": ("of", "A", "U"),
+    "by_hops": ("of", "A", "U"),
+}  # fmt: skip
+"""Columns of each table in the order in which they are read; files have them in that of their names."""
+
+
+def ordered(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """The rows of a table of the statistics, with their columns in order."""
+    return [{column: row[column] for column in COLUMNS[name]} for row in table[name]]
+
+
+def turned(rows: Sequence[Mapping[str, Any]], head: str) -> list[dict[str, Any]]:
+    """Rows as columns: a table of many columns and few rows that fits a terminal."""
+    first, *names = rows[0]
+    return [{head: name.replace("_", " "), **{str(row[first]): row[name] for row in rows}} for name in names]
