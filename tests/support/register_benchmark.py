@@ -16,17 +16,17 @@ KINDS = {"lives_in": ("Person", "Town"), "works_for": ("Person", "Company"), "lo
          "speaks": ("Person", "Language"), "member_of": ("Person", "Club")}  # fmt: skip
 TYPE = "rdf:type"
 RARE = {"speaks": "What does {} speak?", "born_in": "Where was {} born?", "member_of": "To which club does {} belong?"}
-OPTIONS = AnswerabilityOptions(largest=0.75)
+OPTIONS = AnswerabilityOptions(largest=0.9)
 
 
-def write_inputs(folder: Path, questions: int = 130, seed: int = 3) -> tuple[Path, Path]:
+def write_inputs(folder: Path, questions: int = 84, seed: int = 3) -> tuple[Path, Path]:
     """A graph artifact and a questions artifact in `folder`, `kg` and `questions`."""
     triples = write_graph(folder / "facts.tsv", 3500, seed)
     typed = {(end, TYPE, kind) for head, relation, tail in triples for end, kind in
              zip((head, tail), KINDS.get(relation, ()), strict=False)}  # fmt: skip
     with (folder / "facts.tsv").open("a", encoding="utf-8") as file:
         file.writelines("\t".join(row) + "\n" for row in sorted(typed))
-    write_questions(folder / "questions.jsonl", triples, questions - 58)
+    write_questions(folder / "questions.jsonl", triples, questions - 42)
     with (folder / "questions.jsonl").open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in _computed(triples, seed))
     kg, asked = folder / "kg", folder / "questions"
@@ -45,7 +45,7 @@ def write_benchmark(folder: Path, kg: Path, questions: Path, seed: int = 7) -> P
 
 
 def _computed(triples: list[tuple[str, str, str]], seed: int) -> list[dict[str, object]]:
-    """20 questions that count employees and 20 whether somebody lives somewhere, half of them to be denied."""
+    """12 questions that count employees and 12 whether somebody lives somewhere, half of them to be denied."""
     draw = random.Random(seed)
     staff: dict[str, int] = {}
     homes = {head: tail for head, relation, tail in triples if relation == "lives_in"}
@@ -54,11 +54,11 @@ def _computed(triples: list[tuple[str, str, str]], seed: int) -> list[dict[str, 
     counts = [
         {"id": f"c{n:02}", "question": f"How many people work for {company}?", "topic_entities": [company],
          "answers": [staff[company]], "relation_path": ["<inv>-works_for"], "complexity": "count"}
-        for n, company in enumerate(draw.sample(sorted(c for c in staff if staff[c]), 20))
+        for n, company in enumerate(draw.sample(sorted(c for c in staff if staff[c]), 12))
     ]  # fmt: skip
     towns = sorted(set(homes.values()))
     asked = []
-    for n, person in enumerate(draw.sample(sorted(homes), 20)):
+    for n, person in enumerate(draw.sample(sorted(homes), 12)):
         town = homes[person] if n % 2 else draw.choice([t for t in towns if t != homes[person]])
         asked.append(
             {"id": f"y{n:02}", "question": f"Does {person} live in {town}?", "topic_entities": [person, town],
