@@ -35,6 +35,7 @@ import torch
 
 from kgqa_core.config import KgOptions, QuestionsOptions, RetrieverOptions
 from kgqa_core.datasets.load import load as load_questions
+from kgqa_core.datasets.masking import mask_topic, topic_names
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.datasets.simplequestions import annotated
 from kgqa_core.dkg.csr import Dkg
@@ -45,7 +46,6 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Log
 from kgqa_core.retrieval.rigel import Trained, load, walk
 from kgqa_core.retrieval.rigel_retriever import EPSILON
-from kgqa_core.retrieval.text import mask_topic, topic_names
 from kgqa_core.retrieval.train import train
 from kgqa_core.types import INVERSE, Question
 

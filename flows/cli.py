@@ -15,17 +15,22 @@ import typer
 from rich.markup import escape
 
 from flows import session
+from flows.abstention_cli import abstain
+from flows.answerability_cli import answerability_app
+from flows.benchmarks_cli import ltgen_app
 from flows.cache_cli import cache_app
 from flows.compare_cli import compare
 from flows.home_cli import gc as gc_command
 from flows.home_cli import home as home_command
 from flows.kg_cli import kg_app
+from flows.link_cli import link
 from flows.options import (
     AnswererOption,
     GraphFilesOption,
     HomeOption,
     JsonOption,
     KnowledgeOption,
+    MinConfidenceOption,
     ProfileOption,
     QuestionsOption,
     RunOption,
@@ -46,8 +51,12 @@ app = typer.Typer(
 )
 app.add_typer(kg_app, name="kg")
 app.add_typer(cache_app, name="cache")
+app.add_typer(ltgen_app, name="ltgen")
+app.add_typer(answerability_app, name="answerability")
+answerability_app.command()(abstain)
 app.command("home")(home_command)
 app.command("gc")(gc_command)
+app.command()(link)
 app.command("compare")(compare)
 app.command()(refresh)
 
@@ -131,9 +140,22 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", help="Entity key or label that the question is about.", show_default=False),
+        typer.Option(
+            "--topic",
+            help="Entity key or label that the question is about; found in the question when absent.",
+            show_default=False,
+        ),
+    ] = None,
+    turn: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--turn",
+            help="An earlier turn of the dialogue, oldest first, by the user and the agent in turns; repeat it.",
+            show_default=False,
+        ),
     ] = None,
     knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -143,14 +165,17 @@ def ask(
     chosen = session.prepare(home, verbose=verbose)
     session.start_logging(verbose=verbose)
     record = session.newest_run(chosen, run_id)
-    from flows.asking import open_system
+    from flows.asking import find_mentions, open_system
     from kgqa_core.report.console import ask_tables
+    from kgqa_core.types import ROLES
 
     started = time.monotonic()
+    mentions = None if topic else find_mentions(record, knowledge)
     with err.status("loading the graph, the retriever and the model …"):
-        system = open_system(record, knowledge)
+        system = open_system(record, knowledge, mentions, min_confidence)
         loaded = time.monotonic()
-        reply = system.ask(question, topic or ())
+        dialogue = [(ROLES[place % len(ROLES)], said) for place, said in enumerate(turn or ())]
+        reply = system.ask(question, topic or (), dialogue)
     result = {**reply, "seconds": round(time.monotonic() - loaded, 3), "load_seconds": round(loaded - started, 3)}
     if as_json:
         print_json(result)
@@ -164,6 +189,7 @@ def answer(
     questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
     knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -175,7 +201,7 @@ def answer(
     record = session.newest_run(chosen, run_id)
     from flows.asking import answer_file
 
-    result = answer_file(record, questions, out, knowledge)
+    result = answer_file(record, questions, out, knowledge, min_confidence)
     if as_json:
         print_json(result)
     else:
@@ -296,8 +322,8 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
     if record.get("champion"):
         why = escape(record["champion"]["why"].removeprefix("champion "))
         console.print(f"[bold]Champion[/bold]     {why}", soft_wrap=True, highlight=False)
-    for name, link in links(record).items():
-        console.print(f"[bold]{name:<12}[/bold] {link}", soft_wrap=True)
+    for name, address in links(record).items():
+        console.print(f"[bold]{name:<12}[/bold] {address}", soft_wrap=True)
 
 
 def main() -> None:

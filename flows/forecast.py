@@ -14,13 +14,15 @@ from prefect import flow
 
 from kgqa_core.answering.plan import pilot_answers, plan_answers
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import Profile, split_knowledge
+from kgqa_core.config import PASSAGES, SYMBOLIC, Profile, split_knowledge
 from kgqa_core.llm.plan import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
-from tasks.answering import answer
+from tasks.answering import add_computed, answer, compute_all, train_operator
 from tasks.kg import build_kg, export_dkg
+from tasks.linking import link_topics
+from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
@@ -41,7 +43,8 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
         dkg = export_dkg(kg, profile.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
         retrievers = train_retrievers(kg, dkg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
+        linked = link_topics(kg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
         corpus = _finished_corpus(kg, dkg, questions, profile)
         rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed) if corpus else None
         plans: list[StagePlan] = []
@@ -55,9 +58,14 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
                 with run.monitor("pilot") as monitor:
                     pilot_corpus(*folders, *given, run.home.cache, pilot, budget, monitor)
             plans += plan_corpus(*folders, *given, run.home.cache)
+        passages = passages_of(questions, profile)
         planned: set[str] = set()
-        for name in profile.answering.knowledge:
-            plans += _experiment(kg, questions, facts, rewriter, name, profile, run, planned, pilot)
+        computed: dict[str, ArtifactRef] = {}
+        if profile.computes:
+            operator = train_operator(kg, questions, profile.operator, profile.seed)
+            computed = compute_all(kg, questions, linked, facts, operator, profile)
+        for name in profile.knowledge if profile.answering.answerer != SYMBOLIC else ():
+            plans += _experiment(kg, questions, facts, passages, rewriter, name, profile, run, planned, pilot, computed)
         run.save(status="forecast")
         return plans
 
@@ -72,21 +80,26 @@ def _experiment(
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
+    passages: ArtifactRef | None,
     rewriter: ArtifactRef | None,
     name: str,
     profile: Profile,
     run: Run,
     planned: set[str],
     pilot: int,
+    computed: dict[str, ArtifactRef],
 ) -> list[StagePlan]:
-    """Plans of putting one retriever's facts into words, where a model does it, and of the answers from them."""
+    """Plans of putting one retriever's facts into words, where a model does it, and of the answers from them.
+
+    computed: of each retriever, where the model reads computed results too.
+    """
     retriever, form = split_knowledge(name)
     full = f"{retriever}/{form}"
     plans: list[StagePlan] = []
     knowledge: ArtifactRef | None = None
     texts: dict[str, str] = {}
-    if form in ("triples", "template"):
-        knowledge = write_knowledge(kg, questions, facts[retriever], None, name, profile)
+    if form in ("triples", "template", "both", PASSAGES):
+        knowledge = write_knowledge(kg, questions, facts.get(retriever), passages, None, name, profile)
     elif form == "rewritten":
         common = sentence_options(profile)
         if rewriter is not None or not profile.rewriter.adapt:
@@ -116,6 +129,8 @@ def _experiment(
                 with run.monitor("pilot") as monitor:
                     rewriting.pilot(pilot, run.budget(account), monitor)
             plans.append(rewriting.plan())
+    if knowledge is not None and retriever in computed:
+        knowledge = add_computed(computed[retriever], knowledge, name, profile.symbolic)
     folder = knowledge.folder if knowledge else None
     given: dict[str, Any] = {
         "questions": questions.folder, "knowledge": folder, "name": full, "options": profile.answering,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef, publish_folder, read_manifest
+from kgqa_core.artifacts import MANIFEST, ArtifactRef, publish_folder, read_manifest, verify
 from kgqa_core.config import DkgOptions, make_profile
 from kgqa_core.dkg.export import export
 from kgqa_core.dkg.update import update as update_dkg
@@ -99,6 +99,17 @@ def export_folder(
 
         ref = publish_folder("dkg", out, fill)
     return _result(ref, out, started)
+
+
+def graph_in(folder: Path) -> ArtifactRef:
+    """The graph in a folder that `kgqa kg build` wrote.  Raises ArtifactError where there is none, or it is damaged."""
+    folder = folder.expanduser()
+    what = f"there is no graph folder {folder}"
+    if (folder / MANIFEST).is_file():
+        if (kind := read_manifest(folder)["kind"]) == "kg":
+            return verify(folder.resolve())
+        what = f"{folder} holds an artifact of kind {kind}, not a graph"
+    raise ArtifactError(f"{what}; `kgqa kg build FILE… --out DIR` makes one")
 
 
 def _result(ref: ArtifactRef, out: Path, started: float) -> dict[str, Any]:

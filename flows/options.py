@@ -41,6 +41,17 @@ KnowledgeOption = Annotated[
         show_default=False,
     ),
 ]
+MinConfidenceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--min-confidence",
+        min=0,
+        max=1,
+        help="Do not answer where the confidence that the graph holds the answer is below; 0 always answers [the one "
+        "that was learnt].",
+        show_default=False,
+    ),
+]
 KgOption = Annotated[
     Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
 ]

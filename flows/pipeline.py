@@ -15,6 +15,8 @@ from kgqa_core.config import Profile
 from tasks.answering import answer_all
 from tasks.evaluation import publish, score_all
 from tasks.kg import build_kg, export_dkg
+from tasks.linking import link_topics
+from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
@@ -33,11 +35,13 @@ def pipeline(profile: Profile) -> Any:
         dkg = export_dkg(kg, profile.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
         retrievers = train_retrievers(kg, dkg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
+        linked = link_topics(kg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
         corpus = corpus_of(kg, dkg, questions, profile)
         rewriter = rewriter_of(corpus, profile)
-        knowledge = write_all(kg, questions, facts, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
-        scores = score_all(kg, questions, facts, knowledge, answers, profile)
+        passages = passages_of(questions, profile)
+        knowledge = write_all(kg, questions, facts, passages, rewriter, profile)
+        answers = answer_all(questions, knowledge, profile, kg, facts, linked)
+        scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         return Completed(message=summary["champion"]["why"], data=summary)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.config import Profile, check_knowledge
+from kgqa_core.config import Profile, QuestionSource, check_knowledge, split_answerer
+from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ModelError
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
+from kgqa_core.metrics.entailment import find_folder as find_classifier
+from kgqa_core.retrieval.passages.corpus import find_corpus
 from tasks.secrets import take_in
 
 
@@ -26,10 +29,16 @@ def check(profile: Profile) -> None:
     take_in(profile)
     find_sources(profile.kg.files)
     check_format(profile.kg.format)
-    input_files(profile.questions)
-    check_knowledge(profile.answering.knowledge, profile.retrieval.retrievers)
+    _check_questions(profile.questions)
+    for more in profile.questions.more:
+        _check_questions(more)
+    check_knowledge(profile.knowledge, profile.retrieval.collected)
+    if profile.reads_passages:
+        find_corpus(profile.passages.corpus)
     for key, encoder in _encoders(profile):
         _check_folder(key, encoder, ("minilm", "scratch"))
+    if profile.evaluation.nli is not None:
+        find_classifier(profile.evaluation.nli)
     endpoints = set()
     for key, spec in _models(profile):
         kind, rest = parse_spec(spec, profile.llm)
@@ -41,19 +50,39 @@ def check(profile: Profile) -> None:
         check_endpoint(spec, profile.llm)
 
 
+def _check_questions(options: QuestionSource) -> None:
+    """A question file is read whole, so that its faults are not met after hours of reading a graph."""
+    input_files(options)
+    if options.source == "jsonl":
+        read_question_file(Path(options.path or "").expanduser(), gold=not options.unscored)
+
+
 def _encoders(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the encoders that the run needs."""
     wanted = {
         "rigel": ("retriever.encoder", profile.retriever.encoder),
         "hop_path": ("hop_path.encoder", profile.hop_path.encoder),
         "kaping": ("retrieval.kaping.encoder", profile.retrieval.kaping.encoder),
+        "rank_embedding": ("relation_ranking.sentence_encoder", profile.relation_ranking.sentence_encoder),
+        "rank_pair": ("relation_ranking.encoder", profile.relation_ranking.encoder),
+        "rank_amr": ("relation_ranking.encoder", profile.relation_ranking.encoder),
     }
-    return [wanted[name] for name in profile.retrieval.retrievers if name in wanted]
+    found = [wanted[name] for name in profile.retrieval.retrievers if name in wanted]
+    if profile.computes:
+        found.append(("operator.encoder", profile.operator.encoder))
+    if profile.reads_links and profile.linking.context == "encoder":
+        found.append(("linking.encoder", profile.linking.encoder))
+    if profile.reads_passages and profile.passages.retriever != "bm25":
+        found.append(("passages.encoder", profile.passages.encoder))
+    return found
 
 
 def _models(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the language models that the run needs."""
-    wanted = [("answering.answerer", profile.answering.answerer)]
+    answerer = split_answerer(profile.answering.answerer)[1]
+    wanted = [("answering.answerer", answerer)] if answerer is not None else []
+    if "rank_llm" in profile.retrieval.retrievers:
+        wanted.append(("relation_ranking.model", profile.relation_ranking.model))
     if profile.rewrites:
         wanted.append(("rewriter.base", profile.rewriter.base))
     if profile.trains_rewriter and profile.corpus.imported is None:

@@ -17,6 +17,8 @@ from tasks.answering import answer_all
 from tasks.evaluation import publish, score_all
 from tasks.keeping import keep, keep_all
 from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
+from tasks.linking import link_topics
+from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.refreshing import Decision, decide, remember
 from tasks.retrieval import retrieve_all, train_retrievers
@@ -53,10 +55,12 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> Any:
             run.save(status="unchanged")
             return _nothing(str(decision.start), decision.why)
         retrievers, corpus, rewriter = _learnt(run, start, decision, kg, dkg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
-        knowledge = write_all(kg, questions, facts, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
-        scores = score_all(kg, questions, facts, knowledge, answers, profile)
+        linked = link_topics(kg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
+        passages = passages_of(questions, profile)
+        knowledge = write_all(kg, questions, facts, passages, rewriter, profile)
+        answers = answer_all(questions, knowledge, profile, kg, facts, linked)
+        scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         said = f"{decision.why}; {summary['champion']['why']}"
         return Completed(message=said, data=summary | {"refresh": decision.as_json()})

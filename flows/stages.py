@@ -21,6 +21,8 @@ from tasks.deployed import Given, handed, made_here
 from tasks.evaluation import publish, score_all
 from tasks.keeping import keep, keep_all
 from tasks.kg import build_kg, export_dkg
+from tasks.linking import link_topics
+from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.run import Run, tracked_run
@@ -29,7 +31,7 @@ from tasks.starting import kept_parts, starting_point
 
 @flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")
 def train_retriever(profile: Profile, given: Given | None = None) -> Any:
-    """Train the retrievers of a profile (Rigel, the path retriever) on its graph and questions.
+    """Train the retrievers of a profile (Rigel, the path retriever, relation rankers) on its graph and questions.
 
     What a killed training has saved is taken up, and a finished one is found.  The next run of the pipeline with the
     same profile goes on with what was trained here.
@@ -104,10 +106,12 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> Any:
         kg, dkg = (keep(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
         questions = load_questions(kg, profile.questions, profile.seed)
         retrievers, _, rewriter = keep_all(run, kept_parts(start, profile), whose)
-        facts = retrieve_all(kg, dkg, questions, retrievers, profile.retrieval, profile.seed)
-        knowledge = rewriting.write_all(kg, questions, facts, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
-        scores = score_all(kg, questions, facts, knowledge, answers, profile)
+        linked = link_topics(kg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
+        passages = passages_of(questions, profile)
+        knowledge = rewriting.write_all(kg, questions, facts, passages, rewriter, profile)
+        answers = answer_all(questions, knowledge, profile, kg, facts, linked)
+        scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         return Completed(message=f"evaluated what {whose} trained; {summary['champion']['why']}", data=summary)
 

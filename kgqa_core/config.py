@@ -12,14 +12,34 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kgqa_core.errors import ConfigError
 
-RetrieverName = Literal["rigel", "hop_path", "kaping", "random", "oracle"]
+RetrieverName = Literal[
+    "rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle"
+]
 
-FORMATS = ("none", "triples", "template", "rewritten")
-"""Forms of knowledge: none, triple-form text, sentences by rule, sentences by the rewriter."""
+FORMATS = ("none", "triples", "template", "rewritten", "both")
+"""Forms of knowledge: none, triple-form text, sentences by rule, sentences by the rewriter, triples and passages."""
+
+PASSAGES = "passages"
+"""Knowledge that comes from text: its name as retriever and as format."""
+
+
+LTGEN_TOKENS = 128
+"""Longest response in tokens of the template `ltgen2024` (Huang et al. 2024)."""
+
+
+SYMBOLIC, HYBRID = "symbolic", "hybrid"
+"""Answerers that compute: alone, and for a language model."""
+
+
+LINKED = "@linked"
+"""Ends the name of a retriever that starts from linked topics."""
+
+ALWAYS_GOLD = ("random", "oracle")
+"""Yardsticks: they start from the gold topics, whatever `retrieval.topics` says."""
 
 
 class Options(BaseModel):
@@ -110,8 +130,8 @@ class DkgOptions(Options):
     """Also store edges that lead out of literals (a year is a hub)."""
 
 
-class QuestionsOptions(Options):
-    """Where the questions come from and how they are split."""
+class QuestionSource(Options):
+    """Where a question set comes from and how it is split."""
 
     execution: ClassVar[frozenset[str]] = frozenset({"name", "path"})
 
@@ -133,10 +153,28 @@ class QuestionsOptions(Options):
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
 
 
+class QuestionsOptions(QuestionSource):
+    """The questions that the system is made for, and further sets that the retriever learns from."""
+
+    execution: ClassVar[frozenset[str]] = QuestionSource.execution | {"more"}
+
+    more: tuple[QuestionSource, ...] = ()
+    """Further question sets over the same graph, each under a name of its own, that the retriever `rigel` is trained on
+    too (`retriever.mix` says how often); their dev questions are measured, and nothing of them is answered."""
+
+    @field_validator("more")
+    @classmethod
+    def _names_differ(cls, more: tuple[QuestionSource, ...]) -> tuple[QuestionSource, ...]:
+        names = [one.name for one in more]
+        if len(set(names)) < len(names):
+            raise ValueError(f"the sets are named {', '.join(names)}; give each a name of its own")
+        return more
+
+
 class RetrieverOptions(Options):
     """The Rigel retriever and its training."""
 
-    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device", "feedback"})
 
     decoder: Literal["layer", "label"] = "layer"
     """`layer` has one output for each relation of the graph it is trained on; `label` scores relations by the encoded
@@ -149,6 +187,23 @@ class RetrieverOptions(Options):
     """`bce` is the paper's; `normalised` maximises the share of the answers in the retrieved mass."""
     exclude_topic: bool = False
     """Take the topic entities out of the entity set after each hop."""
+    soft_start: bool = False
+    """Learn from linked questions: start at the candidates of their mentions, with weights that are learnt from the
+    linker's confidence, the question, and the candidate's popularity, types and description.  Topics that are given
+    for certain keep the weight 1."""
+    candidates: int = Field(default=3, ge=1)
+    """Candidates of a mention that a soft start begins at, best first."""
+    intersect: Literal["none", "product", "min"] = "none"
+    """Follow each topic of a question apart, with relations of its own, and mix the union of what they lead to with the
+    intersection: the product of the entities' weights or the smallest; how much of each is learnt."""
+    mix: dict[str, float] = {}
+    """How often a pass takes each question of a set of `questions.more`, by the set's name: 0.5 draws half of them, 2
+    takes each twice; 1 where a set is not named."""
+    feedback: str | None = None
+    """An earlier run of the home whose right answers speak for relation paths: its id or the beginning of it.  Only
+    answers to training questions count (`retrieval.training=true answering.split=train` in that run)."""
+    feedback_weight: float = Field(default=0.3, ge=0)
+    """Weight in the loss of the paths that `feedback` speaks for."""
     epochs: int = Field(default=6, ge=1)
     """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
     min_steps: int = Field(default=300, ge=1)
@@ -225,13 +280,46 @@ class KapingOptions(Options):
     order of id; the rest counts as truncated."""
 
 
+class LinkingOptions(Options):
+    """How the entities of a bare question are found: a tagger of the TAGME type over the graph's own names."""
+
+    threshold: float = Field(default=0.22, ge=0, le=1)
+    """Smallest confidence ρ of an entity that is taken (LTGen's)."""
+    top: int = Field(default=5, ge=1)
+    """Entities taken of one question at most, the most confident first."""
+    candidates: int = Field(default=10, ge=1)
+    """Entities of one name that are weighed against each other, the most common first."""
+    fallback: bool = True
+    """Where no entity reaches the threshold, take the best one all the same."""
+    appositions: Literal["first", "all"] = "first"
+    """Of names side by side whose entities the graph relates, as in `Seoul, Korea`, take the first only, which is what
+    a question is about; or all, as in a text of which every entity is wanted."""
+    typos: int = Field(default=0, ge=0, le=2)
+    """Typing errors allowed in a name, where the words are nothing else; 0 looks for names as they are written."""
+    context: Literal["none", "words", "encoder"] = "words"
+    """What breaks ties between entities of one name: nothing, words that the question shares with types and relations
+    of an entity, or also the likeness of its encoded description."""
+    encoder: str = "minilm"
+    """Sentence encoder of `context: encoder`: `minilm` (packaged), or a folder or hub id."""
+    turns: int = Field(default=4, ge=0)
+    """Earlier turns of a dialogue whose mentions stay candidates."""
+    turn_weight: float = Field(default=0.8, gt=0, le=1)
+    """What the confidence of a mention is multiplied with for each turn that it lies back."""
+
+
 class RetrievalOptions(Options):
     """What is kept of each question's graph neighbourhood."""
 
-    execution: ClassVar[frozenset[str]] = frozenset({"retrievers"})
+    execution: ClassVar[frozenset[str]] = frozenset({"retrievers", "topics"})
 
     retrievers: tuple[RetrieverName, ...] = ("rigel", "hop_path", "random", "oracle")
     """Retrievers whose facts are collected and compared."""
+    topics: Literal["gold", "linked", "both"] = "gold"
+    """Entities that retrieval starts from: `gold` are those of the question file, `linked` those that the tagger finds
+    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random and oracle always start from
+    the gold ones, and so does training."""
+    training: bool = False
+    """Collect facts for training questions too, so that a model can be asked them (`answering.split=train`)."""
     k: int = Field(default=10, ge=1)
     """Triples kept per hop (k = 10 in the paper), and in all for random facts."""
     candidates: int = Field(default=50, ge=1)
@@ -243,6 +331,115 @@ class RetrievalOptions(Options):
     """Facts of trailing hops whose joint attention is below this are left out."""
     kaping: KapingOptions = KapingOptions()
     """How KAPING compares triples."""
+
+    @field_validator("retrievers", mode="before")
+    @classmethod
+    def _plain_names(cls, given: Any) -> Any:
+        for name in given if isinstance(given, list | tuple) else ():
+            if isinstance(name, str) and "@" in name:
+                raise ValueError(f"{name!r} is no plain name; list {name.split('@')[0]!r} and set retrieval.topics")
+        return given
+
+    @property
+    def collected(self) -> tuple[str, ...]:
+        """Names that facts are collected under: each retriever as `topics` wants it."""
+        return tuple(variant for name in self.retrievers for variant in self.variants(name))
+
+    def variants(self, name: str) -> tuple[str, ...]:
+        """The names that a retriever goes by: plain, with `@linked`, or both."""
+        if self.topics == "gold" or name in ALWAYS_GOLD or name not in self.retrievers:
+            return (name,)
+        return (name, name + LINKED) if self.topics == "both" else (name + LINKED,)
+
+
+class RelationRankingOptions(Options):
+    """Retrieval by relation ranking: how relations are ranked, and the training of rankers (Huang et al. 2024)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset(
+        {"training_sets", "amr_graphs", "amr_parser", "checkpoint_seconds", "device"}
+    )
+
+    relations: int = Field(default=5, ge=1)
+    """Relations kept of each topic entity."""
+    triples: int = Field(default=10, ge=1)
+    """Triples of each pair of an entity and a relation, drawn with the seed where there are more."""
+    most_relations: int = Field(default=200, ge=1)
+    """Relations of one entity that are ranked, followed and against their direction: those of most triples."""
+    model: str = "builtin"
+    """Language model of `rank_llm`."""
+    max_new_tokens: int = Field(default=64, ge=8)
+    """Longest ranking of the language model in tokens."""
+    sentence_encoder: str = "minilm"
+    """Of `rank_embedding`: `minilm` (packaged), or a folder or hub id of a HF sentence encoder with mean pooling."""
+    training_sets: tuple[str, ...] = ()
+    """Files of relation linking, JSON lines of `source` and `target`, that rankers learn from beside the annotated
+    training questions."""
+    amr_graphs: str | None = None
+    """A file of AMR graphs by question: blocks of PENMAN with `# ::snt`, or JSON from question to PENMAN."""
+    amr_parser: str | None = None
+    """Parser of questions that the file has not: `amrlib:FOLDER` with a local model.  `rank_amr` is trained where there
+    are graphs, by file or parser; without any it is `rank_pair`."""
+    encoder: str = "minilm"
+    """Of `rank_pair` and `rank_amr`: `minilm` (packaged), `scratch` (learnt from the training pairs), or a folder or
+    hub id of a HF encoder."""
+    negatives: int = Field(default=7, ge=1)
+    """Relations of the entity that are no gold ones, drawn anew in every pass for each question and entity."""
+    amr_layers: int = Field(default=2, ge=1)
+    """Layers of graph attention."""
+    heads: int = Field(default=4, ge=1)
+    """Heads of the graph attention and of the attention from a pair to the nodes; they divide the encoder's width."""
+    epochs: int = Field(default=4, ge=1)
+    """Largest number of passes over the training questions."""
+    patience: int = Field(default=2, ge=1)
+    """Passes without a better dev score before training stops."""
+    batch_size: int = Field(default=8, ge=1)
+    """Questions, each with one entity, in one step."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """Peak learning rate of all but a pretrained encoder."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained encoder."""
+    max_tokens: int = Field(default=64, ge=16)
+    """Tokens of question, entity and relation read by the encoder; of a longer one the question's end gives way."""
+    scratch_vocabulary: int = Field(default=6000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    scratch_width: int = Field(default=256, ge=16)
+    """Width of a scratch encoder's state."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+
+
+class PassagesOptions(Options):
+    """Passages of text that answers are read from, beside facts or instead of them (Huang et al. 2024)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"corpus", "device"})
+
+    corpus: str | None = None
+    """The texts: a file, or a folder whose files are read in order of name; `.gz`, `.bz2` and `.zst` are unpacked."""
+    format: Literal["auto", "jsonl", "text", "kilt"] = "auto"
+    """`jsonl` has an object a line, `text` has blank lines between documents, `kilt` is KILT's knowledge source; `auto`
+    looks at the beginning of each file."""
+    fields: dict[Literal["id", "title", "text"], str] = {}
+    """Names of the fields of JSON lines: `id`, `title`, `text` (the defaults), such as `{id: docid, text: contents}`;
+    a document without id is called by its line."""
+    words: int = Field(default=100, ge=10, le=1000)
+    """Longest passage in words; of scripts without spaces two characters count as a word."""
+    retriever: Literal["dense", "bm25", "hybrid"] = "dense"
+    """`dense` compares vectors, `bm25` words, `hybrid` joins both by reciprocal rank."""
+    k: int = Field(default=10, ge=1)
+    """Passages kept of a question."""
+    history: int = Field(default=2, ge=0)
+    """Earlier turns of a dialogue that are searched for along with its last query."""
+    encoder: str = "minilm"
+    """`minilm` (packaged), or a folder or hub id of a HF encoder with mean pooling, such as Contriever."""
+    max_tokens: int = Field(default=256, ge=16)
+    """Tokens of a passage that the encoder reads."""
+    index: Literal["flat", "ivf", "auto"] = "auto"
+    """FAISS index: `flat` compares all vectors, `ivf` those of the nearest cells; `auto` is flat up to half a million
+    passages."""
+    device: str = "auto"
+    """Of the encoder: `auto`, `cpu`, `cuda` or `cuda:N`."""
 
 
 class Endpoint(Options):
@@ -387,35 +584,111 @@ class RewriterOptions(Options):
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
 
 
+class OperatorOptions(Options):
+    """The classifier that picks the operation of a question, for the answerers `symbolic` and `hybrid`."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
+
+    encoder: str = "scratch"
+    """`scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a HF encoder."""
+    epochs: int = Field(default=10, ge=1)
+    """Largest number of passes over the distinct wordings of the training questions."""
+    patience: int = Field(default=3, ge=1)
+    """Passes without a better dev score before training stops."""
+    batch_size: int = Field(default=64, ge=1)
+    """Wordings in one step."""
+    learning_rate: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of the classifier, and of a scratch encoder."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained encoder."""
+    max_tokens: int = Field(default=64, ge=8)
+    """Question tokens read by the encoder."""
+    scratch_vocabulary: int = Field(default=3000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    scratch_width: int = Field(default=128, ge=16)
+    """Width of a scratch encoder's state."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+
+
+class SymbolicOptions(Options):
+    """How the answerers `symbolic` and `hybrid` compute: where arguments come from, and what is tried."""
+
+    most_forms: int = Field(default=40, ge=1)
+    """Forms that are run for a question, the likeliest first, until one finds something."""
+    most_answers: int = Field(default=200, ge=1)
+    """Names that an answer lists; a count is never cut."""
+    seconds: float = Field(default=10.0, gt=0)
+    """Longest run of one form; one that takes longer counts as having found nothing."""
+    dates: bool = True
+    """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
+    told: int = Field(default=20, ge=1)
+    """Names of a computed result that `hybrid` puts before the language model."""
+
+
 class AnsweringOptions(Options):
     """The language model that answers, what it is given to read, and which questions it is asked."""
 
     execution: ClassVar[frozenset[str]] = frozenset({"knowledge"})
 
     answerer: str = "builtin"
-    """`builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`."""
+    """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
+    the answers from a retriever's facts, without a model; `hybrid:MODEL` puts computed results before the facts that
+    the model reads (`hybrid` alone is `hybrid:builtin`).  Both leave out `none` and `passages` of `knowledge`."""
     knowledge: tuple[str, ...] = ("none", "random", "rigel", "hop_path", "oracle")
     """What is put before the model: `retriever/format` with a retriever of `retrieval.retrievers` and a format among
-    triples, template and rewritten; a retriever alone means its triples, `none` asks without facts."""
-    template: Literal["sen2023", "rra2023"] = "sen2023"
-    """Wording of the prompt with knowledge, the same for every format."""
+    triples, template, rewritten and both; a retriever alone means its triples, `none` asks without facts, `passages`
+    are those of the section `passages`, which `both` puts below the triples."""
+    template: Literal["sen2023", "rra2023", "ltgen2024"] = "sen2023"
+    """Wording of the prompt with knowledge, the same for every format; `ltgen2024` is a chat that shows the earlier
+    turns of a dialogue and takes responses of several sentences."""
     qualifiers: bool = False
     """Triples are told with the qualifiers of their statement, `(head, relation, tail; qualifier: value)`."""
-    split: Literal["test", "dev"] = "test"
-    """Questions that are answered."""
+    split: Literal["test", "dev", "train"] = "test"
+    """Questions that are answered; `train` needs `retrieval.training` and serves `retriever.feedback`."""
     limit: int | None = Field(default=None, ge=1)
     """Answer only so many questions, drawn with the seed; all when absent."""
     max_new_tokens: int = Field(default=32, ge=1)
-    """Longest answer in tokens."""
+    """Longest answer in tokens; of the template `ltgen2024` 128 where nothing else is said."""
+    log_probabilities: bool = False
+    """Keep how likely the model finds what it writes, which abstention reads.  What it wrote without is asked anew."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _length_of_template(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("template") == "ltgen2024" and "max_new_tokens" not in given:
+            return {**given, "max_new_tokens": LTGEN_TOKENS}
+        return given
+
+
+class EntailmentOptions(Options):
+    """How responses are compared with their references by `evaluation.nli`."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"device"})
+
+    max_tokens: int = Field(default=256, ge=32)
+    """Tokens of a response and its reference together; longer responses are read in runs of sentences."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
 
 
 class EvaluationOptions(Options):
     """Scores and their intervals."""
 
+    execution: ClassVar[frozenset[str]] = frozenset({"nli", "entailment"})
+
     bootstrap: int = Field(default=1000, ge=100)
     """Bootstrap samples behind each 95 % interval."""
     examples: int = Field(default=8, ge=0)
     """Worked examples in the report."""
+    nli: str | None = None
+    """Classifier that tells whether a response entails its reference, where questions have one: a folder or hub id of
+    any HF sequence-pair classifier with the labels entailment and contradiction; `default` is that of Huang et al. 2024
+    (1.7 GB).  None leaves these scores out, and so does a hub id that cannot be had."""
+    entailment: EntailmentOptions = EntailmentOptions()
+    """How that classifier reads."""
 
 
 class RunnerOptions(Options):
@@ -450,6 +723,332 @@ class OperationsOptions(Options):
     """Level of the interval of the difference, above 0 of which the champion moves."""
 
 
+class PopularityOptions(Options):
+    """How well known an entity is, for the levels of LTGen (Huang et al. 2024, section 3)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset(
+        {"files", "titles", "rate", "retries", "timeout_seconds", "user_agent"}
+    )
+
+    source: Literal["auto", "graph", "api", "dump", "table", "degree"] = "auto"
+    """`api` asks the Wikimedia REST API for page views, `dump` reads published monthly files, `table` lines of
+    `key<TAB>views`, `graph` takes the views that the graph was built with, `degree` counts triples.  `auto` takes
+    `files` where there are any, else the graph's views, else the degree; it never asks the API."""
+    files: tuple[str, ...] = ()
+    """Published files of page views (one a month), or tables."""
+    months: int = Field(default=1, ge=1)
+    """Months that the views of a graph or of a table are the sum of; 1 where they are a month's mean already."""
+    titles: str | None = None
+    """A table `key<TAB>title` of Wikipedia titles; else an entity's label is taken for its title."""
+    base_url: str = "https://wikimedia.org/api/rest_v1"
+    """Address of the page-view API."""
+    project: str = "en.wikipedia"
+    """Wikipedia whose views count."""
+    access: str = "all-access"
+    """Views by `all-access`, `desktop`, `mobile-app` or `mobile-web`, in the API."""
+    agent: str = "user"
+    """Views of `user`, `spider`, `automated` or `all-agents`, in the API."""
+    first_month: str = Field(default="2021-01", pattern=r"^\d{4}-(0[1-9]|1[0-2])$")
+    """First month that the API is asked for."""
+    last_month: str = Field(default="2023-01", pattern=r"^\d{4}-(0[1-9]|1[0-2])$")
+    """Last month that the API is asked for."""
+    rate: float = Field(default=10.0, gt=0)
+    """Most requests a second to the API."""
+    retries: int = Field(default=6, ge=0)
+    """Further tries of a request to the API that failed."""
+    timeout_seconds: float = Field(default=30.0, gt=0)
+    """Longest wait for one reply of the API."""
+    user_agent: str | None = None
+    """What requests to the API call themselves; Wikimedia wants an address at which you can be reached in it."""
+
+
+class SamplingOptions(Options):
+    """Which entities an LTGen benchmark is about, and which of their triples (Huang et al. 2024, section 3)."""
+
+    levels: Literal["auto", "absolute", "quantiles"] = "auto"
+    """`absolute` cuts the four levels at `thresholds`, `quantiles` into quarters of the graph's own entities (for small
+    graphs); `auto` is absolute for page views and quantiles for the degree."""
+    thresholds: tuple[float, float, float, float, float] = (10, 100, 1_000, 10_000, 100_000)
+    """Bounds of the levels IV, III, II and I in mean monthly views; a level has its lower bound and not its upper."""
+    per_level: int = Field(default=500, ge=1)
+    """Entities of each level; fewer where there are not so many."""
+    lookups: int = Field(default=20_000, ge=1)
+    """Entities, drawn with the seed, that the page-view API is asked for before a level is given up."""
+    least_triples: int = Field(default=5, ge=1)
+    """Entities with fewer informative triples, both ways, are left out."""
+    most_triples: int = Field(default=100, ge=1)
+    """Entities with more informative triples are left out."""
+    informative_only: bool = True
+    """Leave out relations that say little in words: identifiers, names, media, categories."""
+    drop_relations: tuple[str, ...] = ()
+    """Further relations to leave out, by key or label."""
+    most_answers: int = Field(default=10, ge=1)
+    """Entity-relation pairs with more answers make no question."""
+
+
+class WritingOptions(Options):
+    """Who writes the questions and dialogues of an LTGen benchmark, and what is kept."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"kinds", "sheet_share"})
+
+    kinds: tuple[Literal["qa", "conv"], ...] = ("qa", "conv")
+    """`qa` for single questions, `conv` for dialogues."""
+    writer: str = "template"
+    """`template` (rules over relation labels, no model), or a model's name."""
+    questions_per_entity: int = Field(default=3, ge=1)
+    """Entity-relation pairs of an entity that a question is asked for."""
+    rounds: int = Field(default=2, ge=1)
+    """Prompts of one entity: further ones ask for other pairs in place of those that gave no good question."""
+    temperature: float = Field(default=0.7, ge=0)
+    """Temperature after a completion of which nothing was usable; 0 before."""
+    max_new_tokens: int = Field(default=2_048, ge=16)
+    """Longest completion in tokens."""
+    train_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the entities whose questions are for training; none in the paper."""
+    dev_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the entities whose questions are for development."""
+    sheet_share: float = Field(default=0.03, gt=0, le=1)
+    """Share of the items that the annotation sheet holds."""
+
+    @model_validator(mode="after")
+    def _some_are_left(self) -> WritingOptions:
+        if self.train_share + self.dev_share >= 1:
+            raise ValueError(
+                f"train_share {self.train_share} and dev_share {self.dev_share} leave no entity for test; together "
+                "they must be below 1"
+            )
+        return self
+
+
+class LtgenOptions(Options):
+    """The long-tail benchmark that is built from a graph (`kgqa ltgen build`)."""
+
+    popularity: PopularityOptions = PopularityOptions()
+    """How well known an entity is."""
+    sampling: SamplingOptions = SamplingOptions()
+    """Which entities, and which triples."""
+    writing: WritingOptions = WritingOptions()
+    """Who writes, and what is kept."""
+
+
+Training = Literal["A", "A+U"]
+"""What a parser is trained on: answerable questions, or also those that have no answer."""
+
+
+class GeneratorOptions(Options):
+    """The generator of rank and generate: it reads a question and the best forms, and writes one (Ye et al. 2022)."""
+
+    use: bool = False
+    """Write forms; without, the ranker's order stands."""
+    model: str = "scratch"
+    """`scratch` (a small T5 learnt from the training questions), or a folder or hub id of a HF sequence-to-sequence or
+    causal model."""
+    forms: int = Field(default=10, ge=1)
+    """Best forms that are read."""
+    beam: int = Field(default=10, ge=1)
+    """Width of the search, and forms that are written."""
+    weight: float = Field(default=0.5, ge=0, le=1)
+    """Weight of what the generator says beside the ranker, where both score a form."""
+    executable: bool = False
+    """Put the first form that finds something first, and never say that there is no form.  Off wherever abstention is
+    measured, which it defeats."""
+    epochs: int = Field(default=6, ge=1)
+    """Passes over the training questions."""
+    batch_size: int = Field(default=32, ge=1)
+    """Questions in one step."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """Peak learning rate of a scratch model."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained model."""
+    width: int = Field(default=128, ge=16)
+    """Width of a scratch model."""
+    layers: int = Field(default=2, ge=1)
+    """Layers of a scratch model's encoder, and of its decoder."""
+    max_tokens: int = Field(default=320, ge=16)
+    """Tokens that are read, question and forms."""
+
+
+class DecodeOptions(Options):
+    """The parser retrieve and decode: schema items are retrieved, and a form is decoded that can only be one of the
+    graph's (Chen et al. 2021)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device"})
+
+    learn_unanswerable: bool = True
+    """Learn from questions that the graph has no form for, too (A+U): "no form" is then one of the actions."""
+    failed: Literal["no form", "keep"] = "no form"
+    """What is said where the best form finds nothing: that there is no form, as the paper does, or the form itself,
+    which is right where only its facts are missing."""
+    model: str = "scratch"
+    """What decodes: `scratch` (a small T5 that points at slots, learnt from the training questions), or a folder or hub
+    id of a HF sequence-to-sequence or causal model that writes actions as text."""
+    encoder: str = "scratch"
+    """What retrieves: `scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a
+    HF encoder."""
+    relations: int = Field(default=12, ge=1)
+    """Relations of the graph that are retrieved for a question; those that its topics have come before others."""
+    classes: int = Field(default=3, ge=0)
+    """Types of the graph that are retrieved for a question."""
+    mentions: int = Field(default=4, ge=1, le=6)
+    """Mentions of a question that are read as topics, the most confident ones."""
+    candidates: int = Field(default=3, ge=1)
+    """Entities of one mention that are tried."""
+    rho_weight: float = Field(default=1.0, ge=0)
+    """Weight of the logarithm of the linker's confidence in the least certain entity, beside the decoder's score."""
+    beam: int = Field(default=5, ge=1)
+    """Width of the search, and forms that are written down of a question."""
+    most_actions: int = Field(default=24, ge=3)
+    """Length of a form, in actions."""
+    measured_steps: int = Field(default=2, ge=1, le=3)
+    """Longest path that is ranked or compared by."""
+    width: int = Field(default=96, ge=16)
+    """Width of the scratch decoder."""
+    layers: int = Field(default=2, ge=1)
+    """Layers of the scratch decoder's encoder, and of its decoder."""
+    heads: int = Field(default=4, ge=1)
+    """Heads of each layer."""
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the scratch decoder's values that are dropped in training, and of its words that are hidden."""
+    scratch_width: int = Field(default=128, ge=16)
+    """Width of a scratch retriever's state."""
+    scratch_vocabulary: int = Field(default=3000, ge=100)
+    """Tokens of the vocabularies learnt from the training questions."""
+    max_tokens: int = Field(default=64, ge=8)
+    """Tokens read of a question."""
+    retriever_epochs: int = Field(default=4, ge=1)
+    """Largest number of passes in which the retriever learns."""
+    epochs: int = Field(default=8, ge=1)
+    """Largest number of passes in which the decoder learns."""
+    patience: int = Field(default=2, ge=1)
+    """Passes without a better dev score before training stops."""
+    batch_size: int = Field(default=64, ge=1)
+    """Questions in one step."""
+    learning_rate: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of what is learnt from nothing."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained encoder or model."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+
+
+class ParsingOptions(Options):
+    """The parser rank and generate: forms are enumerated, ranked and, if wanted, written (Ye et al. 2022, as
+    GrailQAbility uses it)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"checkpoint_seconds", "device", "decode"})
+
+    learn_unanswerable: bool = True
+    """Learn from questions that the graph has no form for, too (A+U): "no form" is then ranked with the forms."""
+    hops: int = Field(default=2, ge=1, le=3)
+    """Longest path from a topic."""
+    starts: Literal["schema", "facts"] = "schema"
+    """Relations that a path may start with: those that things of the topic's types have, so that a form whose facts are
+    missing is found, or the topic's own only, as RnG-KBQA."""
+    most_forms: int = Field(default=4_000, ge=10)
+    """Candidate forms of one reading of a question (about one of its entities, or two)."""
+    mentions: int = Field(default=4, ge=1)
+    """Mentions of a question that are read as topics, the most confident ones."""
+    candidates: int = Field(default=3, ge=1)
+    """Entities of one mention that are tried."""
+    rho_weight: float = Field(default=1.0, ge=0)
+    """Weight of the logarithm of the linker's confidence beside the ranker's score."""
+    encoder: str = "scratch"
+    """`scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a HF encoder."""
+    scratch_width: int = Field(default=128, ge=16)
+    """Width of a scratch encoder's state."""
+    scratch_vocabulary: int = Field(default=3000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    max_tokens: int = Field(default=64, ge=8)
+    """Tokens read of a question and of a form."""
+    negatives: int = Field(default=95, ge=1)
+    """Wrong forms beside the right one."""
+    hard: float = Field(default=0.5, ge=0, le=1)
+    """Share of hard ones among them in the later phase: those that the model of the first phase scores highest."""
+    pruned: int = Field(default=100, ge=2)
+    """Forms that are left to the ranker by the cheap first stage."""
+    kept: int = Field(default=10, ge=1)
+    """Forms that are written down of a question."""
+    epochs: int = Field(default=4, ge=1)
+    """Largest number of passes with random wrong forms."""
+    hard_epochs: int = Field(default=2, ge=0)
+    """Largest number of passes of the later phase."""
+    patience: int = Field(default=2, ge=1)
+    """Passes without a better dev score before a phase stops."""
+    batch_size: int = Field(default=32, ge=1)
+    """Questions in one step; equal wordings are one."""
+    learning_rate: float = Field(default=3e-3, gt=0)
+    """Peak learning rate of a scratch encoder and of what compares."""
+    encoder_learning_rate: float = Field(default=3e-5, gt=0)
+    """Peak learning rate of a pretrained encoder."""
+    checkpoint_seconds: float = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+    generator: GeneratorOptions = GeneratorOptions()
+    decode: DecodeOptions = DecodeOptions()
+
+
+class AnswerabilityOptions(Options):
+    """The answerability benchmark that is built from a graph and questions (`kgqa answerability build`)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"parsers", "training", "topics"})
+
+    p_u: float = Field(default=0.33, gt=0, lt=1)
+    """Share of the questions that the modified graph cannot answer."""
+    parts: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
+    """Parts of `p_u` that drops of types, relations, entities and facts make; what one cannot fill goes to the next."""
+    split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
+    """Shares of train, dev and test; each has its share `p_u`."""
+    zero_shot: float = Field(default=0.5, ge=0, le=1)
+    """Share of the unanswerable questions of dev and test that miss something that no training question touches."""
+    full: float = Field(default=0.25, ge=0, le=1)
+    """Share of the zero-shot ones of whose form training has nothing at all."""
+    largest: float = Field(default=0.5, gt=0, le=1)
+    """Largest share of its quota that one type or relation may take, so that there are several of a kind."""
+    schema_share: float = Field(default=0.9, gt=0.5, le=1)
+    """Share of the entities at one end of a relation that are of a type when the relation belongs to it."""
+    limit: int | None = Field(default=None, ge=10)
+    """Questions that are drawn with the seed where there are more; none draws all."""
+    parsers: tuple[Literal["rng", "decode"], ...] = ("rng", "decode")
+    """Parsers that `kgqa answerability evaluate` trains and scores: rank and generate, retrieve and decode."""
+    training: tuple[Training, ...] = ("A", "A+U")
+    """What each is trained on: answerable questions, or also those that the graph cannot answer."""
+    topics: Literal["gold", "linked"] = "linked"
+    """Entities that parsers start from: those that the tagger finds in the modified graph, or the annotated ones that
+    are left, which give away what was dropped."""
+
+    @field_validator("parts", "split_shares")
+    @classmethod
+    def _some_share(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
+        if min(shares) < 0 or not sum(shares):
+            raise ValueError(f"shares must be 0 or more, and not all 0; they are {list(shares)}")
+        return shares
+
+
+class AbstentionOptions(Options):
+    """When a question is not answered because the graph does not hold the answer, where retriever and language model
+    answer; learnt from an answerability benchmark (`kgqa answerability abstain`)."""
+
+    execution: ClassVar[frozenset[str]] = frozenset({"knowledge", "topics"})
+
+    knowledge: str = "rigel"
+    """What the language model reads, `retriever/format`; `ask` learns when not to answer from the same."""
+    topics: Literal["linked", "gold"] = "linked"
+    """Whether retrievers start from the topics that are found in the questions or from those that are given."""
+    training: int = Field(default=4000, ge=10)
+    """Training questions that it learns from, drawn with the seed; of each the language model is asked."""
+    features: tuple[Literal["links", "facts", "model", "wording"], ...] = ("links", "facts", "model", "wording")
+    """What it reads of a question: how sure linking is; what the retrievers found and whether they agree; what the
+    language model said and how surely; how near the wording is to answerable training questions."""
+    strength: float = Field(default=1.0, gt=0)
+    """How much of its freedom the classifier gives up for simplicity (the precision of its prior)."""
+    min_confidence: float | None = Field(default=None, ge=0, le=1)
+    """A question is not answered where the confidence that the graph holds the answer is below; without a number it is
+    the one that decides most dev questions rightly."""
+
+
 class Profile(Options):
     """Every parameter of a run."""
 
@@ -464,18 +1063,94 @@ class Profile(Options):
     questions: QuestionsOptions = QuestionsOptions()
     retriever: RetrieverOptions = RetrieverOptions()
     hop_path: HopPathOptions = HopPathOptions()
+    linking: LinkingOptions = LinkingOptions()
     retrieval: RetrievalOptions = RetrievalOptions()
+    relation_ranking: RelationRankingOptions = RelationRankingOptions()
+    passages: PassagesOptions = PassagesOptions()
     llm: LlmOptions = LlmOptions()
     corpus: CorpusOptions = CorpusOptions()
     rewriter: RewriterOptions = RewriterOptions()
+    operator: OperatorOptions = OperatorOptions()
+    symbolic: SymbolicOptions = SymbolicOptions()
     answering: AnsweringOptions = AnsweringOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     operations: OperationsOptions = OperationsOptions()
+    ltgen: LtgenOptions = LtgenOptions()
+    parsing: ParsingOptions = ParsingOptions()
+    answerability: AnswerabilityOptions = AnswerabilityOptions()
+    abstention: AbstentionOptions = AbstentionOptions()
+
+    @model_validator(mode="after")
+    def _something_to_compute_from(self) -> Profile:
+        if self.computes and self.answering.knowledge and not self.knowledge:
+            raise ValueError(
+                f"answering.answerer {self.answering.answerer!r} computes from a retriever's facts, and "
+                f"answering.knowledge names only {', '.join(self.answering.knowledge)}; add rigel or hop_path to it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _known_variants(self) -> Profile:
+        for name in self.answering.knowledge:
+            retriever = name.partition("/")[0]
+            plain, at, variant = retriever.partition("@")
+            if not at:
+                continue
+            if at + variant != LINKED or plain in (*ALWAYS_GOLD, "none", PASSAGES):
+                why = (
+                    f"{plain} always starts from gold topics"
+                    if at + variant == LINKED
+                    else f"the one variant is {LINKED}"
+                )
+                raise ValueError(f"answering.knowledge {name!r} names no retriever: {why}; write {plain!r}")
+            if self.retrieval.topics == "gold":
+                raise ValueError(
+                    f"answering.knowledge {name!r} needs linked topics; set retrieval.topics to linked or both"
+                )
+        return self
+
+    @property
+    def knowledge(self) -> tuple[str, ...]:
+        """What the answering model reads, each `retriever/format` once, in the variants that `retrieval.topics` wants.
+
+        Where both variants are collected, a list that names any with `@linked` itself is read as it stands.
+        """
+        listed = [split_knowledge(name) for name in self.answering.knowledge]
+        if self.computes:
+            listed = [(retriever, form) for retriever, form in listed if retriever not in ("none", PASSAGES)]
+        if self.answering.answerer == SYMBOLIC:
+            listed = [(retriever, "triples") for retriever, _ in listed]
+        chosen = self.retrieval.topics == "both" and any(name.endswith(LINKED) for name, _ in listed)
+        found: dict[str, None] = {}
+        for retriever, form in listed:
+            names = (retriever,) if chosen else self.retrieval.variants(retriever)
+            found.update(dict.fromkeys(f"{name}/{form}" for name in names))
+        return tuple(found)
+
+    @property
+    def computes(self) -> bool:
+        """Whether answers are computed, alone or for a language model to read."""
+        return split_answerer(self.answering.answerer)[0] != "model"
+
+    @property
+    def links_topics(self) -> bool:
+        """Whether any retriever starts from linked topics."""
+        return any(name.endswith(LINKED) for name in self.retrieval.collected)
+
+    @property
+    def reads_links(self) -> bool:
+        """Whether anything starts or learns from linked topics, so that questions are linked."""
+        return self.links_topics or (self.retriever.soft_start and "rigel" in self.retrieval.retrievers)
 
     @property
     def rewrites(self) -> bool:
         """Whether any knowledge is put into sentences by a language model."""
         return any(split_knowledge(name)[1] == "rewritten" for name in self.answering.knowledge)
+
+    @property
+    def reads_passages(self) -> bool:
+        """Whether any knowledge holds passages, so that their corpus is needed."""
+        return any(split_knowledge(name)[1] in (PASSAGES, "both") for name in self.answering.knowledge)
 
     @property
     def trains_rewriter(self) -> bool:
@@ -484,20 +1159,40 @@ class Profile(Options):
 
 
 def split_knowledge(name: str) -> tuple[str, str]:
-    """Retriever and format of a `knowledge` entry: `rigel` is `("rigel", "triples")`, `none` is `("none", "none")`.
+    """Retriever and format of a `knowledge` entry: `rigel` is `("rigel", "triples")`, `none` is `("none", "none")`,
+    `passages` is `("passages", "passages")`.
 
     Raises ConfigError for a format that is unknown.
     """
     retriever, slash, form = name.partition("/")
-    if retriever == "none":
-        form = form or "none"
-    form = form if slash or retriever == "none" else "triples"
-    if (form not in FORMATS) or (retriever == "none") != (form == "none"):
+    own = {"none": "none", PASSAGES: PASSAGES}
+    if not slash or (retriever == "none" and not form):
+        form = own.get(retriever, "triples")
+    if (form not in (*FORMATS, PASSAGES)) or own.get(retriever) != (form if form in own.values() else None):
         raise ConfigError(
-            f"answering.knowledge {name!r} has no known format; write none, or retriever/format with a format among "
-            f"{', '.join(FORMATS[1:])}"
+            f"answering.knowledge {name!r} has no known format; write none, passages, or retriever/format with a "
+            f"format among {', '.join(FORMATS[1:])}"
         )
     return retriever, form
+
+
+def split_answerer(spec: str) -> tuple[Literal["model", "symbolic", "hybrid"], str | None]:
+    """How an answerer works and the name of its language model, None for `symbolic`.
+
+    >>> split_answerer("hybrid"), split_answerer("symbolic"), split_answerer("openai:gpt")
+    (('hybrid', 'builtin'), ('symbolic', None), ('model', 'openai:gpt'))
+    """
+    kind, colon, model = spec.strip().partition(":")
+    if kind == SYMBOLIC and not colon:
+        return "symbolic", None
+    if kind == HYBRID:
+        return "hybrid", model or "builtin"
+    return "model", spec
+
+
+def split_retriever(name: str) -> tuple[str, bool]:
+    """A retriever's plain name, and whether it starts from linked topics: `rigel@linked` is `("rigel", True)`."""
+    return name.removesuffix(LINKED), name.endswith(LINKED)
 
 
 def check_knowledge(wanted: Iterable[str], collected: Iterable[str]) -> None:
@@ -505,7 +1200,7 @@ def check_knowledge(wanted: Iterable[str], collected: Iterable[str]) -> None:
     there = sorted(collected)
     for name in wanted:
         retriever, _ = split_knowledge(name)
-        if retriever != "none" and retriever not in there:
+        if retriever not in ("none", PASSAGES) and retriever not in there:
             raise ConfigError(
                 f"answering.knowledge asks for {name!r}, but retrieval.retrievers collects only {', '.join(there)}; "
                 "add it there or leave it out here"
@@ -560,6 +1255,8 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
             key = ".".join(str(part) for part in error["loc"])
             if error["type"] == "extra_forbidden":
                 lines.append(_unknown(key, known))
+            elif error["type"] == "value_error":
+                lines.append(f"{key}: {error['ctx']['error']}".removeprefix(": "))
             else:
                 lines.append(f"{key}: {error['msg']}, but it is {error['input']!r}")
         raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines)) from None

@@ -5,12 +5,14 @@
     │   ├── ConfigError              a profile, a key or a value
     │   ├── KgInputError             a graph file
     │   ├── QuestionFileError        a question or prediction file
-    │   └── ModelError               a model folder or id
+    │   ├── ModelError               a model folder or id
+    │   └── FormError                a logical form, also a ValueError
     ├── ArtifactError                an artifact is missing, damaged or of another kind
     │   └── StorageError             the home cannot be written (full, read-only)
     ├── GraphMismatch                two things were made for different graphs
     ├── EndpointError                a language-model endpoint is down or refuses
     ├── BudgetReached                llm.budget leaves no room for the next request; what is done is kept
+    ├── FormTimeout              a logical form took longer than it may
     ├── WorkerError                  a stage that another machine is to make cannot be made there
     └── TrainingError                training cannot start or diverged
 
@@ -51,6 +53,10 @@ class ModelError(InputError):
     """A model folder or id does not hold a model that we can load."""
 
 
+class FormError(InputError, ValueError):
+    """A logical form cannot be read, or does not fit this graph."""
+
+
 class ArtifactError(KgqaError):
     """An artifact is missing, damaged or of another kind."""
 
@@ -84,6 +90,10 @@ class BudgetReached(KgqaError):
             f"the budget is reached: {self.spent} are spent and the next request may need {self.needed}{items}; "
             f"raise llm.budget.{self.limit} and run the same command to go on"
         )
+
+
+class FormTimeout(KgqaError):
+    """A logical form took longer than it may on this graph."""
 
 
 class WorkerError(KgqaError):

@@ -1,7 +1,8 @@
 """Housekeeping: what a home no longer needs, and how it goes without disturbing anybody.
 
-Kept is what a champion, one of the last finished runs, a run under way or a live process needs, with everything that
-it was made of; and what was made since the oldest of these runs, since a rerun of a broken run takes it up.
+Kept is what a champion, one of the last finished runs, one of the last builds (`kgqa ltgen build`), a run under way or
+a live process needs, with everything that it was made of; the mention dictionaries of graphs that stay; and what was
+made since the oldest of the last finished runs, since a rerun of a broken run takes it up.
 Whoever is given an artifact notes it while `gc.lock` is shared; here that lock is held alone while the notes are
 read and what goes is renamed.  So a run that starts at the same moment either is seen, or makes the artifact anew.
 """
@@ -39,6 +40,9 @@ DAY = 86400.0
 RECORDS = {"run.json", "untracked.jsonl", "refused.jsonl", OWNER}
 """What stays of an old run: what it was, and what the tracker has not been told yet."""
 
+COMPANIONS = frozenset({"mentions"})
+"""Kinds that questions to come need, though no finished run may name them: they stay with what they were made of."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -69,8 +73,9 @@ class Plan:
 def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) -> Plan:
     """What housekeeping would remove from the home at `root`.
 
-    keep: finished runs whose artifacts stay.  older: days; what is younger stays in any case.  cache: also what
-    language models answered, which is paid again.  Raises ArtifactError when a champion's record cannot be read.
+    keep: finished runs whose artifacts stay, and as many builds.  older: days; what is younger stays in any case.
+    cache: also what language models answered, which is paid again.
+    Raises ArtifactError when a champion's record cannot be read.
     """
     result, disk, now = Plan(), Disk(), time.time()
     everyone = in_use(root / "locks")
@@ -127,6 +132,7 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
     """Runs that stay with the reason, and the start of the oldest of the last finished ones."""
     needed: dict[str, str] = {}
     last = [run for run in every if run.done][-keep:] if keep else []
+    built = [run for run in every if run.status == "made"][-keep:] if keep else []
     oldest = min((run.started for run in last), default=float("-inf"))
     try:
         named = champions(root)
@@ -137,6 +143,8 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
             needed[run.id] = "a run under way"
         elif run in last:
             needed[run.id] = "the last finished runs"
+        elif run in built:
+            needed[run.id] = "the last builds"
         elif any(run.id in names for names in named.values()):
             needed[run.id] = "a champion"
         elif run.started >= oldest:
@@ -183,7 +191,19 @@ def _reasons(
         reasons[artifact.id] = reason
         for digest in artifact.inputs:
             waiting += [(source, reason) for source in by_digest.get(digest, []) if source.whole]
+    for artifact in _companions(every, {artifact.digest for artifact in every if artifact.id in reasons}):
+        reasons.setdefault(artifact.id, "its graph stays")
     return reasons
+
+
+def _companions(every: list[Stored], there: set[str]) -> Iterator[Stored]:
+    """The newest artifact of each companion kind that was made of what stays.  there: digests of that."""
+    newest: dict[tuple[str, frozenset[str]], Stored] = {}
+    for artifact in every:
+        if artifact.kind in COMPANIONS and artifact.whole and artifact.inputs and artifact.inputs <= there:
+            key = artifact.kind, artifact.inputs
+            newest[key] = max(newest.get(key, artifact), artifact, key=lambda one: (one.written, one.id))
+    yield from newest.values()
 
 
 def _run_items(run: RunFolder, disk: Disk) -> Iterator[Item]:

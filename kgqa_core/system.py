@@ -2,34 +2,57 @@
 
 The top floor of the library, for notebooks and for `kgqa ask`:
 
-    system = System.open(kg=…, dkg=…, retriever=…)
+    system = System.open(kg=…, dkg=…, retriever=…, mentions=…)
     system.ask("What is the capital of France?")["answer"]
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import AnsweringOptions, LlmOptions, RetrievalOptions, RewriterOptions, split_knowledge
+from kgqa_core.answering.abstention.apply import Judge
+from kgqa_core.answering.abstention.evidence import Evidence, Said
+from kgqa_core.answering.abstention.model import load_abstainer
+from kgqa_core.answering.answer import called, is_declined, model_of, parse_output
+from kgqa_core.answering.symbolic.answer import listed
+from kgqa_core.answering.symbolic.asking import Calculator
+from kgqa_core.answering.symbolic.hybrid import joined
+from kgqa_core.answering.symbolic.solve import Solved
+from kgqa_core.config import (
+    PASSAGES,
+    SYMBOLIC,
+    AnsweringOptions,
+    LinkingOptions,
+    LlmOptions,
+    PassagesOptions,
+    RelationRankingOptions,
+    RetrievalOptions,
+    RewriterOptions,
+    SymbolicOptions,
+    split_answerer,
+    split_knowledge,
+)
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
+from kgqa_core.linking.questions import link_asked
+from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import answer_prompt
 from kgqa_core.retrieval.opening import Opener, make_opener
+from kgqa_core.retrieval.passages.retrieve import numbered
+from kgqa_core.retrieval.passages.search import PassageSearch, query_of
+from kgqa_core.retrieval.passages.table import Passage
+from kgqa_core.retrieval.protocol import Retriever
+from kgqa_core.retrieval.starts import learnt_candidates, with_candidates
 from kgqa_core.rewriting.teller import Teller
-from kgqa_core.types import Question, Retrieved
-
-SHORTEST_MENTION = 3
-LONGEST_MENTION = 80
+from kgqa_core.types import ROLES, Linked, Question, Retrieved
 
 
 @dataclass
@@ -37,16 +60,28 @@ class System:
     """A question-answering system over one graph.
 
     knowledge: `retriever/format` that the model reads.  teller: turns retrieved facts into sentences, where the format
-    is not triples.
+    is not triples.  tagger: finds what a question is about; None where it must be said.  passages: finds texts, where
+    the model reads some.  candidates: of each mention that is found, which the retriever starts from; 0 is its topic.
+    judge: decides whether the graph holds the answer, by rules where nothing was learnt; None always answers.
+    others: further retrievers that it hears, by name.  calculator: computes answers, which the model reads where there
+    is one; `model` is None where answers are computed alone.
     """
 
     store: KgStore
     dkg: Dkg
     opener: Opener
-    model: LanguageModel
+    model: LanguageModel | None
     answering: AnsweringOptions
     knowledge: str = "rigel/triples"
     teller: Teller | None = None
+    tagger: Tagger | None = None
+    linking: LinkingOptions = field(default_factory=LinkingOptions)
+    language: str = "en"
+    passages: PassageSearch | None = None
+    candidates: int = 0
+    judge: Judge | None = None
+    others: Mapping[str, Opener] = field(default_factory=dict)
+    calculator: Calculator | None = None
 
     @classmethod
     def open(
@@ -56,22 +91,36 @@ class System:
         dkg: Path,
         retriever: Path | None,
         retrieval: RetrievalOptions | None = None,
+        ranking: RelationRankingOptions | None = None,
         answering: AnsweringOptions | None = None,
         llm: LlmOptions | None = None,
         knowledge: str = "rigel/triples",
         rewriter: Path | None = None,
         rewriting: RewriterOptions | None = None,
         language: str = "en",
+        mentions: Path | None = None,
+        linking: LinkingOptions | None = None,
+        passages: Path | None = None,
+        searching: PassagesOptions | None = None,
         cache: Path | None = None,
         seed: int = 7,
+        abstainer: Path | None = None,
+        others: Mapping[str, Path] | None = None,
+        min_confidence: float | None = None,
+        operator: Path | None = None,
+        symbolic: SymbolicOptions | None = None,
     ) -> System:
         """Open the artifacts of a run.
 
-        retriever: the trained retriever that `knowledge` names.  rewriter: for the format rewritten.  cache: folder
-        that keeps vectors for all runs, of KAPING.  seed: of the retriever `random`.
+        retriever: the trained retriever that `knowledge` names.  rewriter: for the format rewritten.  mentions: the
+        graph's mention dictionary, for questions that come without topics.  passages: the passage index, for the
+        formats passages and both.  cache: folder that keeps vectors for all runs, of KAPING and of passages.  seed: of
+        the retriever `random`.  abstainer: what was learnt of when not to answer; by rules where there is none.
+        others: further trained retrievers that it hears, by name.  min_confidence: in place of its threshold.
+        operator: the trained classifier of operations, for the answerers `symbolic` and `hybrid`.
         Raises ArtifactError, GraphMismatch, ConfigError, ModelError or EndpointError.
         """
-        answering, llm = answering or AnsweringOptions(), llm or LlmOptions()
+        answering, llm, linking = answering or AnsweringOptions(), llm or LlmOptions(), linking or LinkingOptions()
         graph = Dkg.open(dkg)
         name, form = split_knowledge(knowledge)
         options = retrieval or RetrievalOptions()
@@ -79,34 +128,53 @@ class System:
         teller = None
         if form in ("template", "rewritten"):
             teller = Teller.open(store, form, rewriter, rewriting or RewriterOptions(), llm, language)
+
+        def opener(retriever_name: str, folder: Path | None) -> Opener:
+            return make_opener(
+                retriever_name, graph, options, seed, retriever=folder, kg=kg, cache=cache, ranking=ranking, llm=llm
+            )
+
+        graphless = name in ("none", PASSAGES)
+        learnt = load_abstainer(abstainer) if abstainer is not None and not graphless else None
         return cls(
             store=store,
             dkg=graph,
-            opener=(
-                (lambda names: _Nothing())
-                if name == "none"
-                else make_opener(name, graph, options, seed, retriever=retriever, kg=kg, cache=cache)
-            ),
-            model=load_model(answering.answerer, llm),
+            opener=(lambda names: _Nothing()) if graphless else opener(name, retriever),
+            model=load_model(model_of(answering.answerer), llm) if answering.answerer != SYMBOLIC else None,
             answering=answering,
             knowledge=f"{name}/{form}",
             teller=teller,
+            tagger=open_tagger(mentions, kg, linking) if mentions is not None else None,
+            linking=linking,
+            language=language,
+            passages=_search(passages, searching, cache) if form in ("both", PASSAGES) else None,
+            candidates=learnt_candidates(retriever),
+            judge=None if graphless else Judge(store, learnt, min_confidence),
+            others={other: opener(other, folder) for other, folder in (others or {}).items()} if learnt else {},
+            calculator=_calculator(store, operator, symbolic, answering, graphless=graphless),
         )
 
-    def ask(self, text: str, topics: Sequence[str] = ()) -> dict[str, Any]:
+    def ask(self, text: str, topics: Sequence[str] = (), dialogue: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
         """Answer one question.
 
-        topics: keys or labels of the entities that it is about; without any, labels that occur in the question and
-        belong to one entity only are taken, the longest first.
-        Returns answer, topics, facts (text, hop, score, direction), entities (name, score), knowledge, and the text
-        that the model read.
-        Raises InputError when a topic is not in the graph or none is found in the question.
+        topics: keys or labels of the entities that it is about; without any they are found in the question.
+        dialogue: earlier turns as (`user` or `agent`, text), oldest first.  Topics are found in them too, passages are
+        searched for with them, and the template `ltgen2024` shows them to the model.
+        Returns answer, topics (key, name; with mention and rho where they were found), facts (text, hop, score,
+        direction), entities (name, score), knowledge, the text that the model read, and its passages (document, title,
+        text, score) where it reads some.  What computes adds operation, form, computed, proof and proof_rows (see
+        `Calculator.reply`).  Where a graph is read also answerable, confidence (that the graph holds the
+        answer), calibrated, min_confidence, and reason, missing and nearest, which are None where it is answerable;
+        else answer is None and model_answer what the model said.
+        Raises InputError when a topic is not in the graph or a role is unknown.
         """
-        found = self._given(topics) if topics else self._mentioned(text)
-        question = Question(id="ask", text=text, topic_entities=tuple(found), topic_keys=tuple(found.values()))
-        forms = self.store.surface_forms(list(found))
-        retrieved = self.opener(forms).retrieve([question])[0]
-        names = self.store.names({entity for entity, _ in retrieved.entities[:10]} | set(found))
+        asked = Question(id="ask", text=text, language=self.language, dialogue=_turns(dialogue))
+        question, mentions = (self._given(asked, topics), []) if topics else self._linked(asked)
+        begun = with_candidates(question, mentions, self.candidates) if self.candidates else question
+        forms = self.store.surface_forms(list(begun.topic_entities))
+        reader = self.opener(forms)
+        retrieved = reader.retrieve([begun])[0] if begun.topic_entities or self.judge is None else Retrieved(begun.id)
+        names = self.store.names({entity for entity, _ in retrieved.entities[:10]} | set(question.topic_entities))
         wording = Wording(self.store, [fact.triple for fact in retrieved.facts], self.answering.qualifiers)
         texts = wording.texts([(fact.triple, fact.direction) for fact in retrieved.facts])
         rows = [
@@ -114,27 +182,79 @@ class System:
             for text, fact in zip(texts, retrieved.facts, strict=True)
         ]
         knowledge = self.teller.tell(retrieved) if self.teller is not None else _joined(texts, retrieved)
-        prompt = answer_prompt(text, knowledge, self.answering.template)
-        completion = self.model.generate([prompt], GenerationParams(max_new_tokens=self.answering.max_new_tokens))[0]
+        passages = self._passages(question)
+        knowledge = "\n".join(filter(None, [knowledge, *numbered(passage.told for passage, _ in passages)]))
+        solved = self.calculator.compute(begun, reader, retrieved) if self.calculator is not None else None
+        if self.calculator is not None and solved is not None and self.model is not None:
+            knowledge = joined(self.calculator.told(solved), knowledge)
+        completion = self._completion(text, knowledge, question, solved)
+        answer = parse_output(completion.text, self.answering.template)
         return {
             "question": text,
-            "answer": completion.text.strip().split("\n")[0],
-            "model": self.model.name,
+            "answer": answer,
+            "model": SYMBOLIC if self.model is None else called(self.answering.answerer, self.model.name),
             "knowledge": self.knowledge,
             "text": knowledge,
-            "topics": [{"key": key, "name": names[entity]} for entity, key in found.items()],
+            "topics": self._told(question, names),
             "facts": rows,
             "entities": [
                 {"name": names[entity], "score": round(score, 4)} for entity, score in retrieved.entities[:10]
             ],
             "truncated": retrieved.truncated,
+            **({"passages": [_told(*found) for found in passages]} if self.passages is not None else {}),
+            **(self.calculator.reply(solved) if self.calculator is not None and solved is not None else {}),
+            **self._verdict(question, forms, (reader, retrieved), answer, completion),
         }
 
-    @cached_property
-    def _labels(self) -> dict[str, list[int]]:
-        return self.store.label_index()
+    def _completion(self, text: str, knowledge: str, question: Question, solved: Solved | None) -> Completion:
+        """What the model writes, or what was computed where there is no model."""
+        if self.model is None:
+            return Completion(listed(solved.answers) if solved is not None else "", "stop")
+        prompt = answer_prompt(text, knowledge, self.answering.template, question.dialogue)
+        asks = self.judge is not None and self.judge.abstainer is not None
+        params = GenerationParams(max_new_tokens=self.answering.max_new_tokens, log_probabilities=asks)
+        return self.model.generate([prompt], params)[0]
 
-    def _given(self, topics: Sequence[str]) -> dict[int, str]:
+    def _verdict(
+        self,
+        question: Question,
+        forms: dict[int, list[str]],
+        read: tuple[Retriever, Retrieved],
+        answer: str,
+        completion: Completion,
+    ) -> dict[str, Any]:
+        """Whether the graph holds the answer, as `ask` returns it; nothing where no graph is read."""
+        if self.judge is None:
+            return {}
+        opened = {split_knowledge(self.knowledge)[0]: read}
+        for name, opener in self.others.items() if question.topic_entities else ():
+            own = opener(forms)
+            opened[name] = (own, own.retrieve([question])[0])
+        paths: Mapping[str, Any] = next((got for own, _ in opened.values() if (got := getattr(own, "paths", None))), {})
+        said = Said(
+            answer, is_declined(answer, completion.finish), completion.log_probability, completion.scored_tokens
+        )
+        found = {name: retrieved for name, (_, retrieved) in opened.items()}
+        [verdict] = self.judge.judge([Evidence(question, found, tuple(paths.get(question.id, ())), said)])
+        reason = verdict.reason
+        return {
+            "answerable": verdict.answerable,
+            "confidence": verdict.confidence,
+            "calibrated": verdict.calibrated,
+            "min_confidence": self.judge.threshold,
+            "reason": reason and reason.kind,
+            "missing": reason and reason.missing,
+            "nearest": reason and reason.nearest,
+            **({} if verdict.answerable else {"answer": None, "model_answer": answer}),
+        }
+
+    def _passages(self, question: Question) -> list[tuple[Passage, float]]:
+        if self.passages is None:
+            return []
+        [ranked] = self.passages.search([query_of(question, self.passages.options.history)])
+        return list(zip(self.passages.read(ranked), (score for _, score in ranked), strict=True))
+
+    def _given(self, asked: Question, topics: Sequence[str]) -> Question:
         resolved = self.store.resolve(topics)
         found: dict[int, str] = {}
         for topic in topics:
@@ -145,27 +265,60 @@ class System:
                 raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
             for entity in ids:
                 found[entity] = topic
-        return found
+        return replace(asked, topic_entities=tuple(found), topic_keys=tuple(found.values()))
 
-    def _mentioned(self, text: str) -> dict[int, str]:
-        spans = _mentions(text, self._labels)
-        forms = self.store.surface_forms(sorted({entity for _, _, entity in spans}))
-        types = self._types([entity for _, _, entity in spans])
-        spans = [span for span in spans if span[2] not in types]
-        exact = [(start, end, entity) for start, end, entity in spans if text[start:end] in forms[entity]]
-        found = _longest(exact) or _longest([span for span in spans if _speaks_of_a_name(text[span[0] : span[1]])])
-        if not found:
-            raise InputError(
-                f"no entity of this graph is named in {text!r} by a label of its own; say which one with --topic"
-            )
-        keys = self.store.entity_keys(found)
-        return {entity: keys[entity] for entity in found}
+    def _linked(self, asked: Question) -> tuple[Question, list[Linked]]:
+        """The question with the topics that are found in it, and all candidates of its mentions."""
+        if self.tagger is None and split_knowledge(self.knowledge)[0] == PASSAGES:
+            return asked, []
+        if self.tagger is None:
+            raise InputError("this system was opened without `mentions`; say what the question is about with `topics`")
+        return link_asked(self.tagger, asked, self.linking)
 
-    def _types(self, entities: Sequence[int]) -> set[int]:
-        rows = self.store.connection.execute(
-            "SELECT DISTINCT type FROM types WHERE type IN (SELECT unnest(?))", [list(entities)]
-        ).fetchall()
-        return {entity for (entity,) in rows}
+    def _told(self, question: Question, names: Mapping[int, str]) -> list[dict[str, Any]]:
+        """What a question is about, as `ask` returns it."""
+        if not question.topic_weights:
+            given = zip(question.topic_entities, question.topic_keys, strict=True)
+            return [{"key": key, "name": names[entity]} for entity, key in given]
+        keys = self.store.entity_keys(question.topic_entities)
+        linked = zip(question.topic_entities, question.topic_keys, question.topic_weights, strict=True)
+        return [
+            {"key": keys[entity], "name": names[entity], "mention": words, "rho": round(rho, 4)}
+            for entity, words, rho in linked
+        ]
+
+
+def _calculator(
+    store: KgStore,
+    operator: Path | None,
+    options: SymbolicOptions | None,
+    answering: AnsweringOptions,
+    *,
+    graphless: bool,
+) -> Calculator | None:
+    if split_answerer(answering.answerer)[0] == "model":
+        return None
+    if operator is None or graphless:
+        missing = "facts to compute from; knowledge must name a retriever" if graphless else "a trained `operator`"
+        raise InputError(f"answerer {answering.answerer!r} needs {missing}")
+    return Calculator(store, operator, options or SymbolicOptions())
+
+
+def _search(index: Path | None, options: PassagesOptions | None, cache: Path | None) -> PassageSearch:
+    if index is None:
+        raise InputError("passages are to be read, but there is no index of them; give `passages`")
+    return PassageSearch(index, options or PassagesOptions(), cache)
+
+
+def _turns(dialogue: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    for role, _ in dialogue:
+        if role not in ROLES:
+            raise InputError(f"a turn of the dialogue is by {role!r}; the roles are {' and '.join(ROLES)}")
+    return tuple((role, said) for role, said in dialogue)
+
+
+def _told(passage: Passage, score: float) -> dict[str, Any]:
+    return {"document": passage.document, "title": passage.title, "text": passage.text, "score": score}
 
 
 def _joined(texts: Sequence[str], retrieved: Retrieved) -> str:
@@ -183,50 +336,3 @@ class _Nothing:
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         return [Retrieved(question.id) for question in questions]
-
-
-def _mentions(text: str, index: Mapping[str, Sequence[int]]) -> list[tuple[int, int, int]]:
-    """(start, end, entity) of every stretch of the text that is a label or alias of one entity only, in any case.
-
-    In scripts with spaces a mention starts and ends at a word boundary.
-    """
-    folded = text.casefold()
-    if len(folded) != len(text):
-        text = folded
-    starts = [place for place in range(len(text)) if _boundary(text, place)]
-    ends = [place for place in range(1, len(text) + 1) if _boundary(text, place)]
-    spans: list[tuple[int, int, int]] = []
-    for start in starts:
-        for end in ends:
-            if start < end <= start + LONGEST_MENTION:
-                ids = index.get(folded[start:end])
-                if ids and len(ids) == 1:
-                    spans.append((start, end, ids[0]))
-    return spans
-
-
-def _longest(spans: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Entities of the spans, in order of the text; longer mentions hide those that they overlap."""
-    taken: list[tuple[int, int, int]] = []
-    for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
-        if all(span[1] <= other[0] or span[0] >= other[1] for other in taken):
-            taken.append(span)
-    return list(dict.fromkeys(entity for _, _, entity in sorted(taken)))
-
-
-def _boundary(text: str, place: int) -> bool:
-    if place in (0, len(text)):
-        return True
-    before, after = text[place - 1], text[place]
-    return not (_letter(before) and _letter(after))
-
-
-def _letter(sign: str) -> bool:
-    return sign.isalnum() and not re.match(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]", sign)
-
-
-def _speaks_of_a_name(mention: str) -> bool:
-    """Whether a mention in another case than its label's may be meant; single short words of prose are not."""
-    if mention != mention.lower() or not mention.isascii():
-        return len(mention) >= SHORTEST_MENTION or not mention.isascii()
-    return " " in mention or mention.isdigit() or len(mention) > 2 * SHORTEST_MENTION

@@ -24,7 +24,16 @@ INVERSE = "<inv>-"
 
 SPLITS = ("train", "dev", "test")
 
+LEVELS = ("I", "II", "III", "IV")
+"""How well known an entity is by its page views, best first (Huang et al. 2024)."""
+
+ROLES = ("user", "agent")
+"""Who speaks in a dialogue."""
+
 ANSWER_TYPES = ("entities", "number", "yes/no", "date", "text")
+
+Linked = tuple[str, list[tuple[int, float]]]
+"""The text of a mention and its candidates as (entity, ρ), best first."""
 
 COMPLEXITY_TYPES = (
     "generic",
@@ -47,6 +56,12 @@ class Question:
     topic_entities and answers are entity ids of the graph; the keys are what the question file said, whether or
     not they were found.  answer_names[i] holds the name and aliases of answer_keys[i].
     `unlinkable` says why the question cannot be answered from the graph (it stays in every denominator), or is None.
+    topic_weights[i]: confidence in topic_entities[i], in [0, 1]; empty where all are certain.
+    level: how well known its entity is, I (best) to IV.  dialogue: earlier turns as (`user` or `agent`, text), oldest
+    first; `text` is the last query.  reference: the response to compare with.  gold_triples: keys of head, relation
+    and tail of each triple that the reference cites.
+    topic_mentions[i]: number of the mention in the text that topic_entities[i] is a candidate of; empty where each
+    topic has its own.
     """
 
     id: str
@@ -65,6 +80,12 @@ class Question:
     hops: int | None = None
     source: str = ""
     unlinkable: str | None = None
+    topic_weights: tuple[float, ...] = ()
+    level: str | None = None
+    dialogue: tuple[tuple[str, str], ...] = ()
+    reference: str | None = None
+    gold_triples: tuple[tuple[str, str, str], ...] = ()
+    topic_mentions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

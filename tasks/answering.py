@@ -1,10 +1,20 @@
-"""The stage that asks the language model."""
+"""The stages that answer: those that compute, and the one that asks the language model."""
 
 from __future__ import annotations
 
+from kgqa_core.answering.answer import model_of
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
-from tasks.outside import model_digest
+from kgqa_core.config import (
+    SYMBOLIC,
+    AnsweringOptions,
+    LlmOptions,
+    OperatorOptions,
+    Profile,
+    SymbolicOptions,
+    split_knowledge,
+    split_retriever,
+)
+from tasks.outside import encoder_digest, model_digest
 from tasks.stage import stage
 
 
@@ -13,7 +23,7 @@ from tasks.stage import stage
     runs="kgqa_core.answering.answer:answer",
     label=lambda arguments: f"{arguments['name']} {arguments['options'].answerer}",
     variant=lambda arguments: arguments["name"].removesuffix("/triples").removesuffix("/none"),
-    outside=lambda arguments: {"model": model_digest(arguments["options"].answerer)},
+    outside=lambda arguments: {"model": model_digest(model_of(arguments["options"].answerer))},
     packages=("torch", "transformers", "tokenizers", "openai"),
     tags=("gpu",),
     retries=1,
@@ -31,13 +41,115 @@ def answer(
     raise AssertionError
 
 
+@stage(
+    "operator",
+    runs="kgqa_core.answering.symbolic.train:train",
+    label=lambda arguments: "operations",
+    variant=lambda arguments: "",
+    outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
+    packages=("torch", "transformers", "tokenizers", "duckdb"),
+    tags=("gpu",),
+)
+def train_operator(kg: ArtifactRef, questions: ArtifactRef, options: OperatorOptions, seed: int) -> ArtifactRef:
+    """Train the classifier that picks the operation of a question."""
+    raise AssertionError
+
+
+@stage(
+    "computed",
+    runs="kgqa_core.answering.symbolic.compute:compute",
+    variant=lambda arguments: arguments["name"],
+    packages=("torch", "duckdb"),
+)
+def compute(
+    kg: ArtifactRef,
+    questions: ArtifactRef,
+    facts: ArtifactRef,
+    operator: ArtifactRef,
+    parsed: ArtifactRef | None,
+    name: str,
+    split: str,
+    limit: int | None,
+    options: SymbolicOptions,
+    seed: int,
+) -> ArtifactRef:
+    """Compute the answers from one retriever's facts, or a parser's forms, with the triples that prove them."""
+    raise AssertionError
+
+
+@stage(
+    "answers",
+    runs="kgqa_core.answering.symbolic.answer:answer_computed",
+    label=lambda arguments: f"{arguments['name']} {SYMBOLIC}",
+    variant=lambda arguments: arguments["name"].removesuffix("/triples"),
+)
+def answer_computed(computed: ArtifactRef, name: str) -> ArtifactRef:
+    """Write what was computed as answers."""
+    raise AssertionError
+
+
+@stage(
+    "computed_knowledge",
+    runs="kgqa_core.answering.symbolic.hybrid:add_computed",
+    variant=lambda arguments: arguments["name"],
+)
+def add_computed(computed: ArtifactRef, knowledge: ArtifactRef, name: str, options: SymbolicOptions) -> ArtifactRef:
+    """Put computed results before the facts that the model reads."""
+    raise AssertionError
+
+
 def answer_all(
     questions: ArtifactRef,
     knowledge: dict[str, ArtifactRef],
-    options: AnsweringOptions,
-    llm: LlmOptions,
-    seed: int,
+    profile: Profile,
+    kg: ArtifactRef | None = None,
+    facts: dict[str, ArtifactRef] | None = None,
+    linked: ArtifactRef | None = None,
 ) -> dict[str, ArtifactRef]:
-    """Answers with every configured kind of knowledge, by `retriever/format`."""
-    names = ["/".join(split_knowledge(name)) for name in options.knowledge]
-    return {name: answer(questions, knowledge.get(name), name, options, llm, seed) for name in names}
+    """Answers with every configured kind of knowledge, by `retriever/format`.
+
+    kg, facts of every retriever by name, linked: what computes needs them.
+    """
+    if not profile.computes:
+        return {
+            name: answer(questions, knowledge.get(name), name, profile.answering, profile.llm, profile.seed)
+            for name in profile.knowledge
+        }
+    assert kg is not None and facts is not None, f"{profile.answering.answerer} computes from facts"
+    operator = train_operator(kg, questions, profile.operator, profile.seed)
+    computed = compute_all(kg, questions, linked, facts, operator, profile)
+    return {
+        name: answer_from(questions, computed[split_knowledge(name)[0]], knowledge[name], name, profile)
+        for name in profile.knowledge
+    }
+
+
+def answer_from(
+    questions: ArtifactRef, computed: ArtifactRef, knowledge: ArtifactRef, name: str, profile: Profile
+) -> ArtifactRef:
+    """Answers from computed results, alone or as the language model reads them above its facts."""
+    if profile.answering.answerer == SYMBOLIC:
+        return answer_computed(computed, name)
+    read = add_computed(computed, knowledge, name, profile.symbolic)
+    return answer(questions, read, name, profile.answering, profile.llm, profile.seed)
+
+
+def compute_all(
+    kg: ArtifactRef,
+    questions: ArtifactRef,
+    linked: ArtifactRef | None,
+    facts: dict[str, ArtifactRef],
+    operator: ArtifactRef,
+    profile: Profile,
+) -> dict[str, ArtifactRef]:
+    """What is computed from each retriever's facts that the profile answers from, by the retriever's name.
+
+    linked: the questions of retrievers that start from linked topics.
+    """
+    rest = profile.answering.split, profile.answering.limit, profile.symbolic, profile.seed
+    found = {}
+    for name in dict.fromkeys(split_knowledge(name)[0] for name in profile.knowledge):
+        asked = linked if split_retriever(name)[1] else questions
+        assert asked is not None, f"{name} needs linked questions"
+        found[name] = compute(kg, asked, facts[name], operator, None, name, *rest)
+    return found

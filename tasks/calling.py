@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DEPLOYMENTS = {
     "retriever": "kgqa-train-retriever/train-retriever",
     "hop_path": "kgqa-train-retriever/train-retriever",
+    "relation_ranker": "kgqa-train-retriever/train-retriever",
     "corpus": "kgqa-generate-corpus/generate-corpus",
     "rewriter": "kgqa-finetune-rewriter/finetune-rewriter",
 }

@@ -10,12 +10,14 @@ from typing import Any
 from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.benchmarks.champion import Decision
 from kgqa_core.config import EvaluationOptions, Price, Profile
-from tasks.addresses import mlflow_page
+from kgqa_core.report.labels import main_split
+from tasks.addresses import REPORT, mlflow_page, report_page
 from tasks.champion import contend
+from tasks.entailment import entail_all
 from tasks.predictions import write_predictions
 from tasks.run import TRAINS, Run, environment, flow_run_id
 from tasks.stage import stage
-from tasks.story import cell, plain, score_tables, show_page
+from tasks.story import cell, link_line, plain, score_tables, show_page
 from tasks.tracking import DataSet
 
 ATTRIBUTIONS = {
@@ -34,6 +36,8 @@ def score(
     seed: int,
     limit: int | None = None,
     prices: dict[str, Price] | None = None,
+    linked: ArtifactRef | None = None,
+    entailment: dict[str, ArtifactRef] | None = None,
 ) -> ArtifactRef:
     """Score every question of every experiment, with bootstrap intervals and without leaked questions."""
     raise AssertionError
@@ -42,6 +46,7 @@ def score(
 def score_all(
     kg: ArtifactRef,
     questions: ArtifactRef,
+    linked: ArtifactRef | None,
     facts: dict[str, ArtifactRef],
     knowledge: dict[str, ArtifactRef],
     answers: dict[str, ArtifactRef],
@@ -49,7 +54,9 @@ def score_all(
 ) -> ArtifactRef:
     """Scores of a profile's experiments."""
     options, limit = profile.evaluation, profile.answering.limit
-    return score(kg, questions, facts, knowledge, answers, options, profile.seed, limit, dict(profile.llm.prices))
+    prices = dict(profile.llm.prices)
+    judged = entail_all(questions, answers, options)
+    return score(kg, questions, facts, knowledge, answers, options, profile.seed, limit, prices, linked, judged)
 
 
 def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
@@ -61,6 +68,8 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     from kgqa_core.report.examples import gather_examples
 
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
+    if (abstained := _folder(run, "abstention_scores")) is not None:
+        aggregates["abstention"] = json.loads((abstained / "abstention.json").read_text(encoding="utf-8"))
     one = {kind: run.made(kind)[kind] for kind in ("kg", "dkg", "questions")}
     knowledge = _folders(run, "knowledge")
     counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in one.items()}
@@ -109,7 +118,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
             created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         ),
     )
-    report = run.folder / "report.html"
+    report = run.folder / REPORT
     record = {
         "home": str(run.home.root),
         "report": str(report),
@@ -162,7 +171,7 @@ def _remember(
     ]
     table, shown = write_predictions(run, scores, one["questions"])
     known = {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'}
-    rows += _comparisons(aggregates)
+    rows += [*_groups(aggregates), *_comparisons(aggregates), *_abstention(aggregates)]
     tracker.log(run.tracked, metrics=rows, tags=_digests(one) | known)
     read = (
         ("kg", profile.kg.name, "graph"),
@@ -171,7 +180,7 @@ def _remember(
     )
     sets = [DataSet(name, one[kind].digest, counts[kind], context) for kind, name, context in read]
     tracker.datasets(run.tracked, sets)
-    tracker.file(run.tracked, run.folder / "report.html")
+    tracker.file(run.tracked, run.folder / REPORT)
     tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
     tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
     tracker.file(run.tracked, table, "predictions")
@@ -200,12 +209,50 @@ def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:
     return {f"kgqa.{kind}_digest": ref.digest for kind, ref in one.items()}
 
 
+def _groups(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
+    """Scores by level and by number of reference triples, pair recall by k, and tokens of a prompt, as metrics."""
+    rows = [
+        (f"{experiment}/{named} {group.replace('>', 'over ')}/{metric}", float(value["value"]), 0)
+        for key, named in (("by_level", "level"), ("by_triples", "reference triples"))
+        for experiment, groups in aggregates.get(key, {}).items()
+        for group, metrics in groups.items()
+        for metric, value in metrics.items()
+    ]
+    rows += [
+        (f"{experiment}/{main_split(aggregates['scores'][experiment])}/pair_recall_at_{k}", float(value["value"]), 0)
+        for experiment, steps in aggregates.get("recall_by_k", {}).items()
+        for k, value in steps.items()
+    ]
+    rows += [
+        (f"{experiment}/{main_split(aggregates['scores'][experiment])}/prompt_tokens", float(own["prompt_tokens"]), 0)
+        for experiment, own in aggregates.get("cost", {}).items()
+        if "prompt_tokens" in own
+    ]
+    return rows
+
+
 def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """Helpful and Harmful of each experiment against each baseline, as metrics."""
-    return [
+    """Helpful and Harmful of each experiment against each baseline, and what linking costs, as metrics."""
+    compared = [
         (f"{row['experiment']}/against {row['baseline']}/{row['metric']}_{name}", float(row[name]), 0)
         for row in aggregates.get("comparisons", ())
         for name in ("helpful", "harmful")
+    ]
+    losses = [
+        (f"{row['experiment']}/against {row['against']}/{row['metric']}_loss", float(row["loss"]), 0)
+        for row in aggregates.get("linking", ())
+    ]
+    return compared + losses
+
+
+def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
+    """What knowing when not to answer is worth, as metrics."""
+    found = aggregates.get("abstention") or {}
+    rows = [(f"abstention/{name}", float(own), 0) for name, own in found.items() if isinstance(own, int | float)]
+    return rows + [
+        (f"abstention/auroc {key} {group}", float(own["auroc"]), 0)
+        for key, groups in found.get("auroc_by", {}).items()
+        for group, own in groups.items()
     ]
 
 
@@ -216,12 +263,12 @@ def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], dec
         [f"## Scores of {cell(names)}", "In percent, with 95 % intervals.", *score_tables(aggregates)],
         f"Scores of {names}, 95 % intervals",
     )
-    link = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
+    page = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
     told = [
         f"## Champion of {cell(decision.name)}",
         cell(decision.why),
         f"It is run `{decision.champion_run}`.",
-        f"Report of this run: `{run.folder / 'report.html'}`",
-        f"[This run in MLflow]({link})" if link else "",
+        f"Report of this run: `{run.folder / REPORT}`",
+        link_line({"this run in MLflow": page, "its report": report_page(page)}),
     ]
     show_page("kgqa-champion", told, decision.why)

@@ -18,11 +18,11 @@ def _keep(title: str, ref: Any, why: str) -> Any:
     return Completed(message=f"kept from {why}", data=ref)
 
 
-def keep(run: Run, kind: str, ref: ArtifactRef, why: str) -> ArtifactRef:
-    """Take an artifact of an earlier run for this one.  why: whose it is, in words."""
-    run.home.use(f"{kind}/{ref.folder.name}")
-    with run.stage(kind, f"{kind} kept") as record:
-        state = _keep(kind, quote(ref), why, return_state=True)
+def keep(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
+    """Take an artifact of an earlier run for this one.  name: of its stage.  why: whose it is, in words."""
+    run.home.use(f"{ref.kind}/{ref.folder.name}")
+    with run.stage(name, f"{name} kept") as record:
+        state = _keep(name, quote(ref), why, return_state=True)
         state.result()
         run.states[ref.path] = state
         record.artifact, record.status = ref, "kept"
@@ -33,7 +33,8 @@ def keep(run: Run, kind: str, ref: ArtifactRef, why: str) -> ArtifactRef:
 def keep_all(
     run: Run, parts: Mapping[str, ArtifactRef], why: str
 ) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
-    """Take an earlier run's trained artifacts, by kind: its retrievers by name, its corpus and its rewriter."""
-    kept = {kind: keep(run, kind, ref, why) for kind, ref in parts.items()}
+    """Take an earlier run's trained artifacts, and what they learnt from, by stage: its retrievers by name, its corpus
+    and its rewriter."""
+    kept = {name: keep(run, name, ref, why) for name, ref in parts.items()}
     retrievers = {name: kept[kind] for name, kind in TRAINED_AS.items() if kind in kept}
     return retrievers, kept.get("corpus"), kept.get("rewriter")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.config import ParsingOptions, Profile
+from tasks.outside import encoder_digest
 from tasks.stage import stage
 
 
@@ -10,3 +12,40 @@ from tasks.stage import stage
 def parsing_examples(kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None) -> ArtifactRef:
     """Give each question its gold form and its topics, annotated or linked."""
     raise AssertionError
+
+
+@stage(
+    "parser",
+    runs="kgqa_core.parsing.rng.train:train",
+    label=lambda arguments: "rank and generate",
+    outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
+    packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
+    tags=("gpu",),
+)
+def train_rng(kg: ArtifactRef, examples: ArtifactRef, options: ParsingOptions, seed: int) -> ArtifactRef:
+    """Train the ranker of enumerated forms (Ye et al. 2022)."""
+    raise AssertionError
+
+
+@stage(
+    "parsed",
+    runs="kgqa_core.parsing.rng.parse:predict",
+    label=lambda arguments: "rank and generate",
+    packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
+)
+def parse_rng(
+    kg: ArtifactRef,
+    examples: ArtifactRef,
+    parser: ArtifactRef,
+    options: ParsingOptions,
+    splits: tuple[str, ...] = ("dev", "test"),
+) -> ArtifactRef:
+    """Enumerate, rank and run the forms of each question."""
+    raise AssertionError
+
+
+def train_and_parse(name: str, kg: ArtifactRef, examples: ArtifactRef, profile: Profile) -> ArtifactRef:
+    """What the parser `name`, trained on the examples of split train, says of those of dev and test."""
+    if name == "rng":
+        return parse_rng(kg, examples, train_rng(kg, examples, profile.parsing, profile.seed), profile.parsing)
+    raise AssertionError(name)

@@ -31,6 +31,22 @@ def load_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Art
     raise AssertionError
 
 
+@stage(
+    "questions",
+    runs="kgqa_core.datasets.load:load",
+    variant=lambda arguments: f"more/{arguments['options'].name}",
+    outside=_question_files,
+)
+def load_more(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> ArtifactRef:
+    """Read a further question set that the retriever learns from."""
+    raise AssertionError
+
+
+def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dict[str, ArtifactRef]:
+    """The further question sets, by name."""
+    return {one.name: load_more(kg, QuestionsOptions(**one.model_dump()), seed) for one in options.more}
+
+
 def question_digests(options: QuestionsOptions) -> dict[str, str]:
     """Digests of the files that questions would be read from, as they enter their key."""
     return _question_files({"options": options})

@@ -15,8 +15,9 @@ from kgqa_core.artifacts import ArtifactRef, canonical_json, read_manifest, writ
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.delta import DIFF
-from tasks.run import TRAINED_AS, Run
-from tasks.starting import DECISION, Start, learnt_kinds, same_outcome
+from tasks.inputs import learnt_kinds, other_lessons, other_training, same_reading
+from tasks.run import TRAINED_AS, Run, current_run
+from tasks.starting import DECISION, Start, same_outcome
 from tasks.story import cell, show_page, table
 
 log = logging.getLogger("kgqa")
@@ -68,7 +69,9 @@ def decide(
     if reason is not None:
         return Decision(start.run_id, True, f"trained again: {reason}; {graph}", changes=changes, share=share)
     same_graph = kg == start.kg or not any(count for kind in changes.values() for count in kind.values())
-    if same_graph and questions.digest == start.parts["questions"].digest and same_outcome(start.profile, profile):
+    same_questions = questions.digest == start.parts["questions"].digest
+    same_rest = same_outcome(start.profile, profile) and same_reading(start.record, profile, current_run().home.root)
+    if same_graph and same_questions and same_rest:
         why = f"nothing to do: the files are others, but the graph is that of {start.role} {start.run_id}"
         return Decision(start.run_id, False, why, nothing=True, changes=changes, since_training=since)
     so_far = f" ({since:.1%} since the training)" if start.since_training else ""
@@ -143,16 +146,13 @@ def _too_much(since: float, share: float, limit: float) -> str | None:
 
 
 def _other_training(start: Start, profile: Profile) -> str | None:
-    """What keeps trained artifacts from going on: one is missing, or was trained with other options."""
+    """What keeps trained artifacts from going on: one is missing, or was trained otherwise or on something else."""
     for kind in learnt_kinds(profile):
         if kind not in start.parts:
             return f"run {start.run_id} has no {kind}"
-        trained = read_manifest(start.parts[kind].folder).get("made_of", {}).get("options", {})
-        options = getattr(profile, kind).decisive()
-        for name, wanted in (("options", options), ("seed", profile.seed)):
-            if canonical_json(trained.get(name)) != canonical_json(wanted):
-                return f"the {'seed' if name == 'seed' else 'options'} of {kind} changed"
-    return None
+        if (reason := other_training(kind, start.parts[kind], profile)) is not None:
+            return reason
+    return other_lessons(start.lessons, profile, current_run().home.root)
 
 
 def _other_questions(start: Start, questions: ArtifactRef) -> str | None:

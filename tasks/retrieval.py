@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import HopPathOptions, Profile, RetrievalOptions, RetrieverOptions
-from tasks.outside import encoder_digest
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.artifacts import ArtifactRef, read_manifest, verify
+from kgqa_core.benchmarks.runs import choose_run
+from kgqa_core.config import (
+    HopPathOptions,
+    LlmOptions,
+    Profile,
+    RelationRankingOptions,
+    RetrievalOptions,
+    RetrieverOptions,
+    split_retriever,
+)
+from kgqa_core.errors import InputError
+from tasks.linking import build_mentions, link_questions
+from tasks.outside import encoder_digest, file_digest, model_digest
+from tasks.questions import more_questions
+from tasks.run import current_run
 from tasks.stage import stage
 
 
@@ -17,10 +34,60 @@ from tasks.stage import stage
     tags=("gpu",),
 )
 def train_rigel(
-    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: RetrieverOptions, seed: int
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    more: dict[str, ArtifactRef],
+    feedback: ArtifactRef | None,
+    options: RetrieverOptions,
+    seed: int,
 ) -> ArtifactRef:
-    """Train Rigel from question-answer pairs (Sen et al. 2023)."""
+    """Train Rigel from question-answer pairs (Sen et al. 2023).  more: further question sets, by name."""
     raise AssertionError
+
+
+@stage("feedback", runs="kgqa_core.retrieval.feedback:gather")
+def gather_feedback(
+    dkg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, answers: ArtifactRef, bare: ArtifactRef | None
+) -> ArtifactRef:
+    """Collect the relation paths that an earlier run's right answers speak for."""
+    raise AssertionError
+
+
+def feedback_of(dkg: ArtifactRef, word: str | None) -> ArtifactRef | None:
+    """What the run that a word means says of relation paths: by its first answers that read a retriever's facts.
+
+    Raises InputError when there is no such run, no such answers in it, or when it was over another graph, whose facts
+    have other numbers.
+    """
+    if word is None:
+        return None
+    run_id, found = feedback_sources(current_run().home.root, word)
+    found = {name: verify(ref.folder) for name, ref in found.items()}
+    over = read_manifest(found["facts"].folder).get("made_of", {}).get("inputs", {}).get("dkg")
+    if over != dkg.digest:
+        raise InputError(
+            f"run {run_id} is over another graph than this one, so that its facts say nothing here; name a run over "
+            "this graph in retriever.feedback, or make one"
+        )
+    return gather_feedback(dkg, found["questions"], found["facts"], found["answers"], found.get("bare"))
+
+
+def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]]:
+    """Id of the run that a word means, and what feedback reads of it, by the argument of `gather_feedback`.
+
+    Raises InputError when there is no such run, or no answers with a retriever's facts in it.
+    """
+    record = choose_run(home, word)
+    artifacts = {stage["name"]: stage["artifact"] for stage in record["stages"] if stage.get("artifact")}
+    made = {name: ArtifactRef.model_validate(artifact) for name, artifact in artifacts.items()}
+    bare = {"bare": made["answers/none"]} if "answers/none" in made else {}
+    for name, answers in made.items():
+        facts = "facts/" + name.removeprefix("answers/").partition("/")[0]
+        yardstick = facts.partition("@")[0] in ("facts/random", "facts/oracle")
+        if name.startswith("answers/") and facts in made and not yardstick:
+            return record["run_id"], {"questions": made["questions"], "facts": made[facts], "answers": answers, **bare}
+    raise InputError(f"run {record['run_id']} has no answers with a retriever's facts; it has {', '.join(made)}")
 
 
 @stage(
@@ -38,12 +105,77 @@ def train_hop_path(
     raise AssertionError
 
 
+def _ranked_outside(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of what a ranker reads beside artifacts."""
+    ranking, name = arguments["ranking"], split_retriever(arguments["name"])[0]
+    if name == "rank_llm":
+        return {"model": model_digest(ranking.model)}
+    if name == "rank_embedding":
+        return {"encoder": encoder_digest(ranking.sentence_encoder)}
+    return _amr_outside(ranking) if name == "rank_amr" else {}
+
+
+def _ranker_outside(arguments: Mapping[str, Any]) -> dict[str, str]:
+    options: RelationRankingOptions = arguments["options"]
+    sets = {f"training_set_{number}": _file(name) for number, name in enumerate(options.training_sets)}
+    return {"encoder": encoder_digest(options.encoder)} | sets | _amr_outside(options)
+
+
+def _amr_outside(options: RelationRankingOptions) -> dict[str, str]:
+    parser = {"amr_parser": _file(options.amr_parser.partition(":")[2])} if options.amr_parser else {}
+    return parser | ({"amr_graphs": _file(options.amr_graphs)} if options.amr_graphs else {})
+
+
+def _file(name: str) -> str:
+    return file_digest(Path(name).expanduser())
+
+
+@stage(
+    "relation_ranker",
+    runs="kgqa_core.retrieval.relation_ranking.train:train",
+    label=lambda arguments: arguments["options"].encoder,
+    outside=_ranker_outside,
+    packages=("torch", "torch_geometric", "transformers", "tokenizers"),
+    tags=("gpu",),
+)
+def train_relation_ranker(
+    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: RelationRankingOptions, seed: int
+) -> ArtifactRef:
+    """Train the rankers of relations, with AMR graphs where there are any (Huang et al. 2024)."""
+    raise AssertionError
+
+
+@stage(
+    "facts",
+    runs="kgqa_core.retrieval.collect:collect",
+    variant=lambda arguments: arguments["name"],
+    outside=_ranked_outside,
+    packages=("torch", "torch_geometric", "transformers", "tokenizers", "openai"),
+    retries=1,
+)
+def rank_relations(
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    retriever: ArtifactRef | None,
+    name: str,
+    options: RetrievalOptions,
+    ranking: RelationRankingOptions,
+    llm: LlmOptions,
+    seed: int,
+) -> ArtifactRef:
+    """Collect the triples behind the best relations of each question's entities.  name: as of `retrieve`."""
+    raise AssertionError
+
+
 @stage(
     "facts",
     runs="kgqa_core.retrieval.collect:collect",
     variant=lambda arguments: arguments["name"],
     outside=lambda arguments: (
-        {"encoder": encoder_digest(arguments["options"].kaping.encoder)} if arguments["name"] == "kaping" else {}
+        {"encoder": encoder_digest(arguments["options"].kaping.encoder)}
+        if split_retriever(arguments["name"])[0] == "kaping"
+        else {}
     ),
     packages=("torch",),
     mapped=True,
@@ -57,7 +189,7 @@ def retrieve(
     options: RetrievalOptions,
     seed: int,
 ) -> ArtifactRef:
-    """Collect each question's facts and ranked entities with one retriever."""
+    """Collect each question's facts and ranked entities with one retriever.  name: with `@linked` for linked topics."""
     raise AssertionError
 
 
@@ -67,9 +199,18 @@ def train_retrievers(
     """Those of the configured retrievers that learn, by name."""
     wanted, trained = profile.retrieval.retrievers, {}
     if "rigel" in wanted:
-        trained["rigel"] = train_rigel(kg, dkg, questions, profile.retriever, profile.seed)
+        more = more_questions(kg, profile.questions, profile.seed)
+        learnt, feedback = questions, feedback_of(dkg, profile.retriever.feedback)
+        if profile.retriever.soft_start:
+            mentions = build_mentions(kg)
+            learnt = link_questions(kg, mentions, questions, profile.linking)
+            more = {name: link_questions(kg, mentions, own, profile.linking) for name, own in more.items()}
+        trained["rigel"] = train_rigel(kg, dkg, learnt, more, feedback, profile.retriever, profile.seed)
     if "hop_path" in wanted:
         trained["hop_path"] = train_hop_path(kg, dkg, questions, profile.hop_path, profile.seed)
+    if rankers := [name for name in ("rank_pair", "rank_amr") if name in wanted]:
+        ranker = train_relation_ranker(kg, dkg, questions, profile.relation_ranking, profile.seed)
+        trained |= dict.fromkeys(rankers, ranker)
     return trained
 
 
@@ -77,9 +218,26 @@ def retrieve_all(
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
+    linked: ArtifactRef | None,
     trained: dict[str, ArtifactRef],
-    options: RetrievalOptions,
-    seed: int,
+    profile: Profile,
 ) -> dict[str, ArtifactRef]:
-    """Facts of every configured retriever, by name."""
-    return {name: retrieve(kg, dkg, questions, trained.get(name), name, options, seed) for name in options.retrievers}
+    """Facts of every configured retriever, by name.  linked: the questions of those that start from linked topics."""
+    found = {}
+    for name in profile.retrieval.collected:
+        plain, from_links = split_retriever(name)
+        asked = linked if from_links else questions
+        assert asked is not None, f"{name} needs linked questions"
+        found[name] = facts_of(kg, dkg, asked, trained.get(plain), name, profile)
+    return found
+
+
+def facts_of(
+    kg: ArtifactRef, dkg: ArtifactRef, asked: ArtifactRef, trained: ArtifactRef | None, name: str, profile: Profile
+) -> ArtifactRef:
+    """Facts of one retriever, by the stage that its kind needs.  trained: what it learnt, where it learns."""
+    plain = split_retriever(name)[0]
+    if not plain.startswith("rank_"):
+        return retrieve(kg, dkg, asked, trained, name, profile.retrieval, profile.seed)
+    llm = profile.llm if plain == "rank_llm" else LlmOptions()
+    return rank_relations(kg, dkg, asked, trained, name, profile.retrieval, profile.relation_ranking, llm, profile.seed)

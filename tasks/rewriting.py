@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
+from kgqa_core.config import PASSAGES, CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
 from tasks.outside import file_digest, model_digest
+from tasks.passages import write_passages
 from tasks.stage import stage
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
@@ -101,13 +102,27 @@ def rewriter_of(corpus: ArtifactRef | None, profile: Profile) -> ArtifactRef | N
 def write_knowledge(
     kg: ArtifactRef,
     questions: ArtifactRef,
-    facts: ArtifactRef,
+    facts: ArtifactRef | None,
+    passages: ArtifactRef | None,
     rewriter: ArtifactRef | None,
     name: str,
     profile: Profile,
+    triples: ArtifactRef | None = None,
 ) -> ArtifactRef:
-    """One retriever's facts in one format.  name: `retriever/format`."""
+    """One retriever's facts in one format, or passages, or both.
+
+    name: `retriever/format`.  facts: of the retriever; None for passages alone.  triples: the same facts as triples,
+    where they are written already, for `both`.
+    """
     retriever, form = split_knowledge(name)
+    if form == PASSAGES:
+        assert passages is not None
+        return write_passages(questions, passages)
+    assert facts is not None
+    if form == "both":
+        assert passages is not None
+        triples = triples or write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
+        return write_passages(questions, passages, triples, retriever)
     if form == "triples":
         return write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
     adapted = rewriter if form == "rewritten" else None
@@ -124,13 +139,15 @@ def write_all(
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
+    passages: ArtifactRef | None,
     rewriter: ArtifactRef | None,
     profile: Profile,
 ) -> dict[str, ArtifactRef]:
-    """Everything that the answering model is to read, by `retriever/format`."""
-    found = {}
-    for name in profile.answering.knowledge:
+    """Everything that the answering model is to read, by `retriever/format`.  passages: where any of it holds some."""
+    found: dict[str, ArtifactRef] = {}
+    for name in sorted(profile.knowledge, key=lambda name: name.endswith("/both")):
         retriever, form = split_knowledge(name)
         if form != "none":
-            found[f"{retriever}/{form}"] = write_knowledge(kg, questions, facts[retriever], rewriter, name, profile)
+            own, triples = facts.get(retriever), found.get(f"{retriever}/triples")
+            found[name] = write_knowledge(kg, questions, own, passages, rewriter, name, profile, triples)
     return found

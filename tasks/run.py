@@ -39,15 +39,29 @@ SECTIONS = {
     "questions": ("questions",),
     "retriever": ("retriever",),
     "hop_path": ("hop_path",),
+    "relation_ranker": ("relation_ranking",),
+    "linked": ("linking",),
     "facts": ("retrieval",),
     "corpus": ("corpus", "llm"),
     "rewriter": ("rewriter",),
     "knowledge": ("rewriter", "llm"),
     "answers": ("answering", "llm"),
+    "operator": ("operator",),
+    "computed": ("symbolic",),
+    "abstainer": ("abstention",),
+    "confidence": ("abstention",),
+    "entailment": ("evaluation",),
     "scores": ("evaluation",),
+    "ltgen_entities": ("ltgen",),
+    "ltgen": ("ltgen", "llm"),
 }
 """Sections of the profile that a stage reads; its tracked run has them as parameters, named as the whole run has."""
-TRAINED_AS = {"rigel": "retriever", "hop_path": "hop_path"}
+TRAINED_AS = {
+    "rigel": "retriever",
+    "hop_path": "hop_path",
+    "rank_pair": "relation_ranker",
+    "rank_amr": "relation_ranker",
+}
 """Kind of the trained artifact of each retriever that learns."""
 TRAINS = (*dict.fromkeys(TRAINED_AS.values()), "rewriter")
 

@@ -32,14 +32,19 @@ Outside = Callable[[Mapping[str, Any]], Mapping[str, str]]
 class Stage:
     """A step of a run: called, it returns its artifact; `find` returns it only if it is finished already.
 
-    account: what its requests to endpoints are booked on.
+    account: what its requests to endpoints are booked on.  outside: digests of what it reads beside artifacts, by those
+    of its arguments that say what that is.
     """
 
     def __init__(
-        self, call: Callable[..., ArtifactRef], find: Callable[..., ArtifactRef | None], account: Callable[..., str]
+        self,
+        call: Callable[..., ArtifactRef],
+        find: Callable[..., ArtifactRef | None],
+        account: Callable[..., str],
+        outside: Outside,
     ) -> None:
         functools.update_wrapper(self, call)
-        self._call, self.find, self.account = call, find, account
+        self._call, self.find, self.account, self.outside = call, find, account, outside
 
     def __call__(self, *args: Any, **kwargs: Any) -> ArtifactRef:
         """The artifact of the stage: found, or made now."""
@@ -128,7 +133,7 @@ def stage(
                 _finish(record, ref, run.id, found=hit is not None, seconds=time.monotonic() - started)
             return ref
 
-        return Stage(call, find, account)
+        return Stage(call, find, account, outside)
 
     return decorate
 

@@ -13,9 +13,9 @@ from kgqa_core.config import Options, Profile, make_profile
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.home import read_runs
 from tasks.champion import champion
+from tasks.inputs import artifacts, learnt_from, learnt_kinds, same_reading
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
-from tasks.run import TRAINED_AS
 
 DECISION = "refresh.json"
 """What a refresh decided, beside the record of its run."""
@@ -27,14 +27,17 @@ log = logging.getLogger("kgqa")
 class Start:
     """The finished run that a refresh goes on from.
 
-    role: what it is, in words.  parts: its artifacts by the name of their stage.  since_training: share of the triples
-    that changed between the training and this run.
+    role: what it is, in words.  record: of the run.  parts: its artifacts by the name of their stage.  lessons: what
+    its retriever learnt from beside the questions, likewise.  since_training: share of the triples that changed between
+    the training and this run.
     """
 
     run_id: str
     role: str
     profile: Profile
+    record: Mapping[str, Any]
     parts: dict[str, ArtifactRef]
+    lessons: dict[str, ArtifactRef]
     since_training: float = 0.0
 
     @property
@@ -60,13 +63,14 @@ def finished_runs(home: Home, profile: Profile) -> list[dict[str, Any]]:
 
 
 def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
-    """The newest finished run of the same dump, questions and options, or None."""
+    """The newest finished run of the same dump, questions, options and all else that is read, or None."""
     wanted = dump_digests(profile.kg), question_digests(profile.questions)
     for record in finished_runs(home, profile):
         try:
-            parts = {name: read_manifest(ref.folder) for name, ref in _artifacts(record).items()}
-            same = (_outside(parts["kg"]), _outside(parts["questions"])) == wanted
-            if same and _decisive(make_profile(record["profile"])) == _decisive(profile):
+            parts = dict(artifacts(record))
+            same = tuple(_outside(read_manifest(parts[name].folder)) for name in ("kg", "questions")) == wanted
+            same = same and _decisive(make_profile(record["profile"])) == _decisive(profile)
+            if same and same_reading(record, profile, home.root):
                 return record
         except (ArtifactError, ConfigError, KeyError):
             continue
@@ -106,9 +110,9 @@ def is_current(start: Start, profile: Profile) -> bool:
 
 
 def kept_parts(start: Start, profile: Profile) -> dict[str, ArtifactRef]:
-    """The trained artifacts of a run that a profile needs, by kind.
+    """The trained artifacts of a run that a profile needs, and what its retriever learnt from, by stage.
 
-    Raises ArtifactError when the run lacks one.
+    Raises ArtifactError when the run lacks a trained one.
     """
     missing = [kind for kind in learnt_kinds(profile) if kind not in start.parts]
     if missing:
@@ -116,7 +120,8 @@ def kept_parts(start: Start, profile: Profile) -> dict[str, ArtifactRef]:
             f"run {start.run_id} has no {missing[0]}, which this profile needs; run the pipeline, or leave out what "
             "needs it in retrieval.retrievers and answering.knowledge"
         )
-    return {kind: start.parts[kind] for kind in learnt_kinds(profile)}
+    kept = {kind: start.parts[kind] for kind in learnt_kinds(profile)}
+    return kept | (start.lessons if "retriever" in kept else {})
 
 
 def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
@@ -137,16 +142,10 @@ def _names(profile: Mapping[str, Any]) -> tuple[Any, Any]:
     return profile.get("kg", {}).get("name"), profile.get("questions", {}).get("name")
 
 
-def _artifacts(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
-    """A run's artifacts by the name of their stage."""
-    stages = record["stages"]
-    return {stage["name"]: ArtifactRef.model_validate(stage["artifact"]) for stage in stages if stage["artifact"]}
-
-
 def _open(home: Home, record: Mapping[str, Any], role: str) -> Start:
     """A run whose graph, questions and trained artifacts are there and whole.  Raises ArtifactError, ConfigError."""
-    wanted = ("kg", "dkg", "questions", "retriever", "hop_path", "corpus", "rewriter")
-    refs = {name: ref for name, ref in _artifacts(record).items() if name in wanted}
+    wanted = ("kg", "dkg", "questions", "retriever", "hop_path", "relation_ranker", "corpus", "rewriter")
+    refs = {name: ref for name, ref in artifacts(record) if name in wanted}
     if not {"kg", "dkg", "questions"} <= refs.keys():
         raise ArtifactError(f"run {record['run_id']} has no graph or no questions; run the pipeline again")
     for ref in refs.values():
@@ -154,7 +153,7 @@ def _open(home: Home, record: Mapping[str, Any], role: str) -> Start:
             raise ArtifactError(f"{ref.folder} is no longer what run {record['run_id']} made; run the pipeline again")
     decided = read_decision(home, record["run_id"]) or {}
     since = float(decided.get("since_training", 0.0))
-    return Start(record["run_id"], role, make_profile(record["profile"]), refs, since)
+    return Start(record["run_id"], role, make_profile(record["profile"]), record, refs, learnt_from(record), since)
 
 
 def _outside(manifest: Mapping[str, Any]) -> Any:
@@ -166,16 +165,12 @@ def _decisive(profile: Profile) -> dict[str, Any]:
     sections = {name: getattr(profile, name) for name in type(profile).model_fields}
     plain = {name: part.decisive() for name, part in sections.items() if isinstance(part, Options)}
     plain.pop("operations")
-    chosen = {"retrievers": profile.retrieval.retrievers, "knowledge": profile.answering.knowledge}
-    return {**plain, **chosen, "seed": profile.seed}
+    more = [{"name": one.name, **one.decisive()} for one in profile.questions.more]
+    chosen = {"retrievers": profile.retrieval.collected, "knowledge": profile.knowledge, "more": more}
+    compared = profile.evaluation.nli and [profile.evaluation.nli, profile.evaluation.entailment.decisive()]
+    return {**plain, **chosen, "entailment": compared, "seed": profile.seed}
 
 
 def same_outcome(one: Profile, other: Profile) -> bool:
     """Whether two profiles differ in nothing that decides what a run makes."""
     return _decisive(one) == _decisive(other)
-
-
-def learnt_kinds(profile: Profile) -> list[str]:
-    """Kinds of the trained artifacts that a profile needs."""
-    kinds = [kind for name, kind in TRAINED_AS.items() if name in profile.retrieval.retrievers]
-    return kinds + (["corpus", "rewriter"] if profile.trains_rewriter else [])

@@ -12,13 +12,14 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from kgqa_core import prompts
-from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
+from kgqa_core.config import HYBRID, AnsweringOptions, LlmOptions, split_answerer, split_knowledge
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
 from kgqa_core.errors import ArtifactError, StorageError
@@ -26,7 +27,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import ask, portion
-from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
+from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, write_part
 from kgqa_core.types import Question
@@ -44,6 +45,10 @@ SCHEMA = {
 
 
 SECONDS = "volatile/answers_seconds.parquet"
+
+LIKELY = "log_probabilities.parquet"
+"""How likely the model found what it wrote: question, log_probability (None where it is not told), tokens that it is
+of.  It is there where the options ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ def answer(
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     asked = word(chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options)
     with LOADING:
-        reader = model if model is not None else load_model(options.answerer, llm, budget=budget)
+        reader = model if model is not None else load_model(model_of(options.answerer), llm, budget=budget)
     unique = portion(reader, different(asked), part)
     own = set(unique)
     asked = [item for item in asked if item.prompt in own]
@@ -100,7 +105,7 @@ def answer(
     cached = sum(outcome.cached for outcome in outcomes)
     counts = _write(out, asked, completions, reader, (retriever, form), options)
     counts |= {"prompts": len(unique), "cached": cached}
-    _save_seconds(out, counts, time.monotonic() - started)
+    save_seconds(out, counts, time.monotonic() - started)
     if part is not None:
         write_part(out, counts)
     return counts
@@ -114,23 +119,40 @@ def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
     counts = add_counts([own["counts"] for own in read_parts(parts)])
     try:
         join_rows(parts, "answers.parquet").write_parquet(out / "answers.parquet")
+        if (parts[0] / LIKELY).is_file():
+            join_rows(parts, LIKELY).write_parquet(out / LIKELY)
         shutil.copyfile(parts[0] / "meta.json", out / "meta.json")
         seconds = float(join_rows(parts, SECONDS, by=())["seconds"].sum())
     except OSError as fault:
         raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
-    _save_seconds(out, counts, seconds)
+    save_seconds(out, counts, seconds)
     return counts
 
 
-def _save_seconds(out: Path, counts: Mapping[str, Any], seconds: float) -> None:
+def save_seconds(out: Path, counts: Mapping[str, Any], seconds: float) -> None:
+    """Writes volatile/answers_seconds.parquet."""
     (out / SECONDS).parent.mkdir(exist_ok=True)
     spent = {name: [counts[name]] for name in ("questions", "prompts", "cached")} | {"seconds": [seconds]}
     pl.DataFrame(spent).write_parquet(out / SECONDS)
 
 
+def model_of(answerer: str) -> str:
+    """The name of the language model of an answerer; that of `symbolic`, which has none, is its own."""
+    return split_answerer(answerer)[1] or answerer
+
+
+def called(answerer: str, model: str) -> str:
+    """How experiments name the model of an answerer: `hybrid:MODEL` where it reads computed results.
+
+    >>> called("hybrid", "builtin"), called("builtin", "builtin")
+    ('hybrid:builtin', 'builtin')
+    """
+    return f"{HYBRID}:{model}" if split_answerer(answerer)[0] == HYBRID else model
+
+
 def parameters(options: AnsweringOptions) -> GenerationParams:
     """How answers are written: greedily."""
-    return GenerationParams(max_new_tokens=options.max_new_tokens)
+    return GenerationParams(max_new_tokens=options.max_new_tokens, log_probabilities=options.log_probabilities)
 
 
 def word(questions: Sequence[Question], contexts: Mapping[str, str], options: AnsweringOptions) -> list[Asked]:
@@ -139,7 +161,8 @@ def word(questions: Sequence[Question], contexts: Mapping[str, str], options: An
     for question in questions:
         text = contexts.get(question.id, "")
         bare = not text.strip()
-        prompt = prompts.answer_prompt(question.text, None if bare else text, options.template)
+        known = None if bare else text
+        prompt = prompts.answer_prompt(question.text, known, options.template, question.dialogue)
         asked.append(Asked(question.id, prompt, bare))
     return asked
 
@@ -149,9 +172,26 @@ def different(asked: Sequence[Asked]) -> list[str]:
     return sorted({item.prompt for item in asked}, key=lambda prompt: (len(prompt), prompt))
 
 
-def parse_output(text: str) -> str:
-    """The answer in what a model wrote: its first line that is not blank, without outer blanks."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+def parse_output(text: str, template: str = "sen2023") -> str:
+    """The answer in what a model wrote: its first line that is not blank, without outer blanks and thoughts.
+
+    A response of `ltgen2024` may have several lines: all up to the next turn that the model made up, in one line.
+
+    >>> parse_output("Agent: In Rome.\\n\\nIt was hot.\\nUser: And then?", "ltgen2024")
+    'In Rome. It was hot.'
+    """
+    lines = [line.strip() for line in prompts.without_thoughts(text).splitlines() if line.strip()]
+    if template != "ltgen2024":
+        return lines[0] if lines else ""
+    user, agent = (f"{prompts.SPEAKERS[role]}:" for role in ("user", "agent"))
+    said = list(takewhile(lambda line: not line.startswith(user), lines))
+    return " ".join(" ".join(said).removeprefix(agent).split())
+
+
+def is_declined(output: str, finish: Finish) -> bool:
+    """Whether a model said, or showed by a refusal, that it has no answer; a request that failed says nothing."""
+    declined = finish == "refusal" or output.casefold().rstrip(". 。") in ABSTENTIONS
+    return declined and finish != "error"
 
 
 def read_contexts(knowledge: Path, retriever: str, form: str) -> dict[str, str]:
@@ -177,23 +217,25 @@ def _write(
     options: AnsweringOptions,
 ) -> dict[str, Any]:
     rows: list[tuple[Any, ...]] = []
+    name = called(options.answerer, reader.name)
     for item in asked:
         completion = completions[item.prompt]
-        output = parse_output(completion.text)
-        declined = completion.finish == "refusal" or output.casefold().rstrip(". 。") in ABSTENTIONS
-        abstained = declined and completion.finish != "error"
+        output = parse_output(completion.text, options.template)
+        abstained = is_declined(output, completion.finish)
         digest = prompts.prompt_digest(item.prompt)
         tokens = (completion.prompt_tokens, completion.completion_tokens)
-        rows.append((item.question, *experiment, reader.name, digest, output, abstained, completion.finish, *tokens))
+        rows.append((item.question, *experiment, name, digest, output, abstained, completion.finish, *tokens))
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
     meta = {
-        "experiment": "/".join((*experiment, reader.name)),
-        "model": reader.name,
+        "experiment": "/".join((*experiment, name)),
+        "model": name,
         "revision": reader.revision,
         "prompts": f"{options.template}-{prompts.VERSION}",
     }
     try:
         frame.write_parquet(out / "answers.parquet")
+        if options.log_probabilities:
+            _likely(asked, completions).write_parquet(out / LIKELY)
         (out / "meta.json").write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as fault:
         raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
@@ -211,3 +253,10 @@ def _write(
         "abstained": int(frame["abstained"].sum()),
         "empty_knowledge": sum(item.bare for item in asked) if experiment[0] != "none" else 0,
     }
+
+
+def _likely(asked: Sequence[Asked], completions: Mapping[str, Completion]) -> pl.DataFrame:
+    found = ((item.question, completions[item.prompt]) for item in asked)
+    rows = [(question, written.log_probability, written.scored_tokens) for question, written in found]
+    schema = {"question": pl.String, "log_probability": pl.Float64, "tokens": pl.Int32}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("question")

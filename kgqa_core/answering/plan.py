@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgqa_core import prompts
-from kgqa_core.answering.answer import different, parameters, read_contexts, word
+from kgqa_core.answering.answer import different, model_of, parameters, read_contexts, word
 from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
@@ -49,10 +49,10 @@ def plan_answers(
     chosen = choose(records, options.split, options.limit, seed)
     worded = word(chosen, contexts if form != "none" else {}, options)
     asked = different(worded)
-    params, identity = parameters(options), identify(options.answerer, llm)
-    count, _ = counter(options.answerer, llm)
+    params, identity = parameters(options), identify(model_of(options.answerer), llm)
+    count, _ = counter(model_of(options.answerer), llm)
     responses = open_cache(cache) if cache is not None else None
-    opening = opening_of(prompts.NO_KNOWLEDGE, "{question}")
+    opening = opening_of(prompts.BARE[options.template], "{question}")
     if form != "none":
         opening = opening_of(prompts.TEMPLATES[options.template], "{context}")
     exact = knowledge is not None or form == "none"
@@ -68,7 +68,7 @@ def plan_answers(
     measured = measure(responses, identity, opening, params, count)
     assumed = "answers as long as the median gold answer"
     stage = f"{STAGE} {retriever}/{form}"
-    found = plan(stage, options.answerer, wanted, measured, llm, params, assumed=assumed, between=ANY)
+    found = plan(stage, model_of(options.answerer), wanted, measured, llm, params, assumed=assumed, between=ANY)
     if not exact and found.calls:
         found = replace(found, assumptions=(*found.assumptions, "knowledge not written yet, its length is a guess"))
     return found
@@ -92,8 +92,8 @@ def pilot_answers(
     contexts = read_contexts(knowledge, *split_knowledge(name)) if knowledge is not None else {}
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     ask_some(
-        options.answerer, different(word(chosen, contexts, options)), parameters(options), number, llm, seed=seed,
-        cache=cache, budget=budget, monitor=monitor,
+        model_of(options.answerer), different(word(chosen, contexts, options)), parameters(options), number, llm,
+        seed=seed, cache=cache, budget=budget, monitor=monitor,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from kgqa_core.benchmarks.long_tail import level_groups, triple_groups
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.report.labels import main_split
 from kgqa_core.types import COMPLEXITY_TYPES, SPLITS, Question
@@ -34,7 +35,8 @@ def aggregate(
     """All aggregates of the questions scored in `rows`, floats rounded to six decimals.
 
     leaked: questions that training has seen, in words or in topic and path.  same_text: those it has seen in words.
-    `by_complexity` and `by_hops` look at each experiment's test questions, or at the only split it has.
+    `by_complexity` and `by_hops` look at each experiment's test questions, or at the only split it has; so do
+    `by_level` and `by_triples` (number of reference triples), which are there where a question has such a group.
     """
     by_id = {record.id: record for record in records}
 
@@ -71,6 +73,9 @@ def aggregate(
             result[key][experiment] = {
                 group: mean(questions, scored) for group, questions in grouped(members[chosen], by_id, groups).items()
             }
+        for key, groups in (("by_level", level_groups), ("by_triples", triple_groups)):
+            if parts := grouped(members[chosen], by_id, groups):
+                result.setdefault(key, {})[experiment] = {group: mean(part, scored) for group, part in parts.items()}
     result["n_unlinkable"] = {
         split: sum(record.unlinkable is not None for record in records if record.split == split)
         for split in SPLITS

@@ -16,7 +16,7 @@ from kgqa_core.errors import ArtifactError
 
 Record = Mapping[str, Any]
 DATA = ("kg", "dkg", "questions")
-TRAINED = ("retriever", "hop_path", "rewriter")
+TRAINED = ("retriever", "hop_path", "relation_ranker", "rewriter")
 UNTOLD = ("name", "description")
 ABSENT = "–"
 LONGEST = 120

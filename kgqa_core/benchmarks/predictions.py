@@ -77,6 +77,10 @@ def load_questions(path: Path, kg: Path | None = None) -> list[Question]:
             ),
             complexity=row["complexity"],
             hops=row["hops"],
+            level=row["level"],
+            dialogue=tuple((role, text) for role, text in row["dialogue"]),
+            reference=row["reference"],
+            gold_triples=tuple((head, relation, tail) for head, relation, tail in row["gold_triples"]),
         )
         for row in rows
     ]

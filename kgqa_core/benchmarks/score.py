@@ -19,15 +19,21 @@ from kgqa_core.benchmarks.aggregate import Rows, aggregate
 from kgqa_core.benchmarks.compare import compare
 from kgqa_core.benchmarks.cost import cost
 from kgqa_core.benchmarks.frames import read_frame
+from kgqa_core.benchmarks.linked import link_rows, linking_costs
+from kgqa_core.benchmarks.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
 from kgqa_core.config import EvaluationOptions, Price
 from kgqa_core.datasets.leakage import read_leakage
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.entailment import NLI_METRICS
 from kgqa_core.metrics.hits import hits_at_1, hits_at_5, recall_of_answers
+from kgqa_core.metrics.knowledge_match import KNOWLEDGE_METRICS, knowledge_match
+from kgqa_core.metrics.pairs import recall_at
 from kgqa_core.metrics.paths import RelationPath, hop_accuracy, path_at_1, path_at_5
 from kgqa_core.metrics.text import TEXT_METRICS, Gold
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.report.labels import main_split
 from kgqa_core.types import SPLITS, Question
 
 
@@ -43,6 +49,8 @@ def score(
     seed: int,
     limit: int | None = None,
     prices: Mapping[str, Price] | None = None,
+    linked: Path | None = None,
+    entailment: Mapping[str, Path] | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
@@ -52,17 +60,23 @@ def score(
     answers: any name → an `answers` artifact; an experiment's name comes from the rows, and from the mapping's key
     (`retriever/format/model`) when there are none.
     limit: the answering stage's limit, so that unanswered questions of a sample are known from those never asked.
-    prices: of endpoint models, for the column of costs.
-    The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`.
+    prices: of endpoint models, for the column of costs.  linked: a `linked` artifact, whose topics are scored too.
+    entailment: any name → an `entailment` artifact; the experiments are those of its rows.
+    The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`; where
+    pairs are wanted, `recall_by_k`.
     Raises ArtifactError when an artifact is missing, or answers a question twice.
     """
     records = read_questions(questions)
     leakage = read_leakage(questions)
     leaked = frozenset(leakage.get("leaked", ()))
     rows: Rows = {}
+    wanted, ranks = wanted_pairs(kg, records, facts), {}
     for number, (name, folder) in enumerate(sorted(facts.items())):
         monitor.progress(number, len(facts) + len(answers), "experiments")
-        rows[f"{name}/-/-"] = _score_retriever(kg, folder, records)
+        alone = rows[f"{name}/-/-"] = _score_retriever(kg, folder, records)
+        ranks[f"{name}/-/-"] = pair_ranks(kg, folder, {key: pairs for key, pairs in wanted.items() if key in alone})
+        for question, places in ranks[f"{name}/-/-"].items():
+            alone[question]["pair_recall"] = recall_at(None, places)
     given = {name: frame for key, folder in sorted(answers.items()) for name, frame in _read_answers(key, folder)}
     asked = _asked(records, given.values(), limit)
     golds = {record.id: Gold(record.answer_names) for record in records if record.id in asked}
@@ -71,9 +85,17 @@ def score(
         monitor.progress(number, len(facts) + len(given), "experiments")
         outputs = dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
         rows[name] = score_outputs(asked_records, outputs, golds)
+    _add_entailment(rows, asked_records, entailment or {})
+    rows |= link_rows(linked, records)
     same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
     aggregates["comparisons"] = compare(rows, records)
+    if linked is not None:
+        aggregates["linking"] = linking_costs(rows, records, seed)
+    if wanted:
+        main = main_split({record.split for record in records if any(record.id in own for own in rows.values())})
+        counted = {record.id for record in records if record.split == main}
+        aggregates["recall_by_k"] = recall_by_k(ranks, counted, samples=options.bootstrap, seed=seed)
     aggregates["cost"] = cost(given, knowledge, asked, prices)
     aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
     table = _write_scores(out, rows, records)
@@ -91,16 +113,33 @@ def score(
 def score_outputs(
     records: Iterable[Question], outputs: Mapping[str, str | None], golds: Mapping[str, Gold] | None = None
 ) -> dict[str, dict[str, float]]:
-    """Question id → metric → value of a model's outputs; a question without output, or not linked, scores 0."""
+    """Question id → metric → value of a model's outputs; a question without output, or not linked, scores 0.
+
+    Questions of the long tail that have gold answers are also measured by knowledge match.
+    """
     found: dict[str, dict[str, float]] = {}
     for record in records:
         output = outputs.get(record.id)
+        matched = is_long_tail(record) and bool(record.answer_names)
         if record.unlinkable is not None or not output:
-            found[record.id] = dict.fromkeys(TEXT_METRICS, 0.0)
+            found[record.id] = dict.fromkeys((*TEXT_METRICS, *(KNOWLEDGE_METRICS if matched else ())), 0.0)
             continue
         gold = golds[record.id] if golds is not None else Gold(record.answer_names)
         found[record.id] = {name: metric(gold, output) for name, metric in TEXT_METRICS.items()}
+        if matched:
+            found[record.id] |= knowledge_match(gold, output)
     return found
+
+
+def _add_entailment(rows: Rows, asked: Sequence[Question], judged: Mapping[str, Path]) -> None:
+    """Adds the scores of a classifier where a question has a reference; what was lost, or is not linked, scores 0."""
+    for _, folder in sorted(judged.items()):
+        for experiment, values in read_entailment(folder).items():
+            own = rows.get(experiment, {})
+            for record in asked:
+                if record.id in own and (record.reference or "").strip():
+                    lost = record.unlinkable is not None or record.id not in values
+                    own[record.id] |= dict.fromkeys(NLI_METRICS, 0.0) if lost else values[record.id]
 
 
 def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:

@@ -16,6 +16,11 @@ answer_aliases    optional: other names of the answer.  Either {"answer": ["alia
                   order of `answers`, or a flat list, whose names are taken for the first answer
 s_expression      optional: logical form
 language          optional: language code, when it is not that of the whole file
+level             optional: how well known the entity is, I (best) to IV
+dialogue          optional: earlier turns, oldest first, [{"role": "user" or "agent", "text": …}, …]; `question` is the
+                  last query
+reference         optional: the response that an answer is compared with
+gold_triples      optional: what the reference says, as keys, [[head, relation, tail], …]
 
 Loaders of benchmarks yield the same mappings, called *raw questions* here.  Fields that are not listed are ignored.
 A file may be gzipped (`.gz`), may start with a byte-order mark and may have blank lines.
@@ -26,29 +31,28 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.datasets.fields import (
+    FIELDS,
+    kind_of,
+    read_aliases,
+    read_choice,
+    read_dialogue,
+    read_id,
+    read_list,
+    read_literal,
+    read_paths,
+    read_text,
+    read_texts,
+    read_triples,
+)
 from kgqa_core.errors import QuestionFileError, nearest
-from kgqa_core.types import ANSWER_TYPES, SPLITS
+from kgqa_core.types import ANSWER_TYPES, LEVELS, SPLITS
 
 RawQuestion = dict[str, Any]
-
-FIELDS = (
-    "id",
-    "question",
-    "topic_entities",
-    "answers",
-    "answer_type",
-    "relation_path",
-    "split",
-    "complexity",
-    "hops",
-    "answer_aliases",
-    "s_expression",
-    "language",
-)
 
 LISTED_FAULTS = 5
 
@@ -88,13 +92,13 @@ def read_predictions(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, value in read_json_lines(path, faults):
         try:
-            key = _id(value)
+            key = read_id(value)
             name = next((name for name in ("prediction", "output", "answer") if name in value), None)
             if name is None:
                 raise ValueError("field 'prediction' is missing")
             given = value[name]
             texts = given if isinstance(given, list) else [given]
-            text = ", ".join(_literal(name, item) for item in texts)
+            text = ", ".join(read_literal(name, item) for item in texts)
             if key in lines:
                 raise ValueError(f"id '{key}' is already used on line {lines[key]}")
         except ValueError as fault:
@@ -140,7 +144,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, Mappin
             if isinstance(value, dict):
                 yield number, value
             else:
-                faults.append(f"line {number}: a JSON object is needed, but it is {_kind(value)}")
+                faults.append(f"line {number}: a JSON object is needed, but it is {kind_of(value)}")
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
@@ -162,139 +166,28 @@ def read_lines(path: Path) -> Iterator[bytes]:
 def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
     """A raw question with every field present, texts stripped and one form for each; ValueError names the fault.
 
-    relation_path becomes `relation_paths`, a list of lists; answer_aliases a list of lists in the order of answers.
+    relation_path becomes `relation_paths`, a list of lists; answer_aliases a list of lists in the order of answers; a
+    turn of the dialogue a list of role and text.
     """
-    row: RawQuestion = {"id": _id(value), "question": _text(value, "question")}
-    row["topic_entities"] = _texts(value, "topic_entities", required=gold)
-    answers = _listed(value, "answers", required=gold)
-    row["answers"] = list(dict.fromkeys(_literal("answers", item) for item in answers))
+    row: RawQuestion = {"id": read_id(value), "question": read_text(value, "question")}
+    row["topic_entities"] = read_texts(value, "topic_entities", required=gold)
+    answers = read_list(value, "answers", required=gold)
+    row["answers"] = list(dict.fromkeys(read_literal("answers", item) for item in answers))
     truths = bool(answers) and all(isinstance(item, bool) for item in answers)
-    row["answer_type"] = _one_of(value, "answer_type", ANSWER_TYPES) or ("yes/no" if truths else None)
-    row["relation_paths"] = _paths(value)
-    row["split"] = _one_of(value, "split", SPLITS)
-    for name in ("complexity", "s_expression", "language"):
-        row[name] = None if value.get(name) is None else _text(value, name)
+    row["answer_type"] = read_choice(value, "answer_type", ANSWER_TYPES) or ("yes/no" if truths else None)
+    row["relation_paths"] = read_paths(value)
+    row["split"] = read_choice(value, "split", SPLITS)
+    for name in ("complexity", "s_expression", "language", "reference"):
+        row[name] = None if value.get(name) is None else read_text(value, name)
     hops = value.get("hops")
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops < 100):
         raise ValueError(f"field 'hops' must be a whole number, but it is {hops!r}")
     row["hops"] = hops
-    row["answer_aliases"] = _aliases(value, row["answers"])
+    row["answer_aliases"] = read_aliases(value, row["answers"])
+    row["level"] = read_choice(value, "level", LEVELS)
+    row["dialogue"] = read_dialogue(value)
+    row["gold_triples"] = read_triples(value)
     return row
-
-
-def _id(value: Mapping[str, Any]) -> str:
-    found = value.get("id")
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
-    return _text(value, "id")
-
-
-def _text(value: Mapping[str, Any], name: str) -> str:
-    if name not in value:
-        known = [key for key in value if key not in FIELDS]
-        raise ValueError(f"field '{name}' is missing{nearest(name, known)}")
-    found = value[name]
-    if not isinstance(found, str):
-        raise ValueError(f"field '{name}' must be a string, but it is {_kind(found)}")
-    if not found.strip():
-        raise ValueError(f"field '{name}' is empty")
-    return _clean(name, found)
-
-
-def _clean(name: str, text: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ValueError(f"field '{name}' holds half of a surrogate pair: {text!a}") from None
-    return text.strip()
-
-
-def _listed(value: Mapping[str, Any], name: str, *, required: bool) -> list[Any]:
-    found = value.get(name)
-    if found is None:
-        if required:
-            known = [key for key in value if key not in FIELDS]
-            raise ValueError(f"field '{name}' is missing{nearest(name, known)}")
-        return []
-    if isinstance(found, Mapping):
-        raise ValueError(f"field '{name}' must be a list, but it is {_kind(found)}")
-    return found if isinstance(found, list) else [found]
-
-
-def _texts(value: Mapping[str, Any], name: str, *, required: bool) -> list[str]:
-    texts = []
-    for item in _listed(value, name, required=required):
-        if not isinstance(item, str) or not item.strip():
-            raise ValueError(f"field '{name}' must list non-empty strings, but it holds {item!r}")
-        texts.append(_clean(name, item))
-    return list(dict.fromkeys(texts))
-
-
-def _literal(name: str, item: Any) -> str:
-    if isinstance(item, bool):
-        return "yes" if item else "no"
-    if isinstance(item, int):
-        return str(item)
-    if isinstance(item, float):
-        return str(int(item)) if item.is_integer() else repr(item)
-    if isinstance(item, str) and (item.strip() or name != "answers"):
-        return _clean(name, item)
-    raise ValueError(f"field '{name}' must list strings, numbers, true or false, but it holds {item!r}")
-
-
-def _one_of(value: Mapping[str, Any], name: str, known: Sequence[str]) -> str | None:
-    found = value.get(name)
-    if found is None or found in known:
-        return found
-    raise ValueError(f"field '{name}' must be one of {', '.join(known)}, but it is {found!r}")
-
-
-def _paths(value: Mapping[str, Any]) -> list[list[str]]:
-    found = value.get("relation_paths") or value.get("relation_path")
-    if found is None or found == []:
-        return []
-    if not isinstance(found, list):
-        raise ValueError(f"field 'relation_path' must be a list of relation keys, but it is {_kind(found)}")
-    paths = found if all(isinstance(item, list) for item in found) else [found]
-    check: Callable[[Any], bool] = lambda item: isinstance(item, str) and bool(item.strip())  # noqa: E731
-    for path in paths:
-        if not path or not all(check(item) for item in path):
-            raise ValueError(f"field 'relation_path' must list relation keys (strings), but it holds {path!r}")
-    return [[_clean("relation_path", item) for item in path] for path in paths]
-
-
-def _aliases(value: Mapping[str, Any], answers: list[str]) -> list[list[str]]:
-    found = value.get("answer_aliases")
-    if found is None:
-        return [[] for _ in answers]
-    if isinstance(found, Mapping):
-        unknown = [key for key in found if key not in answers]
-        if unknown:
-            raise ValueError(f"field 'answer_aliases' names {unknown[0]!r}, which is not among the answers")
-        groups = [found.get(answer, []) for answer in answers]
-    elif isinstance(found, list) and found and all(isinstance(item, list) for item in found):
-        if len(found) != len(answers):
-            raise ValueError(f"field 'answer_aliases' has {len(found)} lists for {len(answers)} answers")
-        groups = found
-    elif isinstance(found, list):
-        groups = [found] + [[] for _ in answers[1:]] if answers else []
-    else:
-        raise ValueError(f"field 'answer_aliases' must be a list or a mapping, but it is {_kind(found)}")
-    return [_texts({"answer_aliases": group}, "answer_aliases", required=False) for group in groups]
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), type(value).__name__)
 
 
 def _no_constant(name: str) -> Any:

@@ -104,6 +104,10 @@ def link(
                 hops=row["hops"] if row["hops"] is not None else (len(paths[0]) if paths else None),
                 source=source,
                 unlinkable=reason,
+                level=row["level"],
+                dialogue=tuple((role, text) for role, text in row["dialogue"]),
+                reference=row["reference"],
+                gold_triples=tuple((head, relation, tail) for head, relation, tail in row["gold_triples"]),
             )
         )
     return Linked(questions, dict(counts))

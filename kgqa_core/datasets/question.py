@@ -1,9 +1,13 @@
-"""Question records on disk: one Parquet file, a column per field of `types.Question`, rows sorted by id."""
+"""Question records on disk: one Parquet file, a column per field of `types.Question`, rows sorted by id.
+
+Fields that few data sets have are columns only where some question has a value, so that they change no other data set.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,16 +42,29 @@ SCHEMA = pa.schema(
         "unlinkable": _TEXT,
     }
 )
-"""Columns in the order of the fields of `Question`."""
+"""Columns that are always there, in the order of the fields of `Question`."""
+
+OPTIONAL = pa.schema(
+    {
+        "topic_weights": pa.large_list(pa.float64()),
+        "level": _TEXT,
+        "dialogue": pa.large_list(_TEXTS),
+        "reference": _TEXT,
+        "gold_triples": pa.large_list(_TEXTS),
+        "topic_mentions": _IDS,
+    }
+)
+"""Columns that follow where some question has a value, in the same order."""
 
 
 def write_questions(folder: Path, questions: Iterable[Question]) -> Path:
     """Writes `questions.parquet` into `folder`, rows sorted by id, and returns its path."""
     rows = sorted(questions, key=lambda question: question.id)
-    arrays = [pa.array([getattr(row, column.name) for row in rows], type=column.type) for column in SCHEMA]
+    schema = pa.schema([*SCHEMA, *(column for column in OPTIONAL if any(_given(row, column.name) for row in rows))])
+    arrays = [pa.array([getattr(row, column.name) for row in rows], type=column.type) for column in schema]
     path = folder / FILE
     scratch = path.with_suffix(".tmp")
-    pl.DataFrame(pa.Table.from_arrays(arrays, schema=SCHEMA)).write_parquet(scratch, compression="zstd")
+    pl.DataFrame(pa.Table.from_arrays(arrays, schema=schema)).write_parquet(scratch, compression="zstd")
     os.replace(scratch, path)
     return path
 
@@ -64,11 +81,24 @@ def read_questions(folder: Path) -> list[Question]:
         frame = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
-    if frame.columns != SCHEMA.names:
+    names = [*SCHEMA.names, *(name for name in OPTIONAL.names if name in frame.columns)]
+    if frame.columns != names:
         raise ArtifactError(f"{path} has other columns than this version writes; delete its folder and run again")
     table = frame.to_arrow().combine_chunks()
     columns = [_values(table.column(name).combine_chunks()) for name in SCHEMA.names]
-    return [Question(*row) for row in zip(*columns, strict=True)]
+    questions = [Question(*row) for row in zip(*columns, strict=True)]
+    more = {name: _values(table.column(name).combine_chunks()) for name in names[len(SCHEMA) :]}
+    if not more:
+        return questions
+    return [
+        replace(question, **dict(zip(more, row, strict=True)))
+        for question, row in zip(questions, zip(*more.values(), strict=True), strict=True)
+    ]
+
+
+def _given(question: Question, name: str) -> bool:
+    """Whether a question has a value for an optional field."""
+    return getattr(question, name) not in (None, ())
 
 
 def _values(array: Any) -> list[Any]:

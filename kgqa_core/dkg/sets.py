@@ -27,6 +27,18 @@ def rows_of(ptr: Tensor, n: int) -> Tensor:
     return torch.repeat_interleave(torch.arange(ptr.shape[0] - 1, device=ptr.device), ptr.diff(), output_size=n)
 
 
+def places_of(ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """ptr of some rows, -1 being an empty one, and the place of each of their entries, int64 [n]."""
+    there = rows >= 0
+    start = ptr[rows.clamp(min=0)]
+    count = torch.where(there, ptr[rows.clamp(min=0) + 1] - start, torch.zeros_like(start))
+    new = torch.zeros(rows.shape[0] + 1, dtype=torch.int64, device=ptr.device)
+    new[1:] = count.cumsum(0)
+    total = int(new[-1])
+    owner = torch.repeat_interleave(torch.arange(rows.shape[0], device=ptr.device), count, output_size=total)
+    return new, torch.arange(total, device=ptr.device) + (start - new[:-1])[owner]
+
+
 def tidy(ptr: NDArray[np.int64], entity: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of entities in any order, ascending and without repetition: ptr and entity."""
     row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))

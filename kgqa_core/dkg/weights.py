@@ -93,6 +93,17 @@ class EntityWeights:
         """p = x / max(1, x.detach()): weights above 1 (several paths) become 1 and keep a gradient."""
         return self.with_weight(self.weight / self.weight.detach().clamp(min=1))
 
+    def take(self, rows: Tensor) -> EntityWeights:
+        """Some rows, each at most once; -1 is an empty row.  rows: int64 [m]."""
+        ptr, place = sets.places_of(self.ptr, rows)
+        truncated = None if self.truncated is None else self.truncated[rows.clamp(min=0)] * (rows >= 0)
+        return EntityWeights(ptr, self.entity[place], sets.select(self.weight, place), truncated)
+
+    def repeat(self, counts: Tensor) -> EntityWeights:
+        """Each row as often as told, without gradient.  counts: int64 [B]."""
+        ptr, place = sets.places_of(self.ptr, torch.repeat_interleave(torch.arange(self.batch), counts))
+        return EntityWeights(ptr, self.entity[place], self.weight.detach()[place])
+
     def sum(self) -> Tensor:
         """Total weight of each row, [B]."""
         return sets.row_sum(self.weight, self.ptr)

@@ -31,7 +31,9 @@ TEMPORAL = {"gYear": 9, "gYearMonth": 10, "date": 11, "dateTime": 14, "dateTimeS
 FAR = 290_000
 """Years beyond this, before and after year 0, do not fit a TIMESTAMP; their `number` sorts them."""
 
-_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+"""A well-formed number."""
+
 _TIME = (
     r"^(-?\d{4,18})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d):(\d\d(?:\.\d+)?))?)?)?"
     r"(Z|[+-]\d\d:\d\d)?$"
@@ -80,7 +82,7 @@ _YEARS = (
 _DATE_NUMBER = _dated(_YEARS)
 
 NUMBER_SQL = (
-    f"CASE WHEN {_IS_NUMERIC} AND regexp_matches(key, '{_NUMBER}') "
+    f"CASE WHEN {_IS_NUMERIC} AND regexp_matches(key, '{NUMBER}') "
     f"AND isfinite(try_cast(key AS DOUBLE)) THEN try_cast(key AS DOUBLE) ELSE {_DATE_NUMBER} END"
 )
 """The finite value of a well-formed numeric literal; of a date its year, as a decimal, which sorts however far it is.

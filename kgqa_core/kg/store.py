@@ -19,6 +19,7 @@ import polars as pl
 
 from kgqa_core.artifacts import VOLATILE
 from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.attach import attach, base_of
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
 from kgqa_core.kg.names import NAME_SQL, key_name, language_order
 from kgqa_core.kg.sql import quoted
@@ -26,6 +27,9 @@ from kgqa_core.kg.sql import quoted
 SCHEMA_VERSION = 2
 
 FILE = "kg.duckdb"
+_FEW = 100
+"""Ids that are looked up as a parameter of the query."""
+
 READING = f"{VOLATILE}/reading.json"
 """What a build counted while it read, beside its graph."""
 
@@ -87,6 +91,11 @@ class KgStore:
         }
         self.languages: tuple[str, ...] = tuple(self.meta.get("languages", ("en", "")))
 
+    @property
+    def base(self) -> Path | None:
+        """The file of the graph beneath, where this one is an overlay (`kg.overlay`)."""
+        return base_of(self.path)
+
     @classmethod
     def open(cls, folder_or_file: Path) -> KgStore:
         """The graph in a kg artifact's folder, or in a DuckDB file.  Raises ArtifactError."""
@@ -98,7 +107,7 @@ class KgStore:
             # An instance of its own, so that other readers of the file in this process may have other settings.
             connection = duckdb.connect(":memory:", config={"threads": 2})
             try:
-                connection.execute(f"ATTACH {quoted(path)} AS kg (READ_ONLY)")
+                attach(connection, path)
                 connection.execute("USE kg")
                 connection.execute("SET enable_external_access = false")
                 store = cls(connection, path)
@@ -310,6 +319,9 @@ class KgStore:
     def _query(self, sql: str, wanted: pl.DataFrame | None = None) -> list[tuple[Any, ...]]:
         if wanted is None:
             return self.connection.execute(sql).fetchall()
+        if wanted.columns == ["id"] and wanted.height <= _FEW:  # a table that is registered costs more than the query
+            given = f"WITH wanted AS (SELECT unnest($1::BIGINT[]) AS id) {sql}"
+            return self.connection.execute(given, [wanted["id"].to_list()]).fetchall()
         self.connection.register("wanted", wanted.to_arrow())
         try:
             return self.connection.execute(sql).fetchall()

@@ -8,6 +8,7 @@ every later run.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,11 @@ from kgqa_core.parts import Part, share
 
 Check = Callable[[int, str], str | None]
 """From a prompt's place and a completion's text to the reason why it is rejected, None when it is accepted."""
+
+AGAIN = 2
+"""Further passes over prompts on which the endpoint failed."""
+
+log = logging.getLogger("kgqa")
 
 GROUP = 256
 """Prompts that are asked together where they may affect each other; a resumed run repeats whole groups."""
@@ -38,6 +44,11 @@ class Outcome:
     completion: Completion | None
     spent: tuple[str, ...] = ()
     cached: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the endpoint failed on it."""
+        return self.completion is not None and self.completion.finish == "error"
 
 
 @dataclass(slots=True)
@@ -133,6 +144,21 @@ def ask(
         for place in item.places:
             outcomes[place] = item.outcome
     return [outcome for outcome in outcomes if outcome is not None]
+
+
+def insist(once: Callable[[], list[Outcome]], model: LanguageModel, what: str) -> list[Outcome]:
+    """What `once` has asked; where the endpoint failed on a prompt it is called again, AGAIN times, and then logged.
+
+    once: calls `ask` with a cache, where a further pass finds what was answered.
+    """
+    outcomes = once()
+    for _ in range(AGAIN):
+        if not any(outcome.failed for outcome in outcomes):
+            break
+        outcomes = once()
+    if failed := sum(outcome.failed for outcome in outcomes):
+        log.warning("%s gave no answer to %d of %d prompts for %s", model.name, failed, len(outcomes), what)
+    return outcomes
 
 
 def portion(model: LanguageModel, prompts: Sequence[str], part: Part | None) -> list[str]:

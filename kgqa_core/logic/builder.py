@@ -59,7 +59,7 @@ class QueryBuilder:
     def triples_to(self, step: Step, to: Source, joins: str = "") -> str:
         """`FROM … WHERE …` of the triples `t` by which something has `step` to a member of `to`."""
         _, far = ends(step)
-        table = self.ids.by_tail if far == "tail" else "triples"
+        table = self.ids.triples[far]
         join, test = ("", f"t.{far} = {to.constant} AND ")
         if to.constant is None:
             join, test = f" JOIN {to.name} x ON x.id = t.{far}", ""
@@ -89,7 +89,7 @@ class QueryBuilder:
         joins = []
         for number, step in enumerate(path):
             near, far = ends(step)
-            table = self.ids.by_tail if near == "tail" else "triples"
+            table = self.ids.triples[near]
             joins.append(
                 f"JOIN {table} h{number} ON h{number}.{near} = {at} AND h{number}.relation = {self.relation(step)}"
             )

@@ -8,7 +8,7 @@ connection finds them, so a view in their place is read instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,13 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     TimeConstraint,
+    Where,
     elements,
 )
 from kgqa_core.logic.lookup import Ids
 from kgqa_core.logic.measures import compared_sql, equal_sql, measure
 from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.qualified import statements
+from kgqa_core.logic.qualified import qualified
 from kgqa_core.logic.ranked import Ranked, counted_compare, greater, ranked, time_constraint
 
 ROWS = 10_000
@@ -86,7 +87,8 @@ def compile_sql(
         found = build.set(form, None)
         named = [builder.ids.entity(key) for key in used.entities] if without_named else []
         out = f"WHERE id NOT IN ({', '.join(map(builder.bind, named))}) " if named else ""
-        answer = builder.table(f"SELECT id FROM {found.name} {out}ORDER BY id LIMIT {builder.bind(limit)}")
+        answer = f"SELECT id FROM {found.name} {out}ORDER BY id LIMIT {builder.bind(limit)}"
+        answer = builder.table(answer) if proof else f"({answer})"
         parts = [f"SELECT {NODE} AS kind, id FROM {answer}"]
         if proof:
             found.prove(builder.table(f"SELECT id FROM {answer} ORDER BY id LIMIT {builder.bind(rows)}"))
@@ -136,8 +138,9 @@ class _Compiler:
             case And():
                 return self._and(form, within)
             case Or(parts=parts):
-                found = [self.set(part, within) for part in parts]
-                return self._united(found)
+                named = [part.key for part in parts if isinstance(part, Entity)]
+                others = [self.set(part, within) for part in parts if not isinstance(part, Entity)]
+                return self._united([self._entities(named, within), *others] if named else others)
             case Minus(of=of, without=without):
                 whole = self.set(of, within)
                 less = self.set(without, whole.name)
@@ -158,9 +161,7 @@ class _Compiler:
         bind, ids = self.builder.bind, self.builder.ids
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
         if isinstance(form, Entity):
-            place = bind(ids.entity(form.key))
-            sql = f"SELECT id FROM (SELECT {place}::INTEGER AS id) e WHERE true{inside}"
-            return Denoted(self.builder.table(sql), lambda needed: None, None if within else place)
+            return self._entities([form.key], within)
         if isinstance(form, Literal):
             sql = f"SELECT e.id FROM entities e WHERE {equal_sql(form, bind)}{inside}"
         else:
@@ -170,16 +171,23 @@ class _Compiler:
             sql = f"SELECT DISTINCT e.entity AS id FROM types e WHERE e.type IN ({below}){inside}"
         return Denoted(self.builder.table(sql), lambda needed: None)
 
+    def _entities(self, keys: Sequence[str], within: str | None) -> Denoted:
+        """Entities by their keys, as one table."""
+        places = [self.builder.bind(self.builder.ids.entity(key)) for key in dict.fromkeys(keys)]
+        rows = f"(VALUES {', '.join(f'({place}::INTEGER)' for place in places)}) named(id)"
+        if within:
+            name = self.builder.table(f"SELECT id FROM {rows} WHERE id IN (SELECT id FROM {within})")
+            return Denoted(name, lambda needed: None)
+        return Denoted(f"(SELECT id FROM {rows})", lambda needed: None, places[0] if len(places) == 1 else None)
+
     def _compared(self, op: str, value: Literal, within: str | None) -> Denoted:
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
         sql = f"SELECT e.id FROM entities e WHERE {compared_sql(op, value, self.builder.bind)}{inside}"
         return Denoted(self.builder.table(sql), lambda needed: None)
 
     def _join(self, form: Join, within: str | None) -> Denoted:
-        more = ""
-        if form.where:
-            more = f" AND t.id IN (SELECT triple FROM {statements(self.builder, form.where)})"
-        return self._along(form.path, lambda inside: self.set(form.of, inside), within, selective(form.of), more)
+        first = selective(form.of)
+        return self._along(form.path, lambda inside: self.set(form.of, inside), within, first, form.where)
 
     def _along(
         self,
@@ -187,15 +195,22 @@ class _Compiler:
         of: Callable[[str | None], Denoted],
         within: str | None,
         first: bool,
-        more: str = "",
+        where: tuple[Where, ...] = (),
     ) -> Denoted:
-        """What the path leads from to a member of `of`.  first: `of` is small, and found without `within`."""
+        """What the path leads from to a member of `of`.
+
+        first: `of` is small, and found without `within`.  where: conditions on the statements of a path of one step.
+        """
         inside: list[str | None] = [within]
         for step in path:
             start = inside[-1]
             inside.append(None if first or start is None else self.builder.forth(step, start))
         last = of(inside[-1])
         sets = [last.source]
+        more = ""
+        if where:
+            stated = self.builder.table(f"SELECT t.id {self.builder.triples_to(path[0], last.source)}")
+            more = f" AND t.id IN (SELECT id FROM {qualified(self.builder, where, stated)})"
         for step, bound in zip(reversed(path), reversed(inside[:-1]), strict=True):
             sets.append(Source(self.builder.back(step, sets[-1], bound, more)))
         sets.reverse()

@@ -13,6 +13,7 @@ from kgqa_core.logic.compile import NODE, PROOF, ROWS, VALUE, Query, compile_sql
 from kgqa_core.logic.forms import Count, Form
 
 SECONDS = 10.0
+_AGAIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,23 @@ def execute(
 
 def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[int, int]]:
     """The rows of a query, interrupted after so many seconds.  Raises FormTimeout, and FormError for memory."""
-    connection = store.connection
-    timer = threading.Timer(seconds, connection.interrupt)
-    timer.daemon = True
-    timer.start()
+    done = threading.Event()
+    watch = threading.Thread(target=_interrupt, args=(store.connection, seconds, done), daemon=True)
+    watch.start()
     try:
-        return connection.execute(query.sql, list(query.parameters)).fetchall()
+        return store.connection.execute(query.sql, list(query.parameters)).fetchall()
     except duckdb.InterruptException:
         raise FormTimeout(f"{shown} took longer than {seconds:g} s; begin it with an entity, or allow more") from None
     except duckdb.OutOfMemoryException:
         raise FormError(f"{shown} needs more memory than there is; begin it with an entity") from None
     finally:
-        timer.cancel()
+        done.set()
+        watch.join()
+
+
+def _interrupt(connection: duckdb.DuckDBPyConnection, seconds: float, done: threading.Event) -> None:
+    """Ends the query when its time is over; again and again, since one that has not begun yet is not ended by it."""
+    over = done.wait(seconds)
+    while not over:
+        connection.interrupt()
+        over = done.wait(_AGAIN)

@@ -207,8 +207,8 @@ class Nth(Form):
     def __post_init__(self) -> None:
         _check("best", self.best, BESTS)
         _check_path("NTH", self.path)
-        if self.n < 1:
-            raise FormError(f"places count from 1; {self.n} is none")
+        if not 1 <= self.n < 10**9:
+            raise FormError(f"places count from 1 to {10**9 - 1:,}; {self.n} is none")
 
     def __str__(self) -> str:
         return f"(NTH{self.best.upper()} {self.n} {self.of} {_measure(self.path, self.counted)})"
@@ -340,6 +340,10 @@ def elements(form: Form) -> Elements:
     return Elements(**{kind: tuple(sorted(keys)) for kind, keys in found.items()}, literals=tuple(order))
 
 
+_NESTED = 20
+"""Parts of an AND or OR that are written as brackets in brackets."""
+
+
 def _path(path: Path) -> str:
     """Steps as nested joins of relations: `(JOIN r (JOIN s t))`."""
     text = str(path[-1])
@@ -353,6 +357,9 @@ def _measure(path: Path, counted: bool) -> str:
 
 
 def _nested(name: str, parts: tuple[Form, ...]) -> str:
+    """Two in a bracket, as GrailQA writes them; many in one, so that brackets are never too deep to be read."""
+    if len(parts) > _NESTED:
+        return f"({name} {' '.join(map(str, parts))})"
     text = str(parts[-1])
     for part in reversed(parts[:-1]):
         text = f"({name} {part} {text})"

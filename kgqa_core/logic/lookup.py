@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgqa_core.errors import FormError, nearest
-from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.store import REMOVED, KgStore
+from kgqa_core.logic import index
 from kgqa_core.logic.forms import Elements
-from kgqa_core.logic.index import BY_TAIL, KEYS, is_indexed
 
 _ENDINGS: tuple[tuple[str, str], ...] = (
     ("from_date", "to_date"),
@@ -36,31 +37,42 @@ def ending(relation: str) -> str | None:
 
 
 class Ids:
-    """Ids in one graph of what a form uses.  by_tail: the table of triples to find heads in."""
+    """Ids in one graph of what a form uses.
+
+    triples: the table of triples in which to look by their `head` or `tail`.  measures: that of numbers and dates, of
+    an indexed graph.
+    """
 
     def __init__(self, store: KgStore, used: Elements) -> None:
-        ends = {end for relation in used.relations if (end := ending(relation)) is not None}
-        relations, entities = sorted({*used.relations, *ends}), sorted({*used.entities, *used.classes})
-        sql = f"SELECT 'relation', key, id FROM relations WHERE key IN ({_places(len(relations), 0)})"
-        if entities:
-            places = _places(len(entities), len(relations))
-            near = ""
-            if is_indexed(store):
-                hashes = ", ".join(f"hash({place})" for place in places.split(", "))
-                near = f" AND id IN (SELECT id FROM {KEYS} WHERE hash IN ({hashes}))"
-            sql += (
-                f" UNION ALL SELECT 'entity', key, id FROM entities WHERE kind = 'entity' AND key IN ({places}){near}"
-            )
-        rows = store.connection.execute(sql, relations + entities).fetchall()
-        self.by_tail = BY_TAIL if is_indexed(store) else "triples"
+        known = index.known(store)
         self._store = store
-        self._relations = {key: i for kind, key, i in rows if kind == "relation"}
-        self._entities = {key: i for kind, key, i in rows if kind == "entity"}
+        by_end = {"head": index.BY_HEAD, "tail": index.BY_TAIL}
+        self.triples = dict.fromkeys(by_end, "triples") if known is None else by_end
+        self.measures = None if known is None else index.MEASURES
+        relations, entities = used.relations, sorted({*used.entities, *used.classes})
+        if known is None:
+            ends = {end for relation in relations if (end := ending(relation)) is not None}
+            self._relations = self._find("SELECT key, id FROM relations WHERE key IN ({})", sorted({*relations, *ends}))
+            self._entities = self._find("SELECT key, id FROM entities WHERE kind = 'entity' AND key IN ({})", entities)
+            return
+        self._relations = known.relations
+        if missing := [key for key in entities if key not in known.entities]:
+            hashed = f"SELECT key, id FROM {index.KEYS} WHERE hash IN ({{hashes}}) AND key IN ({{}})"
+            known.keep(self._find(hashed, missing))
+        self._entities = known.entities
+
+    def _find(self, sql: str, keys: Sequence[str]) -> dict[str, int]:
+        """Rows (key, id) of a query with places for these keys."""
+        if not keys:
+            return {}
+        places = [f"${number + 1}" for number in range(len(keys))]
+        text = sql.format(", ".join(places), hashes=", ".join(f"hash({place})" for place in places))
+        return dict(self._store.connection.execute(text, list(keys)).fetchall())
 
     def relation(self, key: str) -> int:
         """Raises FormError for a relation that the graph has not."""
         if key not in self._relations:
-            known = self._store.relation_keys()
+            known = [name for name in self._store.relation_keys() if not name.startswith(REMOVED)]
             raise FormError(f"relation {key!r} is not in this graph ({len(known):,} relations){nearest(key, known)}")
         return self._relations[key]
 
@@ -79,8 +91,3 @@ class Ids:
         if key not in self._entities:
             raise FormError(f"type {key!r} is not in this graph; `kgqa kg stats` shows the types there are")
         return self._entities[key]
-
-
-def _places(number: int, first: int) -> str:
-    """`$3::VARCHAR, $4::VARCHAR`: places of parameters after the first ones; NULL for none."""
-    return ", ".join(f"${first + i + 1}::VARCHAR" for i in range(number)) or "NULL"

@@ -7,16 +7,19 @@ What is compared is certain: 1952-03-11 is in 1952 (`eq`) and not after it; 1952
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from math import inf, isfinite
+from threading import Lock
 from typing import Any
 
 import duckdb
 
-from kgqa_core.kg.literals import NUMBER_SQL, PRECISION_SQL, UNIT_SQL
+from kgqa_core.kg.literals import NUMBER, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL
 from kgqa_core.kg.sql import quoted
-from kgqa_core.kg.vocabulary import STRING
+from kgqa_core.kg.vocabulary import STRING, XSD
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.units import UNITS, base_unit
 
@@ -25,6 +28,9 @@ Binder = Callable[[Any], str]
 
 TIME = "time"
 """The dimension of dates; that of a number is its base unit, "" where it has none."""
+
+_DIGITS = ".11e"
+"""How a number that was converted to its base unit is rounded: to twelve digits."""
 
 _DAY = 86_400
 _YEAR = 372 * _DAY
@@ -52,6 +58,9 @@ _LENGTH = (
     + " ELSE 1 END"
 )
 
+_WELL_FORMED = re.compile(NUMBER, re.ASCII)
+_reading = Lock()
+
 UNIT_ROWS = ", ".join(
     f"({quoted(unit)}, {quoted(to.base)}, {to.factor!r}::DOUBLE, {to.offset!r}::DOUBLE)"
     for unit, to in sorted(UNITS.items())
@@ -74,16 +83,25 @@ def hi_sql(e: str) -> str:
     return f"({_LO.format(e=e)} + {_LENGTH.format(e=e)})"
 
 
-def measured_sql(pairs: str) -> str:
+def rounded_sql(x: str) -> str:
+    """A converted number without the last digits, which depend on the unit that it was written in: 7 dm is 0.7 m."""
+    return f"format('{{:{_DIGITS}}}', {x})::DOUBLE"
+
+
+def measured_sql(pairs: str, measures: str | None = None) -> str:
     """Rows (id, node, dim, x) of the nodes of `pairs(id, node)` that are numbers or dates.
 
-    dim: the dimension.  x: the number in its base unit, or where the date begins.
+    dim: the dimension.  x: the number in its base unit, or where the date begins.  measures: a table (node, dim, x) of
+    the whole graph, where there is one.
     """
+    if measures is not None:
+        return f"SELECT p.id, p.node, m.dim, m.x FROM {pairs} p JOIN {measures} m USING (node)"
+    converted = rounded_sql('e.number * u.factor + u."offset"')
     return (
         "SELECT p.id, p.node, "
         f"CASE WHEN {dated_sql('e')} THEN '{TIME}' ELSE coalesce(u.base, e.unit, '') END AS dim, "
-        f"CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} "
-        'ELSE e.number * coalesce(u.factor, 1) + coalesce(u."offset", 0) END AS x '
+        f"CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} WHEN u.unit IS NULL THEN e.number "
+        f"ELSE {converted} END AS x "
         f"FROM {pairs} p JOIN entities e ON e.id = p.node "
         f'LEFT JOIN (VALUES {UNIT_ROWS}) u(unit, base, factor, "offset") ON u.unit = e.unit '
         "WHERE e.number IS NOT NULL"
@@ -99,25 +117,42 @@ class Measure:
     hi: float
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65_536)
 def measure(literal: Literal) -> Measure | None:
     """What a form's literal measures by the rules of `kg.literals`; None for text, and for what is malformed."""
-    with duckdb.connect(":memory:") as connection:
-        row = connection.execute(
-            f"""
-            SELECT e.number, {dated_sql("e")}, {lo_sql("e")}, {hi_sql("e")}
-            FROM (SELECT {NUMBER_SQL} AS number, {PRECISION_SQL} AS precision, {UNIT_SQL} AS unit
-                  FROM (VALUES ($1::VARCHAR, $2::VARCHAR, $3::VARCHAR)) t(key, datatype, detail)) e""",
-            [literal.text, literal.datatype, literal.unit],
-        ).fetchone()
-    if row is None or row[0] is None:
+    name = literal.datatype.removeprefix(XSD)
+    if name == literal.datatype or name not in (*TEMPORAL, *NUMERIC):
         return None
-    number, dated, lo, hi = row
-    if dated:
-        return Measure(TIME, float(lo), float(hi))
+    if name in TEMPORAL:
+        return _stretch(literal)
+    number = float(literal.text) if _WELL_FORMED.fullmatch(literal.text) else inf
+    if not isfinite(number):
+        return None
     unit = UNITS.get(literal.unit or "")
-    x = float(number) if unit is None else float(number) * unit.factor + unit.offset
-    return Measure(base_unit(literal.unit), x, x)
+    x = number if unit is None else float(f"{number * unit.factor + unit.offset:{_DIGITS}}")
+    return Measure(base_unit(literal.unit), x, x) if isfinite(x) else None
+
+
+def _stretch(date: Literal) -> Measure | None:
+    """When a date begins and ends, as DuckDB reads it."""
+    with _reading:
+        reader = _reader()
+        reader.execute("UPDATE asked SET key = $1, datatype = $2, detail = $3", [date.text, date.datatype, date.unit])
+        row = reader.execute("EXECUTE stretch").fetchone()
+    return None if row is None or row[0] is None else Measure(TIME, float(row[0]), float(row[1]))
+
+
+@cache
+def _reader() -> duckdb.DuckDBPyConnection:
+    """A database of the row `asked`, and the statement that reads its date, planned once."""
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    connection.execute("CREATE TABLE asked(key VARCHAR, datatype VARCHAR, detail VARCHAR)")
+    connection.execute("INSERT INTO asked VALUES ('', '', NULL)")
+    connection.execute(
+        f"PREPARE stretch AS SELECT {lo_sql('e')}, {hi_sql('e')} FROM "
+        f"(SELECT {NUMBER_SQL} AS number, {PRECISION_SQL} AS precision FROM asked) e"
+    )
+    return connection
 
 
 def equal_sql(literal: Literal, bind: Binder, e: str = "e") -> str:
@@ -149,22 +184,15 @@ def compared_sql(op: str, literal: Literal, bind: Binder, e: str = "e") -> str:
         if op in ("eq", "le", "lt"):
             tests.append(f"{hi_sql(e)} <= {bind(found.lo if op == 'lt' else found.hi)}")
         return f"({dated_sql(e)} AND {' AND '.join(tests)})"
-    value, slack = f"{e}.number", 0.0
-    if literal.unit is None:
-        unit_test = f"{e}.unit IS NULL"
-    elif literal.unit not in UNITS:
-        unit_test = f"{e}.unit = {bind(literal.unit)}"
-    else:
-        same = {unit: to for unit, to in sorted(UNITS.items()) if to.base == found.dim}
+    value, same = f"{e}.number", f"{e}.unit IS NULL"
+    if literal.unit in UNITS:
+        units = {unit: to for unit, to in sorted(UNITS.items()) if to.base == found.dim}
         cases = " ".join(
             f"WHEN {quoted(unit)} THEN {e}.number * {to.factor!r}::DOUBLE + {to.offset!r}::DOUBLE"
-            for unit, to in same.items()
+            for unit, to in units.items()
         )
-        value, slack = f"(CASE {e}.unit {cases} END)", abs(found.lo) * 1e-12
-        unit_test = f"{e}.unit IN ({', '.join(map(quoted, same))})"
-    if op == "eq":
-        test = f"{value} BETWEEN {bind(found.lo - slack)} AND {bind(found.lo + slack)}"
-    else:
-        sign = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}[op]
-        test = f"{value} {sign} {bind(found.lo + (slack if op in ('le', 'gt') else -slack))}"
-    return f"({e}.number IS NOT NULL AND {e}.precision IS NULL AND {unit_test} AND {test})"
+        value, same = rounded_sql(f"(CASE {e}.unit {cases} END)"), f"{e}.unit IN ({', '.join(map(quoted, units))})"
+    elif literal.unit is not None:
+        same = f"{e}.unit = {bind(literal.unit)}"
+    sign = {"eq": "=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}[op]
+    return f"({e}.number IS NOT NULL AND {e}.precision IS NULL AND {same} AND {value} {sign} {bind(found.lo)})"

@@ -66,6 +66,9 @@ def parse(text: str) -> Form:
 
     Raises FormError, a ValueError, with the place (characters from 1) and what is wrong there.
     """
+    half = re.search("[\ud800-\udfff]", text)
+    if half is not None:
+        _fail(half.start(), f"{half[0]!r} is half a character")
     return _form(_read(text))
 
 

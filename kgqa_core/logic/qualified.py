@@ -11,34 +11,39 @@ from kgqa_core.logic.lookup import ending
 from kgqa_core.logic.measures import TIME, compared_sql, dated_sql, equal_sql, hi_sql, lo_sql, measure
 
 
-def statements(builder: QueryBuilder, conditions: Sequence[Where]) -> str:
-    """Table (triple, statement) of the statements for which every condition holds.  Raises FormError."""
-    found = [_statements(builder, Where(*condition)) for condition in conditions]
-    return builder.table(" INTERSECT ".join(f"SELECT triple, statement FROM {name}" for name in found))
+def qualified(builder: QueryBuilder, conditions: Sequence[Where], triples: str) -> str:
+    """Table (id) of those among `triples(id)` that have a statement for which every condition holds.
+
+    Raises FormError.
+    """
+    found = [_statements(builder, Where(*condition), triples) for condition in conditions]
+    both = " INTERSECT ".join(f"SELECT triple, statement FROM {name}" for name in found)
+    return builder.table(f"SELECT DISTINCT triple AS id FROM ({both})")
 
 
-def _statements(builder: QueryBuilder, condition: Where) -> str:
+def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
     relation, op, value = condition
     qualifier = builder.bind(builder.ids.relation(relation))
+    among = f"q.triple IN (SELECT id FROM {triples})"
     if isinstance(value, Entity):
         if op != "eq":
             raise FormError(f"{op} compares numbers and dates, and {value} is an entity")
         entity = builder.bind(builder.ids.entity(value.key))
         return builder.table(
-            f"SELECT triple, statement FROM qualifiers WHERE relation = {qualifier} AND value = {entity}"
+            f"SELECT triple, statement FROM qualifiers q WHERE relation = {qualifier} AND value = {entity} AND {among}"
         )
     if op == "at":
-        return _at(builder, condition, value)
+        return _at(builder, condition, value, among)
     if op != "eq" and measure(value) is None:
         raise FormError(f"{op} compares numbers and dates, and {value} is neither")
     test = equal_sql(value, builder.bind) if op == "eq" else compared_sql(op, value, builder.bind)
     return builder.table(
         "SELECT DISTINCT q.triple, q.statement FROM qualifiers q JOIN entities e ON e.id = q.value "
-        f"WHERE q.relation = {qualifier} AND {test}"
+        f"WHERE q.relation = {qualifier} AND {among} AND {test}"
     )
 
 
-def _at(builder: QueryBuilder, condition: Where, value: Literal) -> str:
+def _at(builder: QueryBuilder, condition: Where, value: Literal, among: str) -> str:
     """Statements that say when they hold, by a beginning, an end or a point in time, and hold at some time of `value`.
 
     What begins must have begun before the value's end, and what ends must end after its beginning; one may be open.
@@ -59,5 +64,6 @@ def _at(builder: QueryBuilder, condition: Where, value: Literal) -> str:
         relations = f"{begin}, {other}"
     return builder.table(
         "SELECT q.triple, q.statement FROM qualifiers q JOIN entities e ON e.id = q.value "
-        f"WHERE q.relation IN ({relations}) AND {dated_sql('e')} GROUP BY q.triple, q.statement HAVING {test}"
+        f"WHERE q.relation IN ({relations}) AND {among} AND {dated_sql('e')} "
+        f"GROUP BY q.triple, q.statement HAVING {test}"
     )

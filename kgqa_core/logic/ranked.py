@@ -34,7 +34,7 @@ def ranked(builder: QueryBuilder, form: Arg | Nth, members: str, within: str | N
     values = _values(builder, pairs, form.counted)
     dimension = f"SELECT dim FROM {values} GROUP BY dim ORDER BY count(DISTINCT id) DESC, dim LIMIT 1"
     mine = builder.table(
-        f"SELECT id, {aggregate}(x) AS x FROM {values} WHERE dim = ({dimension}) GROUP BY id",
+        f"SELECT id, dim, {aggregate}(x) AS x FROM {values} WHERE dim = ({dimension}) GROUP BY id, dim",
     )
     place = builder.bind((form.n if isinstance(form, Nth) else 1) - 1)
     inside = f" AND id IN (SELECT id FROM {within})" if within else ""
@@ -66,7 +66,7 @@ def greater(builder: QueryBuilder, form: Greater, one: str, other: str, within: 
         "WHERE a.side = 0 AND b.side = 1 ORDER BY a.dim LIMIT 1"
     )
     shown = builder.table(
-        f"SELECT DISTINCT v.id, v.x FROM {values} v JOIN {chosen} c ON c.dim = v.dim WHERE "
+        f"SELECT DISTINCT v.id, v.dim, v.x FROM {values} v JOIN {chosen} c ON c.dim = v.dim WHERE "
         f"(v.x = c.x0 AND v.id IN (SELECT id FROM {one})) OR (v.x = c.x1 AND v.id IN (SELECT id FROM {other}))"
     )
     inside = f" AND id IN (SELECT id FROM {within})" if within else ""
@@ -89,9 +89,8 @@ def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) ->
     start = within
     if start is None:
         near, _ = ends(form.path[0])
-        start = builder.table(
-            f"SELECT DISTINCT t.{near} AS id FROM triples t WHERE t.relation = {builder.relation(form.path[0])}"
-        )
+        relation, triples = builder.relation(form.path[0]), builder.ids.triples[near]
+        start = builder.table(f"SELECT DISTINCT t.{near} AS id FROM {triples} t WHERE t.relation = {relation}")
     pairs = builder.pairs(start, form.path)
     name = builder.table(
         f"SELECT id FROM {pairs} GROUP BY id HAVING count(*) {_SIGNS[form.op]} {builder.bind(found.lo)}"
@@ -118,7 +117,7 @@ def time_constraint(builder: QueryBuilder, form: TimeConstraint, members: str) -
         tests.append((builder.bind(end), f"{hi_sql('e')} > {builder.bind(found.lo)}"))
     judged = [
         builder.table(
-            f"SELECT t.id AS triple, t.{near} AS node, {test} AS holds FROM triples t "
+            f"SELECT t.id AS triple, t.{near} AS node, {test} AS holds FROM {builder.ids.triples[near]} t "
             f"JOIN entities e ON e.id = t.{far} "
             f"WHERE t.relation = {relation} AND {dated_sql('e')} AND t.{near} IN (SELECT node FROM {pairs})"
         )
@@ -140,14 +139,14 @@ def _values(builder: QueryBuilder, pairs: str, counted: bool) -> str:
     """Table (id, node, dim, x) of the values at the end of a path; counted: one row an id, without a node."""
     if counted:
         return builder.table(f"SELECT id, NULL AS node, '' AS dim, count(*)::DOUBLE AS x FROM {pairs} GROUP BY id")
-    return builder.table(measured_sql(pairs))
+    return builder.table(measured_sql(pairs, builder.ids.measures))
 
 
 def _best_pairs(builder: QueryBuilder, needed: str, best: str, pairs: str, values: str, counted: bool) -> str:
-    """Pairs (id, node) of needed ids: the nodes with their best value `best(id, x)`, or all that were counted."""
+    """Pairs (id, node) of needed ids: the nodes with their best value `best(id, dim, x)`, or all that were counted."""
     if counted:
         return builder.table(f"SELECT id, node FROM {pairs} WHERE id IN (SELECT id FROM {needed})")
     return builder.table(
-        f"SELECT DISTINCT v.id, v.node FROM {values} v JOIN {best} b ON b.id = v.id AND b.x = v.x "
+        f"SELECT DISTINCT v.id, v.node FROM {values} v JOIN {best} b USING (id, dim, x) "
         f"WHERE v.id IN (SELECT id FROM {needed})"
     )

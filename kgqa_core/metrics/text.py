@@ -7,7 +7,7 @@ its name and aliases.  Names that normalise to nothing never match, and a questi
     contains_substring   the same as plain substring ("4" occurs in "14", "no" in "Norway")
     hit_rra              PAPERS §2 (Wu et al. 2023): a name occurs in the output, both only lower-cased
     hit_rra_substring    the same as plain substring, as published
-    exact                the output is a name or alias
+    exact                the output is a name or alias, or lists every gold answer and nothing else
     f1                   harmonic mean of precision and recall over the set of answers named in the output
 
 `contains` implies `contains_substring`, `hit_rra` implies `hit_rra_substring`, `exact` implies `contains`.
@@ -96,11 +96,12 @@ def hit_rra_substring(gold: Gold, output: str) -> float:
 
 
 def exact(gold: Gold, output: str) -> float:
-    """1 when the whole output is a name or alias of a gold answer; numbers are compared by value.
+    """1 when the whole output is a name or alias of a gold answer, or a list of all of them; numbers by value.
 
-    Range 0 or 1, higher is better.  Both sides are normalised, so "1,234", "1234" and "1234.0" are equal.
+    Range 0 or 1, higher is better.  Both sides are normalised, so "1,234", "1234" and "1234.0" are equal.  A list is cut
+    as `f1` cuts it; one that leaves a gold answer out, or names something else, is not exact.
     """
-    return float(tokens(output) in gold.names)
+    return float(tokens(output) in gold.names or (gold.size > 1 and f1(gold, output) == 1.0))
 
 
 def f1(gold: Gold, output: str) -> float:

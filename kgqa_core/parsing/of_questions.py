@@ -44,7 +44,8 @@ def examples(
     """Writes examples.parquet and returns counts.
 
     linked: the same questions with linked topics, which then are the topics, with every candidate of a mention; gold
-    forms always start from the annotated ones.  A question without a gold form has `known` False.  Raises ArtifactError.
+    forms always start from the annotated ones.  A question without a gold form has `known` False.
+    Raises ArtifactError when the questions or their links are damaged.
     """
     asked = read_questions(questions)
     with KgStore.open(kg) as store:

@@ -28,11 +28,10 @@ def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = Non
 
 
 def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
-    """An answer, what it is about, and the facts behind it."""
-    about = ", ".join(topic["name"] for topic in reply["topics"])
-    head = Text.assemble(
-        (reply["answer"] or "(no answer)", "bold green"), f"   about {about}, {reply['seconds']:.2f} s"
-    )
+    """What was linked where nobody said what the question is about, the answer, and the facts behind it."""
+    about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
+    said = (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
+    head = Text.assemble(said, f"   about {about}, {reply['seconds']:.2f} s")
     facts = Table(title="Facts", title_justify="left", title_style="bold")
     facts.add_column("hop", justify="right")
     facts.add_column("score", justify="right")
@@ -41,7 +40,44 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
         facts.add_row(str(fact["hop"]), f"{fact['score']:.3f}", Text(fact["text"]))
     ranked = Text("Retriever's candidates: ", style="dim")
     ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
-    return [head, facts, ranked]
+    linked = [topic for topic in reply["topics"] if "rho" in topic]
+    parts = [head, *_computed(reply), facts, ranked]
+    return [_linked_line(linked), *parts] if linked else parts
+
+
+def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
+    """The form that was run, what it found, and the triples that prove it; nothing where nothing computes."""
+    if "operation" not in reply:
+        return []
+    if reply["form"] is None:
+        return [Text(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
+    line = Text.assemble(("computed ", "dim"), reply["computed"], (" by ", "dim"), reply["form"])
+    if not reply["proof"]:
+        return [line]
+    shown = len(reply["proof"])
+    more = f" ({shown:,} of {reply['proof_rows']:,})" if shown < reply["proof_rows"] else ""
+    proof = Table(title=f"Proof{more}", title_justify="left", title_style="bold", show_header=False)
+    for text in reply["proof"]:
+        proof.add_row(Text(text))
+    return [line, proof]
+
+
+def _withheld(reply: Mapping[str, Any]) -> tuple[str, str]:
+    """`not in this graph: no such relation: height (nearest: population), confidence 0.83`, and its style."""
+    missing = f": {reply['missing']}" if reply["missing"] else ""
+    nearest = f" (nearest: {reply['nearest']})" if reply["nearest"] else ""
+    sure = f"confidence {1 - reply['confidence']:.2f}" if reply["calibrated"] else "confidence not calibrated"
+    return f"not in this graph: {reply['reason']}{missing}{nearest}, {sure}", "bold yellow"
+
+
+def _linked_line(topics: Sequence[Mapping[str, Any]]) -> Text:
+    """`linked France (ρ 0.61)`, with the words that it was found by where they are others."""
+    line = Text("linked ", style="dim")
+    for place, topic in enumerate(topics):
+        said = "" if topic["mention"] == topic["name"] else f" by “{topic['mention']}”"
+        line.append(", " if place else "").append(topic["name"], style="bold not dim")
+        line.append(f"{said} (ρ {topic['rho']:.2f})")
+    return line
 
 
 def entity_tables(description: Mapping[str, Any]) -> list[RenderableType]:

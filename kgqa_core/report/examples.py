@@ -13,7 +13,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import Gold, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
-from kgqa_core.report.labels import knowledge_place, model_experiments, split_experiment
+from kgqa_core.report.labels import LEARNT, knowledge_place, model_experiments, split_experiment
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
 MOST_FACTS = 24
@@ -39,7 +39,7 @@ def gather_examples(
     """
     if n <= 0:
         return []
-    retriever = next((name for name in ("rigel", "hop_path", *sorted(facts)) if name in facts), "rigel")
+    retriever = next((name for name in (*LEARNT, *sorted(facts)) if name in facts), "rigel")
     outputs = _read_outputs(answers)
     asked = {question for table in outputs.values() for question in table}
     records = [record for record in read_questions(questions) if record.unlinkable is None]

@@ -82,7 +82,9 @@ def make_cell(given: Mapping[str, Any] | None, gain: float | None = None, gained
     """A cell of the aggregates, `{"value", "low", "high", "n"}`."""
     if given is None:
         return None
-    return Cell(float(given["value"]), float(given["low"]), float(given["high"]), int(given["n"]), gain, gained)
+    value = float(given["value"])
+    told = gained and (gain is not None or value > 0)  # nothing is no gain over nothing
+    return Cell(value, float(given["low"]), float(given["high"]), int(given["n"]), gain, told)
 
 
 def score_cell(

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from kgqa_core.config import LINKED, PASSAGES, split_retriever
 from kgqa_core.types import COMPLEXITY_TYPES
 
 RETRIEVERS = {
     "-": "As given",
     "none": "No knowledge",
+    "passages": "Passages",
     "random": "Random",
     "kaping": "KAPING",
     "rigel": "Rigel",
     "hop_path": "HopPath",
+    "rank_llm": "LLM ranking",
+    "rank_embedding": "Embedding ranking",
+    "rank_pair": "Pair ranking",
+    "rank_amr": "AMR ranking",
     "oracle": "Oracle",
 }
 """Retrievers in the order of the tables."""
 
-FORMATS = ("-", "none", "triples", "template", "rewritten")
+LEARNT = ("rigel", "hop_path", f"rigel{LINKED}", f"hop_path{LINKED}")
+"""Retrievers whose scores open a report and whose facts are its examples, best known first."""
+
+LINKS = "linked/-/-"
+"""Name that the scores of linking itself stand under among the experiments."""
+
+FORMATS = ("-", "none", "passages", "triples", "template", "rewritten", "both")
 """Formats in the order of the tables."""
 
 METRICS = {
@@ -33,6 +45,17 @@ METRICS = {
     "hop_accuracy": "Hop accuracy",
     "path_at_1": "Path@1",
     "path_at_5": "Path@5",
+    "pair_recall": "Pair recall",
+    "km": "KM",
+    "rkm": "rKM",
+    "ekm": "eKM",
+    "nli_entailment": "E",
+    "nli_contradiction": "C",
+    "nli_overall": "E − C",
+    "link_precision": "Link precision",
+    "link_recall": "Link recall",
+    "link_f1": "Link F1",
+    "link_recall_at_5": "Link recall@5",
 }
 
 MEANINGS = {
@@ -48,7 +71,21 @@ MEANINGS = {
     "hop_accuracy": "the first predicted path has the annotated number of hops (annotated questions only)",
     "path_at_1": "the first predicted path is an annotated one (annotated questions only)",
     "path_at_5": "an annotated path is among the first five predicted (annotated questions only)",
+    "pair_recall": "share of the entity-relation pairs of the reference that the facts hold (Huang et al. 2024)",
+    "km": "a reference answer occurs in the response (questions of the long tail that have answers only)",
+    "rkm": "share of the reference answers that occur in the response (likewise)",
+    "ekm": "all reference answers occur in the response (likewise)",
+    "nli_entailment": "probability that the response entails the reference, by a classifier",
+    "nli_contradiction": "probability that the response contradicts the reference (lower is better)",
+    "nli_overall": "difference of both, from −100 to 100",
+    "link_precision": "share of the linked topics that are gold ones (questions with gold topics in the graph only)",
+    "link_recall": "share of the gold topics that were linked (likewise)",
+    "link_f1": "balance of both, question by question (likewise)",
+    "link_recall_at_5": "share of the gold topics among the tagger's first five candidates (likewise)",
 }
+
+
+_FROM_LINKS = ", linked topics"
 
 
 def split_experiment(experiment: str) -> tuple[str, str, str]:
@@ -60,20 +97,23 @@ def split_experiment(experiment: str) -> tuple[str, str, str]:
 def knowledge_label(experiment: str) -> str:
     """What the model of an experiment reads: `Rigel facts`; with the format unless it is triples."""
     retriever, form, _ = split_experiment(experiment)
-    label = RETRIEVERS.get(retriever, retriever)
-    label = label if retriever in ("-", "none") else f"{label} facts"
-    return label if form in ("none", "triples", "-") else f"{label} ({form})"
+    plain, linked = split_retriever(retriever)
+    label = RETRIEVERS.get(plain, plain)
+    label = label if plain in ("-", "none", PASSAGES) else f"{label} facts"
+    told = {"both": " and passages"}.get(form, "" if form in ("none", "triples", PASSAGES, "-") else f" ({form})")
+    return f"{label}{told}{_FROM_LINKS if linked else ''}"
 
 
 def retriever_label(experiment: str) -> str:
     """Name of a retriever alone."""
-    retriever = split_experiment(experiment)[0]
-    return RETRIEVERS.get(retriever, retriever)
+    retriever, linked = split_retriever(split_experiment(experiment)[0])
+    return RETRIEVERS.get(retriever, retriever) + (_FROM_LINKS if linked else "")
 
 
 def knowledge_place(experiment: str) -> tuple[int, int, str]:
     """Sorts experiments as the tables show them: by retriever, then by format, then by name."""
     retriever, form, _ = split_experiment(experiment)
+    retriever = split_retriever(retriever)[0]
     retrievers = list(RETRIEVERS)
     return (
         retrievers.index(retriever) if retriever in retrievers else len(retrievers),
@@ -100,9 +140,9 @@ def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
 
 def retriever_experiments(experiments: Iterable[str]) -> list[str]:
     """Retrievers alone, Rigel first."""
-    alone = [experiment for experiment in experiments if split_experiment(experiment)[1:] == ("-", "-")]
+    alone = [name for name in experiments if split_experiment(name)[1:] == ("-", "-") and name != LINKS]
     first = {"rigel": 0, "hop_path": 1, "kaping": 2, "random": 3, "oracle": 4}
-    return sorted(alone, key=lambda name: (first.get(split_experiment(name)[0], 9), name))
+    return sorted(alone, key=lambda name: (first.get(split_retriever(split_experiment(name)[0])[0], 9), name))
 
 
 def main_split(splits: Collection[str]) -> str | None:
@@ -112,7 +152,7 @@ def main_split(splits: Collection[str]) -> str | None:
 
 def percent(value: float) -> str:
     """0.8731 → `87.3`."""
-    return f"{100 * value:.1f}"
+    return f"{round(100 * value, 1) + 0.0:.1f}".replace("-", "−")
 
 
 def p_text(p: float) -> str:

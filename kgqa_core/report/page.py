@@ -18,10 +18,14 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kgqa_core.report import comparison, tables
+from kgqa_core.metrics.entailment import hub_name
+from kgqa_core.report import comparison, linking, tables
+from kgqa_core.report.abstention import abstention_part
+from kgqa_core.report.charts import mark
 from kgqa_core.report.data import Example, ReportData
 from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.labels import (
+    LEARNT,
     MEANINGS,
     METRICS,
     gain_text,
@@ -33,6 +37,7 @@ from kgqa_core.report.labels import (
     retriever_label,
     seconds_text,
 )
+from kgqa_core.report.long_tail import long_tail_part
 from kgqa_core.report.plots import line_class, training_curves
 from kgqa_core.report.rewriting import corpus_part, faithfulness_table, rewriter_part
 from kgqa_core.report.subgraph import draw_subgraph
@@ -43,8 +48,6 @@ KINDS = {
     "broken": "Broken by retrieval",
     "right": "Right with and without facts",
 }
-LEARNT = ("rigel", "hop_path")
-"""Retrievers whose scores open the page, best known first."""
 LONGEST = 600
 """Characters of an output that the page shows."""
 
@@ -65,6 +68,11 @@ def write(out: Path, *, data: ReportData) -> Path:
 
 def render(data: ReportData) -> str:
     """The page as text."""
+    return without_unseen(make_environment().get_template("page.html.j2").render(_context(data)))
+
+
+def make_environment() -> Environment:
+    """The templates of pages, with the filters that their macros use."""
     environment = Environment(
         loader=PackageLoader("kgqa_core.report", "templates"),
         autoescape=True,
@@ -81,8 +89,7 @@ def render(data: ReportData) -> str:
         number=_number,
         shorten=_shorten,
     )
-    text = environment.get_template("page.html.j2").render(_context(data))
-    return without_unseen(text)
+    return environment
 
 
 def without_unseen(text: str) -> str:
@@ -113,7 +120,9 @@ def _context(data: ReportData) -> dict[str, Any]:
             *(tables.table_1(aggregates, metric).fitted("Knowledge") for metric in tables.TABLE_1_METRICS)
         ),
         "all_metrics": _filled(*(tables.all_metrics_table(aggregates, name).fitted("Knowledge") for name in models)),
-        "alone": _filled(tables.retriever_table(aggregates)),
+        "alone": _filled(
+            tables.retriever_table(aggregates), linking.links_table(aggregates), linking.costs_table(aggregates)
+        ),
         "by_complexity": _filled(
             *(
                 tables.breakdown_table(aggregates, "by_complexity", model, metric).fitted("Knowledge")
@@ -121,6 +130,10 @@ def _context(data: ReportData) -> dict[str, Any]:
             )
         ),
         "by_hops": _filled(tables.breakdown_table(aggregates, "by_hops", model, "exact").fitted("Knowledge")),
+        "long_tail": long_tail_part(aggregates),
+        "abstention": abstention_part(aggregates),
+        "mark": mark,
+        "classifier": hub_name(_get(data.profile, "evaluation", "nli")),
         **_formats(aggregates, models),
         "corpus": corpus_part(data.corpus),
         "rewriter": rewriter_part(data.rewriter),
@@ -139,7 +152,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         ],
         "kinds": KINDS,
         "kind_counts": _kind_counts(data.examples),
-        "meanings": [(METRICS[name], text) for name, text in MEANINGS.items()],
+        "meanings": [(METRICS[name], text) for name, text in MEANINGS.items() if name in _measured(aggregates)],
         "total_seconds": sum(float(stage.get("seconds") or 0) for stage in data.stages),
         "longest_stage": max((float(stage.get("seconds") or 0) for stage in data.stages), default=0) or 1.0,
         "counts": [
@@ -234,6 +247,11 @@ def _filled(*grids: Grid) -> list[Grid]:
     return [grid for grid in grids if grid.rows and len(grid.columns) > 1]
 
 
+def _measured(aggregates: Mapping[str, Any]) -> set[str]:
+    """Metrics that any experiment has."""
+    return {metric for by in aggregates.get("scores", {}).values() for cells in by.values() for metric in cells}
+
+
 def _kind_counts(examples: Any) -> dict[str, int]:
     found: dict[str, int] = {}
     for example in examples:
@@ -281,7 +299,7 @@ def _plain(value: Any) -> Any:
 
 def _get(profile: Mapping[str, Any], section: str, name: str) -> str:
     part = profile.get(section)
-    return str(part.get(name, "")) if isinstance(part, Mapping) else ""
+    return str(part.get(name) or "") if isinstance(part, Mapping) else ""
 
 
 def is_safe_link(url: str) -> bool:

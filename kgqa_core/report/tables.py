@@ -11,7 +11,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from kgqa_core.config import split_retriever
 from kgqa_core.metrics.hits import RETRIEVER_METRICS
+from kgqa_core.metrics.pairs import PAIR_METRICS
 from kgqa_core.metrics.paths import PATH_METRICS
 from kgqa_core.report.comparison import helpful_table
 from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
@@ -26,6 +28,8 @@ from kgqa_core.report.labels import (
     retriever_experiments,
     retriever_label,
 )
+from kgqa_core.report.linking import costs_table, links_table
+from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
 from kgqa_core.types import COMPLEXITY_TYPES
 
 TEXT_METRICS = ("exact", "contains", "contains_substring", "hit_rra", "hit_rra_substring", "f1")
@@ -48,10 +52,10 @@ def table_1(aggregates: Mapping[str, Any], metric: str) -> Grid:
 
 
 def retriever_table(aggregates: Mapping[str, Any]) -> Grid:
-    """Retrievers without a language model; path metrics where any of them predicts relation paths."""
+    """Retrievers without a language model; metrics of paths and pairs where any of them has these."""
     scores = aggregates.get("scores", {})
     names = retriever_experiments(scores)
-    metrics = [*RETRIEVER_METRICS, *PATH_METRICS]
+    metrics = [*RETRIEVER_METRICS, *PATH_METRICS, *PAIR_METRICS]
     metrics = [metric for metric in metrics if any(score_cell(aggregates, name, metric) for name in names)]
     rows = tuple((retriever_label(name), tuple(score_cell(aggregates, name, m) for m in metrics)) for name in names)
     return Grid("Retriever alone", ("Retriever", *(METRICS[metric] for metric in metrics)), rows)
@@ -61,7 +65,9 @@ def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:
     """Every metric of one answerer."""
     names = model_experiments(aggregates.get("scores", {})).get(model, [])
     rows = tuple(
-        (METRICS[metric], tuple(score_cell(aggregates, name, metric) for name in names)) for metric in TEXT_METRICS
+        (METRICS[metric], tuple(score_cell(aggregates, name, metric) for name in names))
+        for metric in (*TEXT_METRICS, *RESPONSE_METRICS)
+        if metric in TEXT_METRICS or any(score_cell(aggregates, name, metric) for name in names)
     )
     return Grid(f"All metrics · {model}", ("Metric", *map(knowledge_label, names)), rows)
 
@@ -142,6 +148,8 @@ def score_tables(aggregates: Mapping[str, Any]) -> list[Table]:
         tables += _tables((table_1(aggregates, metric) for metric in TABLE_1_METRICS), plain=False)
     tables += _tables((helpful_table(aggregates, name, every=False) for name in models), plain=many)
     tables += _tables([retriever_table(aggregates)], plain=many)
+    tables += _tables([links_table(aggregates), costs_table(aggregates)], plain=many)
+    tables += _tables((short_settings_table(aggregates, name) for name in models), plain=True, intervals=False)
     for key in ("by_complexity", "by_hops"):
         grid = breakdown_table(aggregates, key, model, "exact", alone=not many)
         if many:
@@ -221,5 +229,5 @@ def chart_rows(aggregates: Mapping[str, Any], model: str, metric: str) -> Sequen
     for name in model_experiments(aggregates.get("scores", {})).get(model, []):
         cell = score_cell(aggregates, name, metric)
         if cell is not None:
-            rows.append((name.split("/", 1)[0], knowledge_label(name), cell))
+            rows.append((split_retriever(name.split("/", 1)[0])[0], knowledge_label(name), cell))
     return rows

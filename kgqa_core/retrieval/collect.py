@@ -9,19 +9,24 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import RetrievalOptions, RetrieverName
+from kgqa_core.config import LlmOptions, RelationRankingOptions, RetrievalOptions, split_retriever
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
+from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.retrieval.opening import open_retriever
-from kgqa_core.types import Question, Retrieved
+from kgqa_core.retrieval.starts import as_learnt
+from kgqa_core.types import SPLITS, Question, Retrieved
 
 SPLITS_COLLECTED = ("dev", "test")
-"""Training questions are not retrieved for: nothing downstream reads them yet, and they are the most."""
+"""Training questions are retrieved for only where `retrieval.training` says so: they are the most."""
 
 Paths = Mapping[str, Sequence[tuple[tuple[str, ...], float]]]
 """Question id → predicted relation paths as keys, with their scores, best first."""
+
+Pairs = Mapping[str, Sequence[tuple[int, int, float]]]
+"""Question id → (entity, directed relation, score) of the ranked pairs, best first."""
 
 
 def collect(
@@ -29,7 +34,7 @@ def collect(
     *,
     dkg: Path,
     questions: Path,
-    name: RetrieverName,
+    name: str,
     options: RetrievalOptions,
     seed: int,
     retriever: Path | None = None,
@@ -38,19 +43,29 @@ def collect(
     work: Path | None = None,
     cache: Path | None = None,
     part: Part | None = None,
+    ranking: RelationRankingOptions | None = None,
+    llm: LlmOptions | None = None,
+    budget: Budget | None = None,
 ) -> dict[str, Any]:
     """Writes facts.parquet, entities.parquet, facts_meta.parquet and meta.json, and returns counts.
 
-    Retrievers that predict relation paths write paths.parquet too.
+    Retrievers that predict relation paths write paths.parquet too, those that rank relations relations.parquet.
+    name: of a retriever; with `@linked` where the questions are those with linked topics.
     retriever: the trained retriever, of `rigel` and `hop_path`.  kg: the graph store, where training had it too and for
     the names that `kaping` reads.  cache: folder that keeps vectors of triples for all runs; else `work` keeps them for
     this stage.  part: retrieve only for a share of the questions, whole batches of them; `merge` joins the parts.
+    ranking, llm, budget: of `rank_…`, which a language model may do.
     Raises GraphMismatch when the retriever was trained for other relations, ArtifactError when something is missing.
     """
     graph = Dkg.open(dkg)
-    asked = [question for question in read_questions(questions) if question.split in SPLITS_COLLECTED]
+    splits = SPLITS if options.training else SPLITS_COLLECTED
+    asked = [question for question in read_questions(questions) if question.split in splits]
+    asked = as_learnt(asked, questions, retriever)
     with LOADING:
-        opened = open_retriever(name, graph, options, seed, asked, retriever, kg, cache or work)
+        opened = open_retriever(
+            split_retriever(name)[0], graph, options, seed, asked, retriever, kg, cache or work, ranking, llm, budget,
+            monitor,
+        )  # fmt: skip
     begin = opened.starts(asked) if hasattr(opened, "starts") else range(len(asked))
     asked = asked[share(part, begin, len(asked))]
     found = opened.retrieve(asked, monitor)
@@ -60,6 +75,9 @@ def collect(
     if paths is not None:
         write_paths(out, paths)
         counts["with_paths"] = sum(bool(own) for own in paths.values())
+    pairs: Pairs | None = getattr(opened, "pairs", None)
+    if pairs is not None:
+        write_pairs(out, pairs, graph.relation_keys)
     hits = _hits(asked, found)
     if part is not None:
         write_part(out, counts, hits=hits)
@@ -68,14 +86,14 @@ def collect(
 
 
 def merge(
-    out: Path, parts: Sequence[Path], *, name: RetrieverName, options: RetrievalOptions, monitor: Monitor = QUIET
+    out: Path, parts: Sequence[Path], *, name: str, options: RetrievalOptions, monitor: Monitor = QUIET
 ) -> dict[str, Any]:
     """Joins the folders of all parts of `collect`, and returns its counts.
 
     Tables and counts are those of a `collect` that was not divided.  Raises ArtifactError when a part is damaged.
     """
     told = read_parts(parts)
-    for table in ("facts.parquet", "entities.parquet", "facts_meta.parquet", "paths.parquet"):
+    for table in ("facts.parquet", "entities.parquet", "facts_meta.parquet", "paths.parquet", "relations.parquet"):
         if (parts[0] / table).is_file():
             join_rows(parts, table).write_parquet(out / table, compression="zstd", statistics=False)
     hits = add_counts([own["hits"] for own in told])
@@ -94,8 +112,9 @@ def _finish(
     shares = {split: round(own["right"] / own["asked"], 6) for split, own in hits.items() if own["asked"]}
     counts = counts | {"hits_at_1": shares}
     if counts["truncated_questions"]:
+        limit = _LIMITS.get(split_retriever(name)[0], _EDGES).format(options=options)
         monitor.note(
-            f"{_LIMITS.get(name, _EDGES).format(options=options)} cut {counts['truncated_questions']} questions short "
+            f"{limit} cut {counts['truncated_questions']} questions short "
             f"({counts['truncated_edges']} edges); raise it to follow them all"
         )
     (out / "meta.json").write_text(json.dumps(counts, sort_keys=True, indent=1), encoding="utf-8")
@@ -133,6 +152,17 @@ def write_paths(out: Path, paths: Paths) -> None:
     _write(out / "paths.parquet", rows, columns | {"score": pl.Float64})
 
 
+def write_pairs(out: Path, pairs: Pairs, relation_keys: Sequence[str]) -> None:
+    """One row for each pair of a topic entity and a relation that was kept, in order of question id and rank."""
+    rows = [
+        (question, rank, entity, relation_keys[relation], score)
+        for question, own in sorted(pairs.items())
+        for rank, (entity, relation, score) in enumerate(own)
+    ]
+    columns = {"question": pl.String, "rank": pl.Int32, "entity": pl.Int64, "relation": pl.String, "score": pl.Float64}
+    _write(out / "relations.parquet", rows, columns)
+
+
 def _counts(found: Sequence[Retrieved]) -> dict[str, Any]:
     """Counts for the log: questions, facts, questions without facts or cut short."""
     return {
@@ -161,6 +191,7 @@ def _write(path: Path, rows: list[Any], schema: dict[str, Any]) -> None:
 _EDGES = "retrieval.edge_budget of {options.edge_budget}"
 _LIMITS = {
     "kaping": "retrieval.kaping.most_triples of {options.kaping.most_triples} (or retrieval.edge_budget of "
-    "{options.edge_budget})"
+    "{options.edge_budget})",
+    **dict.fromkeys(("rank_llm", "rank_embedding", "rank_pair", "rank_amr"), "relation_ranking.most_relations"),
 }
 """What cuts a retriever's search short, by its name."""

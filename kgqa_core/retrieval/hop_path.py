@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.retrieval.encoders import Encoder, Reader, load_encoder
+from kgqa_core.training.encoders import Encoder, Reader, load_encoder
 
 VERSION = 1
 """Version of the stored model's layout."""

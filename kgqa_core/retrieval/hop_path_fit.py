@@ -19,12 +19,12 @@ from torch import Tensor
 from kgqa_core.config import HopPathOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.batches import Prepared, batches
-from kgqa_core.retrieval.encoders import new_encoder
 from kgqa_core.retrieval.hop_path import SEPARATOR, PathClassifier, PathModel, describe
+from kgqa_core.training import loop
 from kgqa_core.training.checkpoint import Progress, key_of
 from kgqa_core.training.device import pick_device
+from kgqa_core.training.encoders import new_encoder
 from kgqa_core.types import INVERSE
 
 UNKNOWN_LIMIT = 0.05
@@ -83,7 +83,9 @@ def fit(
     device = pick_device(options.device, "hop_path")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
-        encoder, reader, description = new_encoder(options, lambda token: _vocabulary_texts(rows(token)[0], labels))
+        encoder, reader, description = new_encoder(
+            options, lambda token: _vocabulary_texts(rows(token)[0], labels), "hop_path"
+        )
         learning, developing = rows(reader.topic_token)
         if not learning:
             raise TrainingError("no training question has a gold relation path; hop_path has nothing to learn from")

@@ -13,15 +13,15 @@ import torch
 from numpy.typing import NDArray
 
 from kgqa_core.config import RetrievalOptions
+from kgqa_core.datasets.masking import is_mentioned, mask_topic
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import ReasoningPath
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.encoders import TOPIC
 from kgqa_core.retrieval.hop_path import PathModel, Prediction, load_model
 from kgqa_core.retrieval.hop_path_sample import Grounded, ends_of, ground_all, sample
-from kgqa_core.retrieval.text import is_mentioned, mask_topic
+from kgqa_core.training.encoders import TOPIC
 from kgqa_core.types import Fact, Question, Retrieved
 
 BATCH = 256

@@ -15,16 +15,16 @@ import polars as pl
 
 from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.gold_paths import GoldPath, all_gold_paths
+from kgqa_core.datasets.masking import mask_topic, topic_names
 from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval import loop
 from kgqa_core.retrieval.hop_path_fit import Row, direction_label, fit
 from kgqa_core.retrieval.label import relation_texts
 from kgqa_core.retrieval.rigel import save
-from kgqa_core.retrieval.text import mask_topic, topic_names
+from kgqa_core.training import loop
 from kgqa_core.training.curves import dev_of_best, write_curves
 from kgqa_core.types import Question
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,8 +18,8 @@ from tokenizers import Tokenizer
 
 from kgqa_core.errors import ModelError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.encoders import Pretrained, Reader, load_pretrained
 from kgqa_core.retrieval.vectors import Vectors, VectorStore, fixed_point
+from kgqa_core.training.encoders import Pretrained, Reader, load_pretrained
 
 MAX_TOKENS = 128
 """Tokens of a text that are read."""
@@ -26,31 +27,53 @@ STEP = 4
 """Padded lengths are multiples of it."""
 BATCH_TOKENS = 1024
 """Tokens of one batch, padding included."""
+DEVICE_BATCH_TOKENS = 65_536
+"""The same on a GPU."""
 STORED = 512
 """Texts that a kill may lose."""
+_CPU = torch.device("cpu")
 
 
 class SentenceEncoder:
     """Mean pooling over a Hugging Face encoder, scaled to length 1 (as all-MiniLM-L6-v2 was trained).
 
+    section: of the options that name it.  max_tokens: tokens of a text that are read.
     digest: identifies weights, tokenizer and how texts are read.  width: numbers in a vector.
     Raises ModelError when the name is not that of an encoder.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        section: str = "retrieval.kaping",
+        max_tokens: int = MAX_TOKENS,
+        device: torch.device = _CPU,
+    ) -> None:
         if name == "scratch":
+            what = "KAPING" if section == "retrieval.kaping" else section
             raise ModelError(
-                "retrieval.kaping.encoder 'scratch' would know nothing, for KAPING trains no encoder; "
+                f"{section}.encoder 'scratch' would know nothing, for {what} trains no encoder; "
                 "use 'minilm', or a folder or hub id of a sentence encoder"
             )
-        model, tokenizer = load_pretrained(name, "retrieval.kaping")
+        model, tokenizer = load_pretrained(name, section)
         backend: Tokenizer = tokenizer.backend_tokenizer
         unknown = tokenizer.unk_token_id if backend.id_to_token(tokenizer.unk_token_id or 0) else None
         longest = int(getattr(model.config, "max_position_embeddings", 10**6)) - 2
         self.width = int(model.config.hidden_size)
-        self.digest = _digest(model, backend)
-        self._reader = Reader(backend, "", int(tokenizer.pad_token_id or 0), unknown, min(MAX_TOKENS, longest))
-        self._body = Pretrained(model, self.width).eval()
+        place = "" if device.type == "cpu" else f" {device.type}"
+        self._read_by = backend.to_str()
+        how = f"{torch.__version__} {max_tokens} {STEP} mean int16{place}\n"
+        self.digest = _digest(model, how + self._read_by)
+        self._reader = Reader(backend, "", int(tokenizer.pad_token_id or 0), unknown, min(max_tokens, longest))
+        self._body = Pretrained(model, self.width).eval().to(device)
+        self._device = device
+        self._batch_tokens = BATCH_TOKENS if device.type == "cpu" else DEVICE_BATCH_TOKENS
+
+    @cached_property
+    def weights(self) -> str:
+        """SHA-256 of the weights and the tokenizer, whatever computes with them."""
+        return _digest(self._body.body, self._read_by)
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Share of tokens that the vocabulary does not know: in [0, 1], lower is better."""
@@ -69,7 +92,7 @@ class SentenceEncoder:
         for place, row in enumerate(rows):
             by_length.setdefault(-(-len(row) // STEP) * STEP, []).append(place)
         for length, places in sorted(by_length.items()):
-            size = max(1, BATCH_TOKENS // length)
+            size = max(1, self._batch_tokens // length)
             for start in range(0, len(places), size):
                 part = places[start : start + size]
                 yield part, fixed_point(self._forward([rows[place] for place in part], length))
@@ -81,8 +104,8 @@ class SentenceEncoder:
             ids[index, : len(row)] = torch.tensor(row)
             mask[index, : len(row)] = 1
         with torch.inference_mode():
-            states = self._body(ids, mask)
-            found: NDArray[np.float32] = torch.nn.functional.normalize(states, dim=1).numpy()
+            states = self._body(ids.to(self._device), mask.to(self._device))
+            found: NDArray[np.float32] = torch.nn.functional.normalize(states, dim=1).cpu().numpy()
         return found
 
 
@@ -108,10 +131,10 @@ class CachedEncoder:
         return found
 
 
-def _digest(model: torch.nn.Module, tokenizer: Tokenizer) -> str:
-    """SHA-256 of weights, tokenizer, how texts are read, and the torch that computes."""
-    state = hashlib.sha256(f"{torch.__version__} {MAX_TOKENS} {STEP} mean int16\n{tokenizer.to_str()}".encode())
+def _digest(model: torch.nn.Module, how: str) -> str:
+    """SHA-256 of weights and of how texts are read: the tokenizer, and the torch that computes."""
+    state = hashlib.sha256(how.encode())
     for name, weight in sorted(model.state_dict().items()):
         state.update(f"\n{name} {tuple(weight.shape)} {weight.dtype}\n".encode())
-        state.update(weight.detach().contiguous().numpy().tobytes())
+        state.update(weight.detach().cpu().contiguous().numpy().tobytes())
     return state.hexdigest()

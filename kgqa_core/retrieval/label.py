@@ -28,8 +28,9 @@ from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import REMOVED
-from kgqa_core.retrieval.encoders import Encoder, Pretrained, Reader
+from kgqa_core.retrieval.extension import Extras
 from kgqa_core.retrieval.plan import Plan
+from kgqa_core.training.encoders import Encoder, Pretrained, Reader
 
 SCALE = 20.0
 """exp(κ) before training: MiniLM's cosines differ by tenths."""
@@ -89,6 +90,7 @@ class LabelRigel(nn.Module):
         self._labels: tuple[Tensor, Tensor] | None = None
         self._gone: Tensor | None = None
         self._encoded: Tensor | None = None
+        self.extras: Extras | None = None
 
     def open(self, dkg: Dkg, reader: Reader) -> LabelRigel:
         """Takes the relations of a graph for those to choose from."""
@@ -124,7 +126,8 @@ class LabelRigel(nn.Module):
                 logits = logits.masked_fill(self._gone.to(logits.device), -torch.inf)
             relations.append(torch.softmax(logits, dim=-1))
             state = torch.cat([state, relations[-1] @ vectors], dim=-1)
-        return Plan(relations, torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1))
+        attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)
+        return Plan(relations, attention, question if self.extras is not None else None)
 
     def _vectors(self) -> Tensor:
         """v of the 2R directed relations, inverses in the second half, [2R, width]."""

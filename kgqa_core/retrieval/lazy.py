@@ -33,13 +33,14 @@ def normalised_walk(
     exclude_topic: bool = False,
     epsilon: float = 0.0,
     edge_budget: int | None = None,
+    excluded: EntityWeights | None = None,
 ) -> Tensor:
     """`normalised(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 
     Where no question's last hop has more edges to choose from than the budget and LARGE, it is just that; else it is
     the same value and gradient up to rounding as without a budget for the last hop.
     """
-    exclude = topics if exclude_topic else None
+    exclude = (topics if excluded is None else excluded) if exclude_topic else None
     attention = plan.attention.cpu()
     last = plan.relations[-1].cpu()
     sets = advance(dkg, topics, plan.relations[:-1], exclude, epsilon, edge_budget)

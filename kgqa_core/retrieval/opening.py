@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa_core.config import RetrievalOptions
+from kgqa_core.config import LlmOptions, RelationRankingOptions, RetrievalOptions
+from kgqa_core.datasets.masking import topic_names
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, nearest
+from kgqa_core.llm.budget import Budget
+from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.oracle import Oracle
 from kgqa_core.retrieval.protocol import Retriever
 from kgqa_core.retrieval.random_facts import RandomFacts
-from kgqa_core.retrieval.text import topic_names
+from kgqa_core.retrieval.relation_ranking.asked import Ranker
 from kgqa_core.types import Question
 
 TRAINED = ("rigel", "hop_path")
@@ -32,6 +35,10 @@ class Sources:
     retriever: Path | None
     kg: Path | None
     cache: Path | None
+    ranking: RelationRankingOptions
+    llm: LlmOptions
+    budget: Budget | None
+    monitor: Monitor
 
     def trained(self, name: str) -> Path:
         """The folder of the trained retriever.  Raises ArtifactError without one."""
@@ -48,17 +55,27 @@ def make_opener(
     retriever: Path | None = None,
     kg: Path | None = None,
     cache: Path | None = None,
+    ranking: RelationRankingOptions | None = None,
+    llm: LlmOptions | None = None,
+    budget: Budget | None = None,
+    monitor: Monitor = QUIET,
 ) -> Opener:
     """Loads what the retriever of a name needs, once for all questions.
 
-    seed: of `random`.  retriever: the trained retriever, of `rigel` and `hop_path`.  kg: the graph store, for names of
-    entities and triples.  cache: folder that keeps vectors of triples, for `kaping`.
+    seed: of `random` and of what rankings draw.  retriever: the trained retriever, of `rigel` and `hop_path`, and the
+    trained rankers, of `rank_pair` and `rank_amr`.  kg: the graph store, for names of entities and triples.
+    cache: folder that keeps vectors, of `kaping` and `rank_embedding`, what a language model said, and AMR graphs.
+    ranking, llm, budget: of `rank_…`; the defaults where absent.  monitor: is told what a ranker has to do without.
     Raises ConfigError for an unknown name, ArtifactError when what it needs is missing, GraphMismatch when the
     retriever was trained for other relations.
     """
     if name not in _OPENERS:
         raise ConfigError(f"retriever {name!r} is unknown{nearest(name, _OPENERS)}; known: {', '.join(_OPENERS)}")
-    return _OPENERS[name](Sources(dkg, options, seed, retriever, kg, cache))
+    sources = Sources(
+        dkg, options, seed, retriever, kg, cache, ranking or RelationRankingOptions(), llm or LlmOptions(), budget,
+        monitor,
+    )  # fmt: skip
+    return _OPENERS[name](sources)
 
 
 def open_retriever(
@@ -70,12 +87,16 @@ def open_retriever(
     retriever: Path | None = None,
     kg: Path | None = None,
     cache: Path | None = None,
+    ranking: RelationRankingOptions | None = None,
+    llm: LlmOptions | None = None,
+    budget: Budget | None = None,
+    monitor: Monitor = QUIET,
 ) -> Retriever:
     """The retriever of a name.  questions: those that will be asked, whose topics' names are looked up in `kg`.
 
     Raises what `make_opener` raises.
     """
-    opener = make_opener(name, dkg, options, seed, retriever, kg, cache)
+    opener = make_opener(name, dkg, options, seed, retriever, kg, cache, ranking, llm, budget, monitor)
     return opener(topic_names(kg, questions) if name in TRAINED else {})
 
 
@@ -85,7 +106,7 @@ def _rigel(sources: Sources) -> Opener:
     from kgqa_core.retrieval.rigel_retriever import RigelRetriever
 
     network = load(folder, sources.dkg)
-    return lambda names: RigelRetriever(sources.dkg, network, sources.options, names)
+    return lambda names: RigelRetriever(sources.dkg, network, sources.options, names, kg=sources.kg)
 
 
 def _hop_path(sources: Sources) -> Opener:
@@ -103,10 +124,48 @@ def _kaping(sources: Sources) -> Opener:
     return lambda names: kaping
 
 
+def _rank_llm(sources: Sources) -> Opener:
+    from kgqa_core.llm.cache import open_cache
+    from kgqa_core.llm.factory import load_model
+    from kgqa_core.retrieval.relation_ranking.llm import LlmRanker
+
+    model = load_model(sources.ranking.model, sources.llm, budget=sources.budget)
+    return _ranking(sources, LlmRanker(model, sources.ranking.max_new_tokens, open_cache(sources.cache)))
+
+
+def _rank_embedding(sources: Sources) -> Opener:
+    from kgqa_core.retrieval.kaping_encoder import SentenceEncoder
+    from kgqa_core.retrieval.relation_ranking.embedding import EmbeddingRanker
+
+    encoder = SentenceEncoder(sources.ranking.sentence_encoder, section="relation_ranking")
+    return _ranking(sources, EmbeddingRanker(encoder, sources.cache))
+
+
+def _rank_trained(name: str) -> Callable[[Sources], Opener]:
+    def opener(sources: Sources) -> Opener:
+        from kgqa_core.retrieval.relation_ranking.opened import open_trained
+
+        folder = sources.trained("relation_ranker")
+        return _ranking(sources, open_trained(folder, name, sources.ranking, sources.cache, sources.monitor))
+
+    return opener
+
+
+def _ranking(sources: Sources, ranker: Ranker) -> Opener:
+    from kgqa_core.retrieval.relation_ranking.retriever import RelationRanking
+
+    found = RelationRanking(sources.dkg, ranker, sources.ranking, sources.options, sources.seed, sources.kg)
+    return lambda names: found
+
+
 _OPENERS: dict[str, Callable[[Sources], Opener]] = {
     "rigel": _rigel,
     "hop_path": _hop_path,
     "kaping": _kaping,
+    "rank_llm": _rank_llm,
+    "rank_embedding": _rank_embedding,
+    "rank_pair": _rank_trained("pair"),
+    "rank_amr": _rank_trained("amr"),
     "random": lambda sources: lambda names: RandomFacts(sources.dkg, sources.options.k, sources.seed),
     "oracle": lambda sources: lambda names: Oracle(sources.dkg, sources.options.k),
 }

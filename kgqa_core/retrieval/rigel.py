@@ -29,9 +29,10 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import REMOVED
-from kgqa_core.retrieval.encoders import Encoder, Reader, load_encoder
+from kgqa_core.retrieval.extension import Extension, Extras
 from kgqa_core.retrieval.label import LabelRigel, restored, stored, unlabelled_note
 from kgqa_core.retrieval.plan import Plan
+from kgqa_core.training.encoders import Encoder, Reader, load_encoder
 from kgqa_core.types import INVERSE
 
 VERSION = 1
@@ -61,17 +62,19 @@ class Rigel(nn.Module):
         widths = [encoder.width + hop * relations for hop in range(hops)]
         self.relation_layers = nn.ModuleList(nn.Linear(width, relations) for width in widths)
         self.attention_layers = nn.ModuleList(nn.Linear(width, 1) for width in widths)
+        self.extras: Extras | None = None
 
     def forward(self, ids: Tensor, mask: Tensor) -> Plan:
         """The plan of each question.  ids, mask: [batch, length]."""
-        state = self.encoder(ids, mask)
+        question = state = self.encoder(ids, mask)
         relations: list[Tensor] = []
         hop_scores: list[Tensor] = []
         for relation_layer, attention_layer in zip(self.relation_layers, self.attention_layers, strict=True):
             hop_scores.append(attention_layer(state))
             relations.append(torch.softmax(relation_layer(state), dim=-1))
             state = torch.cat([state, relations[-1]], dim=-1)
-        return Plan(relations, torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1))
+        attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)
+        return Plan(relations, attention, question if self.extras is not None else None)
 
 
 def walk(
@@ -82,13 +85,14 @@ def walk(
     exclude_topic: bool = False,
     epsilon: float = 0.0,
     edge_budget: int | None = None,
+    excluded: EntityWeights | None = None,
 ) -> Walk:
-    """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan.
+    """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan and in topics.
 
-    topics: x_0 [batch].  exclude_topic: takes the topics out of the entity set after each hop.
+    topics: x_0 [batch].  exclude_topic: takes the topics (`excluded` where given) out of the entity set after each hop.
     epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
     """
-    exclude = topics if exclude_topic else None
+    exclude = (topics if excluded is None else excluded) if exclude_topic else None
     sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget)]
     cut = sets[-1].truncated
     scores = join(sets[1:], plan.attention.cpu())
@@ -128,6 +132,11 @@ class Trained:
     def exclude_topic(self) -> bool:
         """Whether the topic entities are taken out of the entity set after each hop."""
         return bool(self.config["exclude_topic"])
+
+    @property
+    def extension(self) -> Extension:
+        """What it has beside the plain network."""
+        return Extension.stored(self.config)
 
     def plan(self, texts: Sequence[str], device: torch.device | None = None) -> Plan:
         """The plan of prepared texts, without gradient and without dropout."""
@@ -196,6 +205,7 @@ def load(folder: Path, dkg: Dkg) -> Trained:
     encoder, reader = load_encoder(folder, config["encoder"])
     hops = int(config["hops"])
     network = LabelRigel(encoder, hops) if by_label else Rigel(encoder, len(keys), hops)
+    network.extras = Extension.stored(config).extras(encoder.width)
     try:
         weights = load_file(str(folder / "model.safetensors"))
         network.load_state_dict(restored(weights, list(network.state_dict())))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from kgqa_core.config import RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.asking import ask, lead
+from kgqa_core.retrieval.batches import prepare
 from kgqa_core.retrieval.plan import Plan
 from kgqa_core.retrieval.protocol import LEAST_SCORE, ranked
-from kgqa_core.retrieval.rigel import Trained, Walk, walk
-from kgqa_core.retrieval.text import mask_topic
+from kgqa_core.retrieval.rigel import Trained, Walk
+from kgqa_core.retrieval.starts import described
 from kgqa_core.types import Fact, Question, Retrieved
 
 EPSILON = 1e-5
@@ -32,6 +35,7 @@ class RigelRetriever:
     """Retrieves with a trained network.
 
     names: surface forms of topic entities by id, to mask their mentions (topic keys are masked without it).
+    kg: the graph store, for types and descriptions of candidates, where the network weights its start.
     """
 
     name = "rigel"
@@ -43,15 +47,20 @@ class RigelRetriever:
         options: RetrievalOptions,
         names: dict[int, list[str]] | None = None,
         device: torch.device | None = None,
+        kg: Path | None = None,
     ) -> None:
         self.dkg, self.trained, self.options, self.names = dkg, trained, options, names or {}
         self.device = device or torch.device("cpu")
+        self.kg = kg
+        self.texts: dict[int, str] | None = None
         trained.network.to(self.device)
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts hop by hop and ranked entities of each question; empty where it has no topic entity."""
         found: dict[int, Retrieved] = {}
         known = [number for number, question in enumerate(questions) if question.topic_entities]
+        if self.trained.extension.soft_start:
+            self.texts = described(self.kg, [questions[number] for number in known])
         for start in range(0, len(known), BATCH):
             numbers = known[start : start + BATCH]
             for number, retrieved in zip(numbers, self._batch([questions[number] for number in numbers]), strict=True):
@@ -65,35 +74,58 @@ class RigelRetriever:
         return [0, *known[BATCH::BATCH]]
 
     def _batch(self, questions: Sequence[Question]) -> list[Retrieved]:
-        texts = [mask_topic(question, self.trained.reader.topic_token, self.names) for question in questions]
-        distinct = sorted(set(texts))
-        place = torch.tensor([distinct.index(text) for text in texts])
-        plan = self.trained.plan(distinct, self.device).take(place.to(self.device)).cpu()
-        topics = EntityWeights.one_hot([question.topic_entities for question in questions])
+        network, reader, extension = self.trained.network, self.trained.reader, self.trained.extension
+        network.eval()
+        prepared, _ = prepare(questions, reader, self.names, self.dkg, extension.apart, self.texts)
         with torch.inference_mode():
-            led = walk(
+            asked = ask(network, reader, prepared, torch.arange(len(questions)), self.device)
+            asked = replace(asked, plan=asked.plan.cpu())
+            led, scores = lead(
                 self.dkg,
-                topics,
-                plan,
+                asked,
+                extension.intersect,
                 exclude_topic=self.trained.exclude_topic,
                 epsilon=EPSILON,
                 edge_budget=self.options.edge_budget,
             )
-            facts = self._facts(questions, plan, led)
-        entities = led.scores.top(self.options.candidates)
+            legs = [1] * len(questions) if asked.ptr is None else asked.ptr.diff().tolist()
+            owner = [number for number, count in enumerate(legs) for _ in range(count)]
+            facts = self._facts([questions[number] for number in owner], owner, legs, asked.plan, led, scores)
+        entities = scores.top(self.options.candidates)
+        truncated = (
+            led.truncated
+            if asked.ptr is None
+            else torch.zeros(len(questions), dtype=torch.int64).index_add(0, torch.tensor(owner), led.truncated)
+        )
+        attention = [[0.0] * network.hops for _ in questions]
+        found: list[list[Fact]] = [[] for _ in questions]
+        for row, number in enumerate(owner):
+            found[number] += facts[row]
+            shares = zip(attention[number], asked.plan.attention[row].tolist(), strict=True)
+            attention[number] = [sum_ + own / legs[number] for sum_, own in shares]
         return [
             Retrieved(
                 question.id,
-                ranked(facts[row]),
+                ranked(found[row]),
                 tuple((entity, round(weight, 6)) for entity, weight in entities[row]),
-                int(led.truncated[row]),
-                tuple(round(weight, 6) for weight in plan.attention[row].tolist()),
+                int(truncated[row]),
+                tuple(round(weight, 6) for weight in attention[row]),
             )
             for row, question in enumerate(questions)
         ]
 
-    def _facts(self, questions: Sequence[Question], plan: Plan, led: Walk) -> list[list[Fact]]:
-        """The k heaviest triples of each kept hop.
+    def _facts(
+        self,
+        questions: Sequence[Question],
+        owner: Sequence[int],
+        legs: Sequence[int],
+        plan: Plan,
+        led: Walk,
+        ranking: EntityWeights,
+    ) -> list[list[Fact]]:
+        """The k heaviest triples of each kept hop, for each leg; legs of a question share its k.
+
+        questions, owner: of each leg, and its place in `ranking`, the entities' scores.  legs: of each question.
 
         Many weigh the same.  Of those, the hop that counts most takes the ones that lead to the best entities, each
         entity once before any twice; the hops before it take those that lead there, the hops after it those that go on.
@@ -112,8 +144,8 @@ class RigelRetriever:
             for hop in range(max(last))
         ]
         scores = [
-            (led.scores.entity[start:stop].numpy(), led.scores.weight[start:stop].numpy())
-            for start, stop in zip(led.scores.ptr[:-1].tolist(), led.scores.ptr[1:].tolist(), strict=True)
+            (ranking.entity[start:stop].numpy(), ranking.weight[start:stop].numpy())
+            for start, stop in zip(ranking.ptr[:-1].tolist(), ranking.ptr[1:].tolist(), strict=True)
         ]
         every = [_hops(self.dkg, edges) for edges in traced]
         facts: list[list[Fact]] = []
@@ -121,13 +153,14 @@ class RigelRetriever:
             topics = list(question.topic_entities) if self.trained.exclude_topic else []
             hops = [every[hop][row].tidy(topics) for hop in range(last[row])]
             centre = main[row] - 1
-            hops[centre] = hops[centre].best(self.options.k, *_by_entity(hops[centre], *scores[row]))
+            k = -(-self.options.k // legs[owner[row]])
+            hops[centre] = hops[centre].best(k, *_by_entity(hops[centre], *scores[owner[row]]))
             for hop in range(centre - 1, -1, -1):
                 apart = ~np.isin(hops[hop].target, hops[hop + 1].source)
-                hops[hop] = hops[hop].best(self.options.k, apart)
+                hops[hop] = hops[hop].best(k, apart)
             for hop in range(centre + 1, last[row]):
                 apart = ~np.isin(hops[hop].source, hops[hop - 1].target)
-                hops[hop] = hops[hop].best(self.options.k, apart)
+                hops[hop] = hops[hop].best(k, apart)
             facts.append([fact for number, hop in enumerate(hops, start=1) for fact in hop.facts(number)])
         return facts
 

@@ -5,13 +5,12 @@ Both passes ask through `llm.paid.ask`, so that a killed stage pays for nothing 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.llm.cache import ResponseCache
-from kgqa_core.llm.paid import Outcome, ask
+from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.metrics.text import Gold, hit_rra
 from kgqa_core.monitor import QUIET, Monitor
@@ -21,8 +20,6 @@ from kgqa_core.rewriting.graphs import GoldGraph
 from kgqa_core.rewriting.template import paragraph, sentences
 from kgqa_core.types import Question
 
-log = logging.getLogger("kgqa.corpus")
-
 TEMPLATE = "template"
 """Name of the teacher that is no model."""
 
@@ -31,9 +28,6 @@ READ = "rra2023"
 
 ANSWER_TOKENS = 32
 """Longest answer of the QA model."""
-
-FAILED_AGAIN = 2
-"""Further passes over prompts on which the endpoint failed."""
 
 _REASONS = {"empty": validate.EMPTY, "refused": validate.REFUSED}
 """Reasons of `ask` in the words of the corpus."""
@@ -173,19 +167,7 @@ def _ask_all(
             model, prompts, params, samples=samples, cache=cache, attempts=attempts, monitor=monitor, what=what, **more  # type: ignore[arg-type]
         )  # fmt: skip
 
-    outcomes = once()
-    for _ in range(FAILED_AGAIN):
-        if not any(_failed(outcome) for outcome in outcomes):
-            break
-        outcomes = once()
-    failed = sum(_failed(outcome) for outcome in outcomes)
-    if failed:
-        log.warning("%s gave no answer to %d of %d prompts for %s", model.name, failed, len(prompts), what)
-    return outcomes
-
-
-def _failed(outcome: Outcome) -> bool:
-    return outcome.completion is not None and outcome.completion.finish == "error"
+    return insist(once, model, what)
 
 
 def _reject(text: str, graph: GoldGraph, options: CorpusOptions) -> str | None:

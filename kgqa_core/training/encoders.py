@@ -100,7 +100,12 @@ class Pretrained(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """h_q [batch, width] of ids [batch, length]."""
-        return _mean(self.body(input_ids=ids, attention_mask=mask).last_hidden_state, mask)
+        return _mean(self.states(ids, mask), mask)
+
+    def states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """The last hidden states [batch, length, width]."""
+        found: Tensor = self.body(input_ids=ids, attention_mask=mask).last_hidden_state
+        return found
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean of the input embeddings [batch, width] of ids [batch, length], which training does not change."""
@@ -120,13 +125,17 @@ class Scratch(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """h_q [batch, width] of ids [batch, length]."""
+        pooled: Tensor = self.dropout(_mean(self.states(ids, mask), mask))
+        return pooled
+
+    def states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """The hidden states [batch, length, width]."""
         packed = nn.utils.rnn.pack_padded_sequence(
             self.dropout(self.embeddings(ids)), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
         )
         states: Tensor
         states, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=ids.shape[1])
-        pooled: Tensor = self.dropout(_mean(states, mask))
-        return pooled
+        return states
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean of the input embeddings [batch, width] of ids [batch, length]."""

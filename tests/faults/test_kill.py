@@ -17,6 +17,8 @@ import pytest
 from tests.support.command import ROOT, Outcome, kgqa, run_python
 from tests.support.toy import write_graph, write_questions
 
+pytestmark = pytest.mark.slow
+
 STAGES = (
     "kg", "dkg", "questions", "retriever", "hop_path", "facts", "corpus", "rewriter", "knowledge", "answers", "scores",
 )  # fmt: skip

@@ -60,6 +60,9 @@ def run(home: Path, options: PassagesOptions, what: str = "", report: int = 0) -
     return process.exitcode
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> PassagesOptions:
     folder = tmp_path_factory.mktemp("corpus")

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from flows import asking
+from flows import asking, cli
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import make_profile
 
@@ -20,11 +21,62 @@ def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(
     monkeypatch.setattr(
         asking, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
     )
+    monkeypatch.setattr(asking, "mentions_of", lambda record: ArtifactRef(kind="mentions", path="/mentions", digest=""))
     profile = make_profile({"seed": 11, "retrieval": {"retrievers": ["hop_path", "kaping"]}})
-    asking.open_system({"run_id": "r", "profile": profile.model_dump(mode="json")}, "hop_path")
+    record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
+    asking.open_system(record, "hop_path", asking.find_mentions(record, "hop_path"))
     assert (opened["cache"], opened["seed"]) == (own_home / "cache", 11)
     assert (opened["kg"], opened["retriever"], opened["knowledge"]) == (
         Path("/kg"),
         Path("/hop_path"),
         "hop_path/triples",
     )
+    assert opened["mentions"] == Path("/mentions")
+
+
+def test_a_linked_variant_is_asked_like_its_retriever_and_told_topics_need_no_dictionary(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: dict[str, Any] = {}
+    monkeypatch.setattr(asking.System, "open", lambda **given: opened.update(given))
+    monkeypatch.setattr(
+        asking, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
+    )
+    monkeypatch.setattr(asking, "mentions_of", lambda record: pytest.fail("nothing is to be found out"))
+    profile = make_profile({"retrieval": {"retrievers": ["hop_path"], "topics": "linked"}})
+    record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
+    asking.open_system(record, "hop_path@linked")
+    assert (opened["knowledge"], opened["retriever"], opened["mentions"]) == (
+        "hop_path/triples", Path("/hop_path"), None,
+    )  # fmt: skip
+
+
+def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_system(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[Any] = []
+
+    class Waiting:
+        def __enter__(self) -> None:
+            happened.append("status")
+
+        def __exit__(self, *_: object) -> None:
+            happened.append("done")
+
+    class Hearing:
+        def ask(self, *given: Any) -> dict[str, Any]:
+            happened.append(given)
+            return {"answer": "Rome"}
+
+    monkeypatch.setattr(cli.session, "newest_run", lambda home, run_id: {"run_id": "r"})
+    monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
+    monkeypatch.setattr(asking, "find_mentions", lambda record, knowledge: happened.append("mentions"))
+    monkeypatch.setattr(asking, "open_system", lambda record, knowledge, mentions, least: Hearing())
+    asked = ["ask", "And now?", "--turn", "Who rules Avalonia?", "--turn", "Nobody.", "--json"]
+    result = CliRunner().invoke(cli.app, asked)
+    assert result.exit_code == 0, result.output
+    turns = [("user", "Who rules Avalonia?"), ("agent", "Nobody.")]
+    assert happened == ["mentions", "status", ("And now?", (), turns), "done"]
+    happened.clear()
+    CliRunner().invoke(cli.app, ["ask", "And now?", "--topic", "Avalonia", "--json"])
+    assert happened == ["status", ("And now?", ["Avalonia"], []), "done"]

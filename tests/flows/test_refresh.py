@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from prefect import flow
-from prefect.testing.utilities import prefect_test_harness
 
 from flows.refresh import refresh
 from kgqa_core.artifacts import Home, read_manifest
@@ -18,6 +17,7 @@ from kgqa_core.config import Profile, make_profile
 from tasks import refreshing, starting
 from tasks.questions import load_questions
 from tasks.run import tracked_run
+from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 TRAINED = ("retriever", "hop_path")
@@ -32,8 +32,8 @@ QUICK = {
 
 @pytest.fixture(scope="module", autouse=True)
 def prefect_server() -> Iterator[None]:
-    """A Prefect server of this module's own."""
-    with prefect_test_harness(server_startup_timeout=120):
+    """What runs here runs on the tests' Prefect server."""
+    with on_shared_server():
         yield
 
 
@@ -99,6 +99,7 @@ def test_an_unchanged_dump_does_nothing_and_says_so(place: Path) -> None:
     assert sorted((place / "home" / "runs").iterdir()) == runs
 
 
+@pytest.mark.slow
 def test_another_order_of_the_same_statements_does_nothing(place: Path) -> None:
     path = place / "graph.tsv"
     path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
@@ -149,6 +150,7 @@ def deciding(start: starting.Start, profile: Profile) -> refreshing.Decision:
     return refreshing.decide(start, start.kg, start.dkg, questions, profile)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sections", "word"),
     [
@@ -166,6 +168,7 @@ def test_what_was_trained_otherwise_does_not_go_on(place: Path, sections: dict[s
     assert decision.retrain and word in decision.why
 
 
+@pytest.mark.slow
 def test_a_killed_refresh_goes_on_where_it_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(place, came="Newcomer\tlives_in\tNewest Town\n")
 
@@ -181,6 +184,7 @@ def test_a_killed_refresh_goes_on_where_it_was(place: Path, monkeypatch: pytest.
     assert {done[kind] for kind in TRAINED} == {"kept"} and "facts only" in summary["refresh"]["why"]
 
 
+@pytest.mark.slow
 def test_a_lost_start_is_replaced_by_a_whole_run(place: Path) -> None:
     profile = profile_of(place)
     start = starting.starting_point(Home(place / "home"), profile)

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.support.command import ROOT, kgqa
 
@@ -21,6 +22,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_both_uis_answer_and_stop_together(tmp_path: Path) -> None:
     ports = [free_port(), free_port()]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}

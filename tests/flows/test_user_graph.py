@@ -67,7 +67,14 @@ def test_ask_answers_with_facts(own: tuple[Path, Outcome]) -> None:
     assert reply["answer"] and reply["facts"] and reply["seconds"] > 0
     assert {fact["hop"] for fact in reply["facts"]} <= {1, 2}
     found = kgqa("ask", row["question"], "--home", folder / "home", "--json")
-    assert found.json["topics"] == reply["topics"]
+    assert found.code == 0, found.err[-4000:]
+    [linked] = found.json["topics"]
+    assert {name: linked[name] for name in ("key", "name")} == reply["topics"][0]
+    assert linked["mention"] == row["topic_entities"][0] and 0.22 <= linked["rho"] <= 1
+    texts = [[fact["text"] for fact in told["facts"]] for told in (found.json, reply)]
+    assert texts[0] == texts[1]  # scores differ: the start weighs ρ
+    shown = kgqa("ask", row["question"], "--home", folder / "home")
+    assert shown.out.splitlines()[0].startswith(f"linked {linked['name']} (ρ {linked['rho']:.2f})")
 
 
 def test_ask_about_nothing_known_says_so(own: tuple[Path, Outcome]) -> None:
@@ -83,6 +90,8 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
     rows = [json.loads(line) for line in (folder / "asked.jsonl").read_text().splitlines()[:3]]
     asked = [{key: row[key] for key in ("id", "question", "topic_entities")} for row in rows]
     asked.append({"id": "lost", "question": "Where is Atlantis?", "topic_entities": ["Atlantis"]})
+    asked.append({"id": "bare", "question": rows[0]["question"]})
+    asked.append({"id": "empty", "question": "How late is it?"})
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
     outcome = kgqa(
         "answer",
@@ -96,10 +105,12 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
     )
     assert outcome.code == 0, outcome.err[-4000:]
     answers = {row["id"]: row for row in map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())}
-    assert set(answers) == {*(row["id"] for row in rows), "lost"}
+    assert set(answers) == {*(row["id"] for row in rows), "lost", "bare", "empty"}
     assert all(answers[row["id"]]["answer"] for row in rows)
-    assert [reject["id"] for reject in outcome.json["rejects"]] == ["lost"]
-    assert "Atlantis" in outcome.json["rejects"][0]["reason"]
+    assert answers["bare"]["facts"] == answers[rows[0]["id"]]["facts"]
+    reasons = {reject["id"]: reject["reason"] for reject in outcome.json["rejects"]}
+    assert set(reasons) == {"lost", "empty"}
+    assert "Atlantis" in reasons["lost"] and "topic_entities" in reasons["empty"]
 
 
 def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> None:
@@ -110,3 +121,26 @@ def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> Non
     report = kgqa("report", "--home", folder / "home", "--json")
     assert report.json["run_id"] == outcome.json["run_id"]
     assert kgqa("report", "--home", folder / "home").out.count("Hits@1") >= 1
+
+
+def test_linked_topics_beside_gold_ones_show_what_linking_costs(own: tuple[Path, Outcome]) -> None:
+    folder, first = own
+    outcome = kgqa(
+        "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
+        folder / "home", "--set", "retrieval.topics=both", "--set", "answering.knowledge=[none, rigel, rigel@linked]",
+        "--set", "operations.runner.shards=2",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err[-4000:]
+    status = {name: stage["status"] for name, stage in outcome.json["stages"].items()}
+    new = {"linked", "facts/rigel@linked", "facts/hop_path@linked", "answers/rigel@linked", "scores"}
+    assert {status[name] for name in new} == {"computed"}
+    trained = {"kg", "dkg", "questions", "retriever", "hop_path", "facts/rigel", "answers/rigel", "answers/none"}
+    assert {status[name] for name in trained} == {"cached"}  # training and gold facts know nothing of linked topics
+    scores = {name: splits["test"] for name, splits in outcome.json["scores"].items()}
+    assert {"rigel/-/-", "rigel@linked/-/-", "hop_path@linked/-/-", "rigel@linked/triples/builtin"} <= set(scores)
+    assert "random@linked/-/-" not in scores and "oracle@linked/-/-" not in scores
+    assert scores["rigel/-/-"] == first.json["scores"]["rigel/-/-"]["test"]
+    assert scores["linked/-/-"]["link_f1"]["value"] >= 0.95
+    assert scores["rigel@linked/-/-"]["hits_at_1"]["value"] >= scores["rigel/-/-"]["hits_at_1"]["low"]
+    page = Path(outcome.json["report"]).read_text(encoding="utf-8")
+    assert "What linking costs" in page and "Link recall@5" in page

@@ -1,156 +1,256 @@
-"""Random forms on random graphs: SQL against an evaluator in plain Python, and the algebra of forms."""
+"""Random forms on random graphs: SQL against an evaluator in plain Python, and the algebra of forms.
+
+Graphs of odd seeds have free ids, every third is indexed, and keys and texts hold quotes and SQL.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import random
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.errors import FormError
+from kgqa_core.kg.overlay import Hidden, write_overlay
+from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
-from kgqa_core.logic.forms import And, Arg, Count, Join, Minus, Nth, Or, TimeConstraint, is_value
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Compare,
+    Count,
+    Greater,
+    Join,
+    Minus,
+    Nth,
+    Or,
+    TimeConstraint,
+    elements,
+    is_value,
+)
+from kgqa_core.logic.index import index
 from kgqa_core.logic.normalise import isomorphic, normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.logic.typed import typed
 from tests.support import random_forms as some
 from tests.support.naive_logic import Naive
-from tests.support.random_graphs import ENTITIES, random_graph, store_of
+from tests.support.random_graphs import ENTITIES, LINKS, Graph, file_of, random_graph, store_of
 
-HUNDREDS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WAIT = 600.0
 """Seconds: a busy machine is no fault of a form."""
-THOUSANDS = settings(max_examples=4000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+EXAMPLES = pytest.mark.parametrize("examples", [40, pytest.param(4000, marks=pytest.mark.slow)])
+"""Dozens in the suite, thousands where there is time."""
 
 
-def same_as_naive(seed, form):
+def check(examples, what, *drawn):
+    """Calls `what` with so many examples of what is drawn."""
+    unhurried = settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    unhurried(given(*drawn)(what))()
+
+
+def seeds(examples):
+    """Seeds of graphs; one graph serves many forms."""
+    return st.integers(0, examples // 10)
+
+
+@dataclass
+class Both:
+    """One graph in a store and in plain Python."""
+
+    graph: Graph
+    store: KgStore
+    naive: Naive
+
+    @cached_property
+    def schema(self):
+        return Schema.read(self.store), types_of(self.store, ENTITIES)
+
+
+def both(graph, store):
+    return Both(graph, store, Naive(graph))
+
+
+@lru_cache(maxsize=64)
+def opened(seed):
     graph = random_graph(seed)
-    with store_of(graph) as store:
-        found = execute(form, store, seconds=WAIT)
-    expected = Naive(graph).of(form)
+    store = store_of(graph)
+    if seed % 3 == 0:
+        index(store)
+    return both(graph, store)
+
+
+def same_as_naive(one, form):
+    found = execute(form, one.store, seconds=WAIT)
+    expected = one.naive.of(form)
     if is_value(form):
         assert found.value == expected and type(found.value) is type(expected)
     else:
         assert list(found.nodes) == sorted(expected)
-    assert all(0 <= triple < len(graph.triples) for triple in found.proof)
+    assert all(0 <= triple < len(one.graph.triples) for triple in found.proof)
+
+
+@EXAMPLES
+def test_sql_gives_what_plain_python_gives(examples):
+    check(examples, lambda seed, form: same_as_naive(opened(seed), form), seeds(examples), some.forms)
+
+
+def cut_as_it_says(seed, form, rows):
+    store = opened(seed).store
+    whole, cut = (execute(form, store, seconds=WAIT, rows=most) for most in (10_000, rows))
+    assert cut.value == whole.value and cut.nodes == whole.nodes[:rows]
+    assert len(cut.proof) <= rows and set(cut.proof) <= set(whole.proof)
+    assert cut.truncated or cut == whole
+    assert not cut.truncated or len(whole.nodes) > rows or len(whole.proof) > rows
+
+
+@EXAMPLES
+def test_rows_are_cut_as_it_is_said(examples):
+    check(examples // 2, cut_as_it_says, seeds(examples), some.forms, st.integers(0, 5))
+
+
+def overlaid(folder, seed):
+    """A graph with some of its things hidden: as an overlay, and in plain Python; and the keys that are hidden."""
+    draw = random.Random(seed)
+    base = random_graph(seed)
+    ids = {key: i for i, key in base.entities.items()}
+    keys = set(draw.sample(ENTITIES, 2))
+    relation, gone = draw.choice(LINKS), set(draw.sample(range(len(base.triples)), 3))
+    hidden = {ids[key] for key in keys}
+    (folder / "base").mkdir()
+    (folder / "overlay").mkdir()
+    write_overlay(
+        folder / "overlay",
+        base=file_of(base, folder / "base" / "kg.duckdb"),
+        hidden=Hidden(tuple(hidden), (base.relations[relation],), tuple(gone)),
+    )
+    return both(base.without(hidden, relation, gone), KgStore.open(folder / "overlay")), keys | {relation}
+
+
+def same_but_for_hidden(one, hidden, form):
+    used = elements(form)
+    if hidden & {*used.entities, *used.relations}:
+        with pytest.raises(FormError, match="not in this graph"):
+            execute(form, one.store, seconds=WAIT)
+    else:
+        same_as_naive(one, form)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(1, 41)])
+def test_an_overlay_answers_as_the_graph_without_what_it_hides(tmp_path, seed):
+    one, hidden = overlaid(tmp_path, seed)
+    with one.store as store:
+        check(20, lambda form: same_but_for_hidden(one, hidden, form), some.forms)
+        index(store)
+        check(20, lambda form: same_but_for_hidden(one, hidden, form), some.forms)
 
 
 def same_after_normalising(seed, form):
-    naive = Naive(random_graph(seed))
+    naive = opened(seed).naive
     assert naive.of(normalise(form)) == naive.of(form)
 
 
-def refuses_nothing_with_an_answer(seed, form):
-    graph = random_graph(seed)
-    with store_of(graph) as store:
-        schema, types = Schema.read(store), types_of(store, ENTITIES)
-    try:
-        typed(form, schema, types)
-    except FormError:
-        assert not Naive(graph).of(form)
+@EXAMPLES
+def test_normalising_keeps_results(examples):
+    check(examples, same_after_normalising, seeds(examples), some.forms)
 
 
 def proves_itself(seed, form):
-    graph = random_graph(seed)
-    with store_of(graph) as store:
-        found = execute(form, store, seconds=WAIT)
-    assert Naive(graph.only(set(found.proof))).of(form) >= set(found.nodes)
+    one = opened(seed)
+    found = execute(form, one.store, seconds=WAIT)
+    assert Naive(one.graph.only(set(found.proof))).of(form) >= set(found.nodes)
 
 
-@HUNDREDS
-@given(st.integers(0, 10**6), some.forms)
-def test_sql_gives_what_plain_python_gives(seed, form):
-    same_as_naive(seed, form)
+@EXAMPLES
+def test_proof_rows_alone_give_every_answer(examples):
+    check(examples, proves_itself, seeds(examples), some.positive)
 
 
-@pytest.mark.slow
-@THOUSANDS
-@given(st.integers(0, 10**6), some.forms)
-def test_sql_gives_what_plain_python_gives_thousands_of_times(seed, form):
-    same_as_naive(seed, form)
-
-
-@HUNDREDS
-@given(st.integers(0, 10**6), some.forms)
-def test_normalising_keeps_results(seed, form):
-    same_after_normalising(seed, form)
-
-
-@pytest.mark.slow
-@THOUSANDS
-@given(st.integers(0, 10**6), some.forms)
-def test_normalising_keeps_results_thousands_of_times(seed, form):
-    same_after_normalising(seed, form)
-
-
-@HUNDREDS
-@given(st.integers(0, 10**6), some.positive)
-def test_proof_rows_alone_give_every_answer(seed, form):
-    proves_itself(seed, form)
-
-
-@pytest.mark.slow
-@THOUSANDS
-@given(st.integers(0, 10**6), some.positive)
-def test_proof_rows_alone_give_every_answer_thousands_of_times(seed, form):
-    proves_itself(seed, form)
-
-
-@HUNDREDS
-@given(st.integers(0, 10**6), some.positive)
-def test_what_the_types_refuse_has_no_answer(seed, form):
+def refuses_nothing_with_an_answer(seed, form):
     assume("(OR " not in str(form))
-    refuses_nothing_with_an_answer(seed, form)
+    one = opened(seed)
+    try:
+        typed(form, *one.schema)
+    except FormError:
+        assert not one.naive.of(form)
 
 
-@pytest.mark.slow
-@THOUSANDS
-@given(st.integers(0, 10**6), some.positive)
-def test_what_the_types_refuse_has_no_answer_thousands_of_times(seed, form):
-    assume("(OR " not in str(form))
-    refuses_nothing_with_an_answer(seed, form)
+@EXAMPLES
+def test_what_the_types_refuse_has_no_answer(examples):
+    check(examples, refuses_nothing_with_an_answer, seeds(examples), some.positive)
 
 
-@HUNDREDS
-@given(some.forms)
-def test_what_is_printed_reads_back_as_the_same_tree(form):
+def reads_back(form):
     assert parse(str(form)) == form
     assert parse(str(normalise(form))) == normalise(form)
-
-
-@HUNDREDS
-@given(some.forms)
-def test_a_normal_form_stays_as_it_is(form):
     assert normalise(normalise(form)) == normalise(form)
 
 
-def shuffled(form, draw):
-    """The same form with the parts of AND and OR in another order, one of them twice."""
+@EXAMPLES
+def test_what_is_printed_reads_back_as_the_same_tree_and_a_normal_form_stays_as_it_is(examples):
+    check(examples, reads_back, some.forms)
+
+
+def written_otherwise(form, draw):
+    """The same form, written in another way: each rewriting of `normalise`, where the dice say so."""
+    form = _rewritten_below(form, draw)
+    if draw.random() < 0.5:
+        return form
     match form:
-        case And(parts=parts) | Or(parts=parts):
-            order = [shuffled(part, draw) for part in draw.sample(parts, len(parts))]
-            return type(form)((*order, draw.choice(order)))
-        case Minus(of=of, without=without):
-            return Minus(shuffled(of, draw), shuffled(without, draw))
-    if isinstance(form, (Join, Count, Arg, Nth, TimeConstraint)):
-        return replace(form, of=shuffled(form.of, draw))
+        case And(parts=parts) if any(isinstance(part, Minus) for part in parts):
+            taken = next(part for part in parts if isinstance(part, Minus))
+            return Minus(And((taken.of, *[part for part in parts if part is not taken])), taken.without)
+        case Minus(of=Minus(of=of, without=first), without=second):
+            return Minus(of, Or((first, second)))
+        case Compare(path=(first, *rest), counted=False) if rest:
+            return Join((first,), replace(form, path=tuple(rest)))
+        case Arg(best=best, of=of, path=path, counted=counted):
+            return Nth(1, best, of, path, counted)
+        case Greater(one=one, other=other):
+            return replace(form, one=other, other=one)
+        case Join(where=where) if where:
+            return replace(form, where=(*reversed(where), where[0]))
     return form
 
 
-@HUNDREDS
-@given(some.forms, st.randoms(use_true_random=False))
-def test_isomorphism_looks_past_the_order_of_parts(form, draw):
-    other = shuffled(form, draw)
+def _rewritten_below(form, draw):
+    match form:
+        case And(parts=parts) | Or(parts=parts):
+            order = [written_otherwise(part, draw) for part in draw.sample(parts, len(parts))]
+            return type(form)((*order, draw.choice(order)))
+        case Minus(of=of, without=without):
+            return Minus(written_otherwise(of, draw), written_otherwise(without, draw))
+        case Greater(one=one, other=other):
+            return replace(form, one=written_otherwise(one, draw), other=written_otherwise(other, draw))
+    if isinstance(form, (Join, Count, Arg, Nth, TimeConstraint)):
+        return replace(form, of=written_otherwise(form.of, draw))
+    return form
+
+
+def equivalent(seed, form, draw):
+    other = written_otherwise(form, draw)
+    third = written_otherwise(other, draw)
     assert isomorphic(form, form)
     assert isomorphic(form, other) and isomorphic(other, form)
+    assert isomorphic(other, third) and isomorphic(form, third)
+    assert opened(seed).naive.of(form) == opened(seed).naive.of(third)
 
 
-@HUNDREDS
-@given(st.integers(0, 10**6), some.sets, some.sets, some.sets)
-def test_isomorphism_is_transitive_and_isomorphic_forms_have_the_same_answers(seed, one, other, third):
-    if isomorphic(one, other):
-        assert isomorphic(other, one)
-        assert Naive(random_graph(seed)).of(one) == Naive(random_graph(seed)).of(other)
-        assert isomorphic(one, third) == isomorphic(other, third)
+@EXAMPLES
+def test_isomorphism_is_an_equivalence_that_looks_past_how_a_form_is_written(examples):
+    check(examples, equivalent, seeds(examples), some.forms, st.randoms(use_true_random=False))
+
+
+def equal_or_not(seed, one, other, draw):
+    same = isomorphic(one, other)
+    assert same == isomorphic(other, one) == isomorphic(written_otherwise(one, draw), written_otherwise(other, draw))
+    assert not same or opened(seed).naive.of(one) == opened(seed).naive.of(other)
+
+
+@EXAMPLES
+def test_two_forms_are_isomorphic_or_not_however_they_are_written(examples):
+    check(examples, equal_or_not, seeds(examples), some.sets, some.sets, st.randoms(use_true_random=False))

@@ -13,7 +13,7 @@ import torch
 from kgqa_core.config import LlmOptions, make_profile
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.factory import load_model
-from kgqa_core.retrieval.encoders import load_pretrained
+from kgqa_core.training.encoders import load_pretrained
 from tests.support.tiny_models import save_causal, save_lora
 
 HOUSE = Path(__file__).resolve().parents[2]

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 from prefect.blocks.system import Secret
-from prefect.testing.utilities import prefect_test_harness
 
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ConfigError
 from tasks.secrets import take_in
+from tests.support.prefect_server import on_shared_server
 
 KEY = "block-canary-4711"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def prefect_server() -> Iterator[None]:
-    """A Prefect server of this module's own, with blocks."""
-    with prefect_test_harness(server_startup_timeout=120):
+    """The tests' Prefect server, with blocks."""
+    with on_shared_server():
         Secret(value=KEY).save("lab-key")
         Secret(value={"key": "a", "secret": KEY}).save("options")
         Secret(value="").save("empty")

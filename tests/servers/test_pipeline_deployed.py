@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.chat_server import ServerProcess, closed_port
-from tests.support.command import kgqa
+from tests.support.chat_server import ServerProcess
+from tests.support.command import closed_port, kgqa
 from tests.support.operated import Operated, digests, records, statuses
 from tests.support.register import Register
 from tests.support.servers import PLAIN
@@ -46,6 +46,15 @@ def test_a_run_started_through_the_api_ends_completed_on_postgresql(operated: Op
     assert set(statuses(operated.record(first.id)).values()) == {"computed"}
     tables = [one for one in operated.artifacts(first.id) if one.type in ("table", "markdown")]
     assert len(tables) > len(operated.record(first.id)["stages"]) - len(TRAINED)
+
+
+def test_the_page_of_a_stage_links_to_mlflow_and_to_the_report(operated: Operated, first: Any) -> None:
+    record, stages = operated.record(first.id), operated.tracked(operated.record(first.id)["mlflow_run_id"])
+    run = f"{operated.servers.mlflow}/#/experiments/{record['mlflow_experiment_id']}/runs/{record['mlflow_run_id']}"
+    pages = {one.key: one.data for one in operated.artifacts(first.id) if one.type == "markdown"}
+    kg = next(data for key, data in pages.items() if key.startswith("kg-"))
+    assert f"/runs/{stages['kg'].info.run_id})" in kg and f"({run})" in kg and f"({run}/artifacts/report.html)" in kg
+    assert f"({run}/artifacts/report.html)" in pages["kgqa-champion"]
 
 
 def test_mlflow_on_postgresql_has_the_run_with_its_stages_and_scores(operated: Operated, first: Any) -> None:

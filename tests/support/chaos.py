@@ -27,8 +27,8 @@ from prefect.client.schemas.sorting import FlowRunSort
 from kgqa_core.artifacts import verify
 from kgqa_core.errors import ArtifactError
 from kgqa_core.locks import idle
-from tests.support.chat_server import ServerProcess, closed_port, digest_words
-from tests.support.command import ROOT, Outcome
+from tests.support.chat_server import ServerProcess, digest_words
+from tests.support.command import ROOT, Outcome, closed_port
 from tests.support.operated import digests, records
 from tests.support.servers import Servers, _answers
 from tests.support.toy import write_graph, write_questions

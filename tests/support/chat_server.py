@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import hashlib
 import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -110,12 +111,12 @@ class ChatServer:
     Counts, of all requests and of each prompt and seed: requests; answered (a whole reply was handed to the
     connection); lost (worked on, but the reply was cut, no JSON, or the client had gone); refused (an error status, no
     tokens); and the tokens of what was worked on, which are words unless `tokens` counts them otherwise.  keep: also
-    prompts, bodies, headers and times.
+    prompts, bodies, headers and times.  gate: nothing is answered before so many requests are under way at once.
     """
 
     def __init__(
         self,
-        reply: Callable[[str], str] = lambda prompt: f"echo {prompt}",
+        reply: Callable[..., str] = lambda prompt: f"echo {prompt}",
         *,
         rates: Rates | None = None,
         seed: int = 0,
@@ -124,12 +125,15 @@ class ChatServer:
         tokens: Callable[[str], int] = lambda text: len(text.split()),
     ) -> None:
         self.reply, self.rates, self.seed, self.keep, self.tokens = reply, rates, seed, keep, tokens
+        self._drawn = len(inspect.signature(reply).parameters) > 1
         self.prompts: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
         self.most_at_once = 0
         self.slowness = 0.0
+        self.gate = 0
+        self._held: list[Callable[[], None]] = []
         self.total = dict.fromkeys(COUNTS, 0)
         self.by_prompt: dict[str, dict[str, int]] = {}
         self._faults: list[tuple[str, Fault]] = []
@@ -154,6 +158,10 @@ class ChatServer:
     def always(self, part: str, fault: Fault) -> None:
         """Every request whose prompt contains `part` meets this fault."""
         self._always.append((part, fault))
+
+    def say(self, prompt: str, drawn: Any) -> str:
+        """What the model says; a reply that takes two arguments is given the request's own seed too."""
+        return self.reply(prompt, drawn) if self._drawn else self.reply(prompt)
 
     def stats(self) -> dict[str, Any]:
         """Counts of all requests, and `prompts`: those of each `SEED|PROMPT`."""
@@ -243,7 +251,13 @@ class _Connection(asyncio.Protocol):
             server._at_once += 1
             server.most_at_once = max(server.most_at_once, server._at_once)
         delay = fault.delay or server.slowness
-        if delay:
+        if server.gate:
+            server._held.append(lambda: self.answer(body, prompt, fault, counts))
+            if server._at_once >= server.gate:
+                server.gate = 0
+                for answer in server._held:
+                    answer()
+        elif delay:
             server._loop.call_later(delay, self.answer, body, prompt, fault, counts)
         else:
             self.answer(body, prompt, fault, counts)
@@ -256,7 +270,7 @@ class _Connection(asyncio.Protocol):
                 self.count(counts, refused=1)
                 self.send(fault.status, error_body(fault.status), fault.headers)
                 return
-            text = fault.content if fault.content is not None else server.reply(prompt)
+            text = fault.content if fault.content is not None else server.say(prompt, body.get("seed"))
             finish, words = fault.finish, text.split()
             limit = body.get("max_tokens") or body.get("max_completion_tokens")
             while limit and words and server.tokens(text) > limit:
@@ -327,26 +341,17 @@ def error_body(status: int) -> dict[str, Any]:
     return {"error": {"message": f"refused with {status}"}}
 
 
-def closed_port() -> int:
-    """A loopback port on which nobody listens."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def digest_words(prompt: str) -> str:
     """Eight words that depend on the prompt alone."""
     return " ".join(hashlib.sha256(prompt.encode()).hexdigest()[start : start + 4] for start in range(0, 32, 4))
 
 
-def _reply(name: str) -> Callable[[str], str]:
+def _reply(name: str) -> Callable[..., str]:
     if name == "echo":
         return lambda prompt: f"echo {prompt}"
     if name == "words":
         return digest_words
-    found: Callable[[str], str] = _found(name)
+    found: Callable[..., str] = _found(name)
     return found
 
 
@@ -359,7 +364,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serves until it is killed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--reply", default="echo", help="echo, words, or MODULE:FUNCTION from prompt to text")
+    parser.add_argument(
+        "--reply", default="echo", help="echo, words, or MODULE:FUNCTION from prompt (and seed) to text"
+    )
     parser.add_argument("--tokens", default="", help="MODULE:FUNCTION from text to its tokens; words when absent")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each reply")
     parser.add_argument("--seed", type=int, default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+FLOWS = frozenset({"run", "demo", "refresh", "ask", "answer", "evaluate", "forecast", "ltgen", "answerability"})
+"""Commands that run a flow."""
 
 
 @dataclass
@@ -29,10 +32,29 @@ class Outcome:
 
 
 def kgqa(
-    *words: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 600
+    *words: str | Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float = 600,
+    served: bool = True,
 ) -> Outcome:
-    """Run a command and wait for it."""
-    return run_python(["-m", "flows.cli", *words], env=env, cwd=cwd, timeout=timeout)
+    """Run a command and wait for it.
+
+    served: what runs a flow runs it on the tests' Prefect server, unless `env` names one; else it starts one itself.
+    """
+    given = dict(env or {})
+    if served and words and words[0] in FLOWS and "PREFECT_API_URL" not in given:
+        from tests.support.prefect_server import shared_server
+
+        given["PREFECT_API_URL"] = shared_server()
+    return run_python(["-m", "flows.cli", *words], env=given, cwd=cwd, timeout=timeout)
+
+
+def closed_port() -> int:
+    """A loopback port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def run_python(

@@ -45,9 +45,9 @@ def mapped(profile: Profile) -> Run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
-        facts = retrieve_all(kg, dkg, questions, {}, profile.retrieval, profile.seed)
-        knowledge = write_all(kg, questions, facts, None, profile)
-        answer_all(questions, knowledge, profile.answering, profile.llm, profile.seed)
+        facts = retrieve_all(kg, dkg, questions, None, {}, profile)
+        knowledge = write_all(kg, questions, facts, None, None, profile)
+        answer_all(questions, knowledge, profile)
         return run
 
 

@@ -34,6 +34,7 @@ NUMERIC = {XSD + name for name in ("integer", "decimal", "double")}
 ENDS = {"marriage.from": "marriage.to", "P580": "P582"}
 TO_BASE = {
     "Q174728": ("metre", Fraction(1, 100), Fraction(0)),
+    "Q200323": ("metre", Fraction(1, 10), Fraction(0)),
     "Q11573": ("metre", Fraction(1), Fraction(0)),
     "Q25267": ("kelvin", Fraction(1), Fraction(27315, 100)),
     "Q11579": ("kelvin", Fraction(1), Fraction(0)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -12,10 +12,10 @@ from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, PRECISION_SQL, UNIT_
 from kgqa_core.kg.store import SCHEMA_VERSION, KgStore, create_tables, write_meta
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
-ENTITIES = ["m.0a", "m.0b", "Q3", "Q4", "an entity (with a name)", "urn:x:6", "5", "film.star"]
+ENTITIES = ["m.0a", "m.0b", "Q3", "Q4", "an entity (with a name)", "urn:x:6", "5", "film.star", "$1", "x') OR 1=1; --"]
 CLASSES = ["film.film", "film.short_film", "Q5", "thing"]
 SUBCLASSES = {"film.short_film": ["film.film", "thing"], "film.film": ["thing"]}
-LINKS = ["film.film.actor", "P40", "has part", "R"]
+LINKS = ["film.film.actor", "P40", "it's; DROP TABLE triples", "R"]
 NUMBERS, BEGIN, END, NAMES = "P2048", "marriage.from", "marriage.to", "title"
 QUALIFIERS = ["P580", "P582", "P585", "P805"]
 RELATIONS = sorted([*LINKS, NUMBERS, BEGIN, END, NAMES, *QUALIFIERS])
@@ -23,6 +23,7 @@ QUANTITIES = [
     *[(text, XSD + "integer", None) for text in ("5", "7", "2000")],
     *[("5.0", XSD + "decimal", None), ("-1.5", XSD + "double", None), ("7", XSD + "integer", "Q99")],
     *[("180", XSD + "decimal", "Q174728"), ("1.8", XSD + "decimal", "Q11573"), ("2", XSD + "decimal", "Q11573")],
+    *[("7", XSD + "integer", "Q200323"), ("0.7", XSD + "decimal", "Q11573")],
     *[("1", XSD + "integer", "Q25267"), ("274.15", XSD + "decimal", "Q11579")],
 ]
 DATES = [
@@ -31,14 +32,17 @@ DATES = [
     *[("2000-05-01T12:00:00Z", XSD + "dateTime", None), ("1990-01-01T00:00:00Z", XSD + "dateTime", "8gregorian")],
     *[("2000-01-01T00:00:00Z", XSD + "dateTime", "7gregorian"), ("2000-05-07T00:00:00Z", XSD + "dateTime", "10")],
 ]
-TEXTS = [("red", XSD + "string", None), ("red", "@en", None), ("rot", "@de", None), ("x", XSD + "integer", None)]
+TEXTS = [("red", XSD + "string", None), ("red", "@en", None), ("ro't", "@de", None), ("x", XSD + "integer", None)]
 LITERALS = [*QUANTITIES, *DATES, *TEXTS]
 """(text, datatype, detail), as the store holds them."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes by id: keys of entities, and literals; triples (head, relation, tail) and qualifiers by keys and ids."""
+    """Nodes by id: keys of entities, and literals; triples (head, relation, tail) and qualifiers by keys and ids.
+
+    relations: the id of each key.
+    """
 
     entities: dict[int, str]
     literals: dict[int, tuple[str, str, str | None]]
@@ -46,18 +50,49 @@ class Graph:
     qualifiers: list[tuple[int, int, str, int]] = field(default_factory=list)
     types: list[tuple[int, int]] = field(default_factory=list)
     supers: dict[int, set[int]] = field(default_factory=dict)
+    relations: dict[str, int] = field(default_factory=lambda: {key: i for i, key in enumerate(RELATIONS)})
 
     def only(self, triples: set[int]) -> Graph:
         """The graph with these triples alone; the others lose their ends."""
         kept = [t if i in triples else (-1, "", -1) for i, t in enumerate(self.triples)]
-        return Graph(self.entities, self.literals, kept, self.qualifiers, self.types, self.supers)
+        return replace(self, triples=kept)
+
+    def without(self, entities: set[int], relation: str, triples: set[int]) -> Graph:
+        """The graph after an overlay hid these; what hangs on them goes too, and triples are numbered anew."""
+        hidden = {self.relations[relation]}
+        kept = [
+            i
+            for i, (head, key, tail) in enumerate(self.triples)
+            if i not in triples and key != relation and not {head, tail} & entities
+        ]
+        number = {i: n for n, i in enumerate(kept)}
+        qualifiers = [
+            (number[t], statement, key, value)
+            for t, statement, key, value in self.qualifiers
+            if t in number and key != relation and value not in entities
+        ]
+        left = [self.triples[i] for i in kept]
+        stated = {tail for _, _, tail in left} | {value for *_, value in qualifiers}
+        once = {tail for *_, tail in self.triples} | {value for *_, value in self.qualifiers}
+        return Graph(
+            entities={i: key for i, key in self.entities.items() if i not in entities},
+            literals={i: value for i, value in self.literals.items() if i in stated or i not in once},
+            triples=left,
+            qualifiers=qualifiers,
+            types=[(one, kind) for one, kind in self.types if not {one, kind} & entities],
+            supers={i: above - entities for i, above in self.supers.items() if i not in entities},
+            relations={key: i for key, i in self.relations.items() if i not in hidden},
+        )
 
 
 def random_graph(seed: int, edges: int = 30) -> Graph:
-    """A graph of a dozen entities and two dozen literals."""
+    """A graph of a dozen entities and two dozen literals; of an odd seed one with free ids, as updates leave them."""
     draw = random.Random(seed)
-    entities = dict(enumerate(sorted([*ENTITIES, *CLASSES])))
-    literals = dict(enumerate(sorted(LITERALS, key=lambda one: (one[0], one[1], one[2] or "")), start=len(entities)))
+    keys, values = sorted([*ENTITIES, *CLASSES]), sorted(LITERALS, key=lambda one: (one[0], one[1], one[2] or ""))
+    size = len(keys) + len(values)
+    places = sorted(draw.sample(range(2 * size), size)) if seed % 2 else list(range(size))
+    entities, literals = dict(zip(places, keys, strict=False)), dict(zip(places[len(keys) :], values, strict=True))
+    free = 3 if seed % 2 else 1
     ids = {key: i for i, key in entities.items()}
     people = [ids[key] for key in ENTITIES]
     of = {tuple(value): i for i, value in literals.items()}
@@ -77,29 +112,43 @@ def random_graph(seed: int, edges: int = 30) -> Graph:
                 qualifiers.add((triple, statement, relation, value))
     types = {(draw.choice(people), ids[draw.choice(CLASSES)]) for _ in range(8)}
     supers = {ids[key]: {ids[above] for above in SUBCLASSES.get(key, [])} for key in CLASSES}
-    return Graph(entities, literals, order, sorted(qualifiers), sorted(types), supers)
+    relations = {key: free * i for i, key in enumerate(RELATIONS)}
+    return Graph(entities, literals, order, sorted(qualifiers), sorted(types), supers, relations)
 
 
 def store_of(graph: Graph) -> KgStore:
     """The graph in a store in memory; close it."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
-    create_tables(connection, "memory")
+    fill(connection, graph)
+    return KgStore(connection, Path("memory"))
+
+
+def file_of(graph: Graph, path: Path) -> Path:
+    """The graph in a file."""
+    with duckdb.connect(str(path), config={"threads": 1}) as connection:
+        fill(connection, graph)
+    return path
+
+
+def fill(connection: duckdb.DuckDBPyConnection, graph: Graph) -> None:
+    """Writes the graph's tables into the database that a connection uses."""
+    [(database,)] = connection.execute("SELECT current_database()").fetchall()
+    create_tables(connection, database)
     rows = [(i, key, "entity", None, None) for i, key in graph.entities.items()]
     rows += [(i, text, "literal", datatype, detail) for i, (text, datatype, detail) in graph.literals.items()]
-    relation = {key: i for i, key in enumerate(RELATIONS)}
     _insert(connection, "entities(id, key, kind, datatype, detail)", rows)
     connection.execute(
         f"UPDATE entities SET number = {NUMBER_SQL}, unit = {UNIT_SQL}, precision = {PRECISION_SQL}, "
         f"calendar = {CALENDAR_SQL} WHERE kind = 'literal'"
     )
+    relation = graph.relations
     _insert(connection, "relations(id, key)", [(i, key) for key, i in relation.items()])
     triples = [(i, head, relation[key], tail, 0) for i, (head, key, tail) in enumerate(graph.triples)]
     _insert(connection, "triples", triples)
     _insert(connection, "qualifiers", [(t, s, relation[key], value) for t, s, key, value in graph.qualifiers])
     _insert(connection, "types", graph.types)
     _insert(connection, "supertypes", [(one, above) for one, all_of in graph.supers.items() for above in all_of])
-    write_meta(connection, "memory", {"schema_version": SCHEMA_VERSION, "languages": ["en", ""], "counts": {}})
-    return KgStore(connection, Path("memory"))
+    write_meta(connection, database, {"schema_version": SCHEMA_VERSION, "languages": ["en", ""], "counts": {}})
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:

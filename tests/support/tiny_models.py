@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,6 +12,7 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedTokenizerFast,
@@ -74,4 +76,35 @@ def save_lora(model: Path, folder: Path, *, seed: int = 0) -> Path:
             if "lora_B" in name:
                 parameter.normal_(std=0.5)
     network.save_pretrained(str(folder), save_embedding_layers=False)
+    return folder
+
+
+def save_classifier(
+    folder: Path,
+    *,
+    labels: Sequence[str] = ("entailment", "neutral", "contradiction"),
+    kind: str = "bert",
+    seed: int = 2,
+    positions: int = 128,
+) -> Path:
+    """A sequence-pair classifier of two layers that reads words of a small vocabulary, others by their letters."""
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *ALPHABET.replace(" ", ""), *"éABCDEFGHIJ.,!0123456789"]
+    words = ["the", "a", "cat", "mat", "rain", "all", "day", "it", "was", "dry", "yes", "no", "is", "on", "there"]
+    vocabulary = list(dict.fromkeys([*vocabulary, *(f"##{letter}" for letter in vocabulary[5:]), *words]))
+    tokenizer = Tokenizer(models.WordPiece({token: n for n, token in enumerate(vocabulary)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    ends = [("[CLS]", 2), ("[SEP]", 3)]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
+    )
+    marks = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token="[MASK]", **marks).save_pretrained(folder)
+    torch.manual_seed(seed)
+    names = {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
+    config = AutoConfig.for_model(
+        kind, vocab_size=len(vocabulary), hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, max_position_embeddings=positions, initializer_range=0.6, pad_token_id=0,
+        num_labels=len(labels), **names,
+    )  # fmt: skip
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
     return folder

@@ -17,7 +17,6 @@ from typing import Any
 import psutil
 import pytest
 from prefect.settings import PREFECT_API_URL
-from prefect.testing.utilities import prefect_test_harness
 
 from kgqa_core import errors
 from kgqa_core.answering import answer as answering
@@ -27,14 +26,15 @@ from tasks import runners
 from tests.support.chat_server import ChatServer
 from tests.support.command import ROOT
 from tests.support.mapped import mapped, outcomes, settings
+from tests.support.prefect_server import on_shared_server
 
 MAPPED = ("facts", "knowledge", "answers")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def prefect_server() -> Iterator[None]:
-    """A Prefect server of this module's own."""
-    with prefect_test_harness(server_startup_timeout=120):
+    """What runs here runs on the tests' Prefect server."""
+    with on_shared_server():
         yield
 
 
@@ -73,7 +73,7 @@ def left_over(home: Path) -> list[str]:
     [
         ("inline", 3),
         ("thread", 4),
-        ("process", 3),
+        pytest.param("process", 3, marks=pytest.mark.slow),
         pytest.param("dask", 4, marks=pytest.mark.slow),
         pytest.param("ray", 4, marks=pytest.mark.slow),
     ],
@@ -155,7 +155,7 @@ def test_a_killed_run_takes_up_finished_parts_and_leaves_no_process(
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         kept = own_home / "artifacts" / "answers-part"
-        deadline = time.monotonic() + 240
+        deadline = time.monotonic() + 900
         while not (kept.is_dir() and any(kept.iterdir())):
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)

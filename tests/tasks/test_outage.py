@@ -11,7 +11,7 @@ from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from tasks import outage
-from tests.support.chat_server import closed_port
+from tests.support.command import closed_port
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_loss_is_said_once_with_the_address(gone: str, caplog: pytest.LogCaptu
     for _ in range(3):
         attempt()
     said = [one.getMessage() for one in caplog.records if one.name == "kgqa.tracking"]
-    assert len(said) == 1 and gone in said[0] and "Connection refused" in said[0]
+    assert len(said) == 1 and f"{gone} is away (" in said[0] and "Connection refused" in said[0]
 
 
 def test_a_server_that_fails_is_lost_too(gone: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -59,11 +59,22 @@ def test_a_server_that_fails_is_lost_too(gone: str, caplog: pytest.LogCaptureFix
         "Received response with retryable status code 500. Another attempt will be made in 2s. This is attempt 1/5."
     )
     said = [one.getMessage() for one in caplog.records if one.name == "kgqa.tracking"]
-    assert len(said) == 1 and "retryable status code 500" in said[0]
+    assert len(said) == 1 and f"{gone} fails (retryable status code 500)" in said[0]
     request = httpx.Request("POST", f"{gone}/logs/")
     for status, lost in ((500, True), (503, True), (404, False)):
         fault = httpx.HTTPStatusError("", request=request, response=httpx.Response(status, request=request))
         assert outage.is_loss(fault) is lost
+
+
+def test_a_server_that_is_busy_for_a_moment_is_not_lost(gone: str, caplog: pytest.LogCaptureFixture) -> None:
+    said = []
+    for number in range(1, 5):
+        logging.getLogger("prefect.client").debug(
+            f"Received response with retryable status code 503. Another attempt will be made in 2s. This is attempt "
+            f"{number}/5."
+        )
+        said.append(len([one for one in caplog.records if one.name == "kgqa.tracking"]))
+    assert said == [0, 0, 1, 1], "said once, when the third try of a request was in vain"
 
 
 def test_an_ordinary_line_of_the_client_is_no_loss(gone: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 from prefect import flow
-from prefect.testing.utilities import prefect_test_harness
 
 from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import KgInputError
 from tasks.kg import build_kg, export_dkg
 from tasks.run import Run, tracked_run
+from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph
 
 
 @pytest.fixture(scope="module", autouse=True)
 def prefect_server():
-    """A Prefect server of this module's own."""
-    with prefect_test_harness(server_startup_timeout=120):
+    """What runs here runs on the tests' Prefect server."""
+    with on_shared_server():
         yield
 
 

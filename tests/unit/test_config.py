@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flows.session import PROFILES, choose_profile, profile_names
-from kgqa_core.config import KgOptions, known_keys, make_profile, parse_settings
+from kgqa_core.config import KgOptions, RetrievalOptions, known_keys, make_profile, parse_settings
 from kgqa_core.errors import ConfigError
 
 
@@ -78,3 +79,79 @@ def test_a_profile_knows_whether_a_rewriter_writes_and_is_trained(
 ) -> None:
     profile = make_profile({"answering": {"knowledge": knowledge}, "rewriter": {"adapt": adapt}})
     assert (profile.rewrites, profile.trains_rewriter) == expected
+
+
+def test_linked_variants_follow_from_one_setting() -> None:
+    knowledge = ["none", "random", "rigel", "hop_path/template"]
+    profiles = {
+        topics: make_profile({"retrieval": {"topics": topics}, "answering": {"knowledge": knowledge}})
+        for topics in ("gold", "linked", "both")
+    }
+    assert profiles["gold"].retrieval.collected == ("rigel", "hop_path", "random", "oracle")
+    assert profiles["linked"].retrieval.collected == ("rigel@linked", "hop_path@linked", "random", "oracle")
+    assert profiles["both"].retrieval.collected == (
+        "rigel", "rigel@linked", "hop_path", "hop_path@linked", "random", "oracle",
+    )  # fmt: skip
+    assert profiles["gold"].knowledge == ("none/none", "random/triples", "rigel/triples", "hop_path/template")
+    assert profiles["linked"].knowledge == (
+        "none/none", "random/triples", "rigel@linked/triples", "hop_path@linked/template",
+    )  # fmt: skip
+    assert profiles["both"].knowledge == (
+        "none/none", "random/triples", "rigel/triples", "rigel@linked/triples", "hop_path/template",
+        "hop_path@linked/template",
+    )  # fmt: skip
+    assert [profiles[topics].links_topics for topics in ("gold", "linked", "both")] == [False, True, True]
+
+
+def test_only_yardsticks_link_nothing() -> None:
+    profile = make_profile({"retrieval": {"topics": "both", "retrievers": ["random", "oracle"]}})
+    assert profile.retrieval.collected == ("random", "oracle") and not profile.links_topics
+
+
+def test_a_list_that_names_linked_variants_is_read_as_it_stands() -> None:
+    knowledge = ["rigel", "rigel/template", "rigel@linked", "hop_path"]
+    profile = make_profile({"retrieval": {"topics": "both"}, "answering": {"knowledge": knowledge}})
+    assert profile.knowledge == (
+        "rigel/triples", "rigel/template", "rigel@linked/triples", "hop_path/triples",
+    )  # fmt: skip
+    profile = make_profile({"retrieval": {"topics": "linked"}, "answering": {"knowledge": knowledge}})
+    assert profile.knowledge == ("rigel@linked/triples", "rigel@linked/template", "hop_path@linked/triples")
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        ({"answering": {"knowledge": ["rigel@linked"]}}, "needs linked topics; set retrieval.topics to linked or both"),
+        (
+            {"retrieval": {"topics": "both"}, "answering": {"knowledge": ["oracle@linked/template"]}},
+            "oracle always starts from gold topics; write 'oracle'",
+        ),
+        (
+            {"retrieval": {"topics": "both"}, "answering": {"knowledge": ["rigel@gold"]}},
+            "the one variant is @linked; write 'rigel'",
+        ),
+        (
+            {"retrieval": {"retrievers": ["rigel@linked"]}},
+            "retrieval.retrievers: 'rigel@linked' is no plain name; list 'rigel' and set retrieval.topics",
+        ),
+    ],
+)
+def test_a_variant_that_cannot_be_is_refused_when_the_profile_is_loaded(layer: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_profile(layer)
+    assert said in str(caught.value) and "Value error" not in str(caught.value)
+
+
+def test_topics_are_no_part_of_the_key_of_facts() -> None:
+    # The questions that are handed over decide, and gold facts made before stay valid.
+    options = RetrievalOptions()
+    assert options.decisive() == RetrievalOptions(topics="both").decisive()
+    assert "topics" not in options.decisive()
+
+
+def test_shares_of_a_benchmark_leave_something_for_test() -> None:
+    with pytest.raises(ConfigError, match=r"ltgen.writing: train_share 0.8 and dev_share 0.5 leave no entity for test"):
+        make_profile({"ltgen": {"writing": {"train_share": 0.8, "dev_share": 0.5}}})
+    with pytest.raises(ConfigError, match="together they must be below 1"):
+        make_profile({"ltgen": {"writing": {"train_share": 0.5, "dev_share": 0.5}}})
+    assert make_profile({"ltgen": {"writing": {"train_share": 0.6, "dev_share": 0.3}}}).ltgen.writing.dev_share == 0.3

@@ -116,6 +116,25 @@ def test_nothing_is_removed_when_no_run_has_finished_or_a_champion_cannot_be_rea
         sweep(home.root)
 
 
+def test_the_last_builds_and_the_mention_dictionaries_of_graphs_that_stay_are_kept(home: Home) -> None:
+    graph, other = make(home, "kg", "a", 30), make(home, "kg", "b", 30)
+    outdated, dictionary = make(home, "mentions", "a", 25, graph), make(home, "mentions", "b", 20, graph)
+    orphan = make(home, "mentions", "c", 20, other)
+    finish(home, 20, dictionary, status="made")
+    forgotten, benchmark = make(home, "ltgen", "a", 19, graph), make(home, "ltgen", "b", 18, graph)
+    finish(home, 19, forgotten, status="made")
+    finish(home, 18, benchmark, status="made")
+    finish(home, 3, graph)
+    home.let_go()
+    result = plan(home.root, keep=1)
+    kept = {ref.folder for ref in (graph, dictionary, benchmark)}
+    gone = {ref.folder for ref in (other, outdated, orphan, forgotten)}
+    assert {item.path for item in result.items if item.what == "artifact"} == gone
+    assert sum(result.kept.values()) == 3 and result.kept["its graph stays"] == 1
+    sweep(home.root, keep=1)
+    assert all(folder.is_dir() for folder in kept) and not any(folder.exists() for folder in gone)
+
+
 def test_what_a_live_process_was_given_stays_until_it_lets_go(home: Home) -> None:
     ref = make(home, "facts", "a", 30)
     finish(home, 3)

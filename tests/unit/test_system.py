@@ -1,43 +1,182 @@
-"""Entities are found in a question by their own labels, in their own case, the longest first."""
+"""The system finds out what a question is about, or is told."""
 
 from __future__ import annotations
 
-from kgqa_core.system import _longest, _mentions
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
-INDEX = {
-    "new york": [1],
-    "york": [2],
-    "york city": [3],
-    "paris": [4, 5],
-    "of": [6],
-    "杭州": [7],
-    "杭州市": [8],
-    "it": [9],
-}
+import pytest
+
+from kgqa_core.answering.abstention.apply import Judge
+from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions
+from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.dkg.export import export
+from kgqa_core.errors import InputError
+from kgqa_core.kg.build import build as build_kg
+from kgqa_core.linking.dictionary import build as build_mentions
+from kgqa_core.linking.questions import link_questions
+from kgqa_core.llm.protocol import Completion
+from kgqa_core.report.console import ask_tables
+from kgqa_core.retrieval.passages.search import PassageSearch
+from kgqa_core.retrieval.starts import as_learnt, learnt_candidates
+from kgqa_core.system import System
+from kgqa_core.types import Question, Retrieved
+
+TRIPLES = """\
+<http://x/Q1> <http://x/capital> <http://x/Q2> .
+<http://x/Q3> <http://x/capital> <http://x/Q4> .
+<http://x/Q1> <http://www.w3.org/2000/01/rdf-schema#label> "Avalonia"@en .
+<http://x/Q2> <http://www.w3.org/2000/01/rdf-schema#label> "Zweibrücken"@en .
+<http://x/Q3> <http://www.w3.org/2000/01/rdf-schema#label> "Bergonia"@en .
+<http://x/Q4> <http://www.w3.org/2000/01/rdf-schema#label> "Quelmar"@en .
+<http://x/Q5> <http://x/capital> <http://x/Q4> .
+<http://x/Q6> <http://x/capital> <http://x/Q2> .
+<http://x/Q6> <http://x/twin> <http://x/Q2> .
+<http://x/Q5> <http://www.w3.org/2000/01/rdf-schema#label> "Twinham"@en .
+<http://x/Q6> <http://www.w3.org/2000/01/rdf-schema#label> "Twinham"@en .
+"""
 
 
-def found(text: str) -> list[int]:
-    return _longest(_mentions(text, INDEX))
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A graph, its arrays and its mention dictionary."""
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "graph.nt").write_text(TRIPLES, encoding="utf-8")
+    found = {name: folder / name for name in ("kg", "dkg", "mentions")}
+    for own in found.values():
+        own.mkdir()
+    build_kg(found["kg"], options=KgOptions(files=(str(folder / "graph.nt"),)))
+    export(found["dkg"], kg=found["kg"], options=DkgOptions())
+    build_mentions(found["mentions"], kg=found["kg"])
+    return found
 
 
-def test_longest_mention_wins_and_hides_what_it_overlaps() -> None:
-    assert found("Where is New York?") == [1]
-    assert found("Is York far?") == [2]
+@pytest.fixture(scope="module")
+def system(folders: dict[str, Path]) -> System:
+    return System.open(**folders, retriever=None, knowledge="random/triples")
 
 
-def test_ambiguous_label_is_not_taken() -> None:
-    assert found("What about Paris?") == []
+def test_what_a_question_is_about_is_found_in_it(system: System) -> None:
+    reply = system.ask("What is the capital of ávalonia?")
+    [topic] = reply["topics"]
+    assert (topic["key"], topic["name"], topic["mention"]) == ("http://x/Q1", "Avalonia", "ávalonia")
+    assert LinkingOptions().threshold <= topic["rho"] <= 1
+    assert [fact["text"] for fact in reply["facts"]] == ["(Avalonia, capital, Zweibrücken)"]
 
 
-def test_mentions_start_and_end_at_word_boundaries() -> None:
-    assert found("Yorkshire and proofs") == []
-    assert found("is it (York)?") == [9, 2]
+def test_what_it_is_told_wins_over_what_it_reads(system: System) -> None:
+    reply = system.ask("What is the capital of Avalonia?", ["Bergonia"])
+    assert reply["topics"] == [{"key": "Bergonia", "name": "Bergonia"}]
 
 
-def test_text_without_spaces_is_read_by_character() -> None:
-    assert found("杭州市的区有哪些") == [8]
-    assert found("去杭州吧") == [7]
+def test_the_first_line_says_what_was_linked_and_how_surely(system: System) -> None:
+    linked = {**system.ask("What is the capital of Avalonia?"), "seconds": 0.1}
+    rho = linked["topics"][0]["rho"]
+    assert str(ask_tables(linked)[0]) == f"linked Avalonia (ρ {rho:.2f})"
+    folded = {**system.ask("what is the capital of ZWEIBRUCKEN"), "seconds": 0.1}
+    assert str(ask_tables(folded)[0]).startswith("linked Zweibrücken by “ZWEIBRUCKEN” (ρ ")
+    told = {**system.ask("What?", ["Avalonia"]), "seconds": 0.1}
+    assert "linked" not in str(ask_tables(told)[0])
 
 
-def test_mentions_come_in_order_of_the_text() -> None:
-    assert found("杭州 or New York, of course") == [7, 1, 6]
+def test_a_question_about_nothing_known_names_the_way_out(system: System) -> None:
+    reply = system.ask("How late is it in Avalonnia?")
+    assert (reply["answer"], reply["answerable"], reply["reason"]) == (None, False, "entity not found")
+    assert (reply["missing"], reply["nearest"]) == ("Avalonnia", "Avalonia")
+    assert (reply["confidence"], reply["calibrated"], reply["topics"], reply["facts"]) == (0.0, False, [], [])
+    line = str(ask_tables({**reply, "seconds": 0.1})[0])
+    assert line.startswith(
+        "not in this graph: entity not found: Avalonnia (nearest: Avalonia), confidence not calibrated   about nothing"
+    )
+    always = replace(system, judge=Judge(system.store, None, 0.0)).ask("How late is it in Avalonnia?")
+    assert always["answerable"] and always["answer"] == reply["model_answer"] and always["confidence"] == 0.0
+    with pytest.raises(InputError, match="topic entity 'Nobody' is not in this graph"):
+        system.ask("What?", ["Nobody"])
+
+
+def test_a_model_without_knowledge_needs_no_entity(folders: dict[str, Path]) -> None:
+    reply = System.open(**folders, retriever=None, knowledge="none").ask("How late is it?")
+    assert reply["topics"] == [] and reply["facts"] == []
+    assert "about nothing" in str(ask_tables({**reply, "seconds": 0.1})[0])
+
+
+class Listening:
+    """A retriever, a passage search and a model in one, which find nothing and keep what they are asked."""
+
+    name, options = "listening", PassagesOptions()
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self.searched: list[str] = []
+        self.prompts: list[str] = []
+
+    def __call__(self, names: object) -> Listening:
+        return self
+
+    def retrieve(self, questions: list[Question], monitor: object = None) -> list[Retrieved]:
+        self.asked += questions
+        return [Retrieved(question.id) for question in questions]
+
+    def search(self, texts: list[str]) -> list[list[tuple[int, float]]]:
+        self.searched += texts
+        return [[] for _ in texts]
+
+    def read(self, ranked: object) -> list[object]:
+        return []
+
+    def generate(self, prompts: list[str], params: object) -> list[Completion]:
+        self.prompts += prompts
+        return [Completion("nobody knows")]
+
+
+def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
+    system: System, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    text = "What is the capital of Twinham, or of Avalonia?"
+    retriever = tmp_path / "retriever"
+    retriever.mkdir()
+    (retriever / "config.json").write_text('{"extension": {"soft_start": true, "candidates": 2}}')
+    listening = Listening()
+    soft = replace(system, opener=listening, candidates=learnt_candidates(retriever))
+    topics = soft.ask(text)["topics"]
+    for name in ("asked", "linked"):
+        (tmp_path / name).mkdir()
+    write_questions(tmp_path / "asked", [Question("ask", text)])
+    link_questions(
+        tmp_path / "linked", kg=folders["kg"], mentions=folders["mentions"], questions=tmp_path / "asked",
+        options=LinkingOptions(), only_missing=True,
+    )  # fmt: skip
+    [stage] = as_learnt(read_questions(tmp_path / "linked"), tmp_path / "linked", retriever)
+    [asked] = listening.asked
+    assert len(asked.topic_entities) == 3 and sorted(asked.topic_mentions) == [0, 0, 1]
+    assert (asked.topic_entities, asked.topic_weights, asked.topic_mentions, asked.topic_keys) == (
+        stage.topic_entities, stage.topic_weights, stage.topic_mentions, stage.topic_keys,
+    )  # fmt: skip
+    assert topics == system.ask(text)["topics"] and len(topics) == 2
+    assert learnt_candidates(None) == learnt_candidates(tmp_path / "nothing") == 0
+
+
+def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:
+    listening = Listening()
+    answering = AnsweringOptions(template="ltgen2024")
+    hearing = replace(
+        system, opener=listening, model=listening, passages=cast(PassageSearch, listening), answering=answering
+    )
+    reply = hearing.ask("And its capital?", dialogue=[("user", "Tell me of Avalonia."), ("agent", "It is old.")])
+    assert [topic["mention"] for topic in reply["topics"]] == ["Avalonia"]
+    assert listening.searched == ["And its capital? It is old. Tell me of Avalonia."]
+    assert listening.prompts[0].endswith("User: Tell me of Avalonia.\nAgent: It is old.\nUser: And its capital?")
+    told = hearing.ask("And its capital?", ["Bergonia"], [("user", "Tell me of Avalonia.")])
+    assert told["topics"] == [{"key": "Bergonia", "name": "Bergonia"}]
+    assert "User: Tell me of Avalonia." in listening.prompts[1]
+    with pytest.raises(InputError, match="by 'nobody'; the roles are user and agent"):
+        hearing.ask("What?", dialogue=[("nobody", "x")])
+
+
+def test_without_a_dictionary_it_must_be_told(folders: dict[str, Path]) -> None:
+    given = {name: folders[name] for name in ("kg", "dkg")}
+    system = System.open(**given, retriever=None, knowledge="random/triples")
+    with pytest.raises(InputError, match="opened without `mentions`"):
+        system.ask("What is the capital of Avalonia?")
+    assert system.ask("What is its capital?", ["Avalonia"])["facts"]

@@ -31,6 +31,9 @@ _AWAY = re.compile(
 )
 """Words before what is taken away."""
 
+AWAY, A_PLACE = "not", "second"
+"""What stands in the masked text for all such words."""
+
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -63,8 +66,9 @@ class Mention:
 class Said:
     """A question as its operation is read from it.
 
-    masked: the text with a token for each mention.  mentions: in the order of the text, those that are not found in it
-    last.  turned: what is taken away is named first, as in `leaving out X, which … Y`; None where the words do not say.
+    masked: the text with a token for each mention, and one word for all that say a place or take something away, so
+    that the classifier need not have met each of them.  mentions: in the order of the text, those not found in it last.
+    turned: what is taken away is named first, as in `leaving out X, which … Y`; None where the words do not say.
     place: of a ranking, None where none is named.  date: the first one that the text names.
     """
 
@@ -99,6 +103,7 @@ def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequen
         bare = bare.replace(mark, token)
     turned = _turned(marked, places[order[0]], places[order[1]]) if len(order) > 1 else None
     plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(marks))}]", " ", marked)
+    bare = " ".join(_PLACE.sub(f" {A_PLACE} ", _AWAY.sub(f" {AWAY} ", bare)).split())
     return Said(bare, tuple(mentions), turned, place_in(plain), date_in(plain))
 
 

@@ -25,6 +25,8 @@ from kgqa_core.types import Question
 
 BATCH = 256
 """Questions whose operations are guessed at once."""
+NEARLY = 4.0
+"""How much less a form may weigh that is preferred to one that finds several numbers."""
 DATED = math.log(4)
 """What a form gains that takes up the date of its question."""
 
@@ -119,13 +121,30 @@ class Solver:
             yield one
 
     def _first(self, question: Question, candidates: Iterable[Candidate], guess: Guess) -> Solved:
-        """The first candidate that finds something."""
-        tried = 0
+        """The first candidate that finds something; several numbers give way to a single answer nearly as likely."""
+        tried, several = 0, None
         for tried, one in enumerate(islice(candidates, self.options.most_forms), 1):
+            if several is not None and one.weight < several[0].weight - NEARLY:
+                break
             result = self._run(one.form, named=one.kind == "none")
-            if result is not None:
+            if result is None:
+                continue
+            if one.kind == "none" and self._numbers(result):
+                several = several or (one, result)
+            elif several is None or len(result.nodes) == 1:
                 return self._told(question, one, result, tried)
-        return Solved(question.id, guess.kind, tried=tried)
+        return (
+            Solved(question.id, guess.kind, tried=tried) if several is None else self._told(question, *several, tried)
+        )
+
+    def _numbers(self, result: Result) -> bool:
+        """Whether a result is several numbers or dates."""
+        if len(result.nodes) < 2:
+            return False
+        row = self.store.connection.execute(
+            "SELECT count(number) FROM entities WHERE id IN (SELECT unnest($1::INTEGER[]))", [list(result.nodes)]
+        ).fetchone()
+        return row is not None and row[0] == len(result.nodes)
 
     def _run(self, form: Form, named: bool) -> Result | None:
         """What a form finds; None for nothing, for a count of 0, and for a `no` of something that has no such thing.

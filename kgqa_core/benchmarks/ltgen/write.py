@@ -6,7 +6,6 @@ and a completion of which nothing was usable is a spent attempt.  Good questions
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,18 +25,13 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import Outcome, ask
+from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.monitor import QUIET, Monitor
 
-log = logging.getLogger("kgqa.ltgen")
-
 TEMPLATE = "template"
 """Name of the writer that is no model."""
-
-FAILED_AGAIN = 2
-"""Further passes over prompts on which the endpoint failed."""
 
 ENDPOINT_FAILED = "endpoint failed"
 NOTHING_USABLE = "nothing usable"
@@ -195,20 +189,17 @@ def _ask(
 ) -> list[Outcome]:  # fmt: skip
     """`ask`, and again for prompts on which the endpoint failed."""
     assert work.model is not None
+    model = work.model
     params = GenerationParams(max_new_tokens=work.options.max_new_tokens)
-    outcomes: list[Outcome] = []
-    for _ in range(1 + FAILED_AGAIN):
+
+    def once() -> list[Outcome]:
         earlier.clear()  # a further pass meets the rejected attempts again, in the cache
-        outcomes = ask(
-            work.model, [job.prompt for job in jobs], params, cache=work.cache, validate=validate,
+        return ask(
+            model, [job.prompt for job in jobs], params, cache=work.cache, validate=validate,
             attempts=work.llm.attempts, retry_temperature=work.options.temperature, monitor=work.monitor, what=what,
         )  # fmt: skip
-        if not any(_failed(outcome) for outcome in outcomes):
-            break
-    failed = sum(_failed(outcome) for outcome in outcomes)
-    if failed:
-        log.warning("%s gave no answer to %d of %d prompts for %s", work.model.name, failed, len(jobs), what)
-    return outcomes
+
+    return insist(once, model, what)
 
 
 def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[Batch]]) -> Batch:
@@ -235,10 +226,6 @@ def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[Batch
     batch = job.read(completion.text, completion.finish == "length")
     last = len(outcome.spent) + 1
     return replace(batch, rejects=(*rejects, *(replace(each, attempt=last) for each in batch.rejects)))
-
-
-def _failed(outcome: Outcome) -> bool:
-    return outcome.completion is not None and outcome.completion.finish == "error"
 
 
 def _collect(

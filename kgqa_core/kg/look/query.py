@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from kgqa_core.errors import InputError
-from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.attach import attach
 from kgqa_core.kg.store import SCHEMA, KgStore
 
 
@@ -22,7 +22,7 @@ def query(path: Path, sql: str, *, limit: int = 1000) -> dict[str, Any]:
     with KgStore.open(path) as store:
         file = store.path
     with duckdb.connect(":memory:", config={"threads": 2, "temp_directory": ""}) as connection:
-        connection.execute(f"ATTACH {quoted(file)} AS kg (READ_ONLY)")
+        attach(connection, file)
         connection.execute("USE kg")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET python_enable_replacements = false")

@@ -7,9 +7,17 @@ from typing import Final
 
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf import HFModel
+from kgqa_core.prompts import single_question
 
 WEIGHTS: Final = Path(__file__).parent / "weights"
 """Folder with model.safetensors, config.json, tokenizer.json and training.json."""
+
+
+class Builtin(HFModel):
+    """The packaged reader: of a dialogue it reads the knowledge and the last query, worded as it was trained."""
+
+    def _worded(self, prompt: str) -> tuple[str, bool]:
+        return single_question(prompt), False
 
 
 def load_builtin(
@@ -24,4 +32,4 @@ def load_builtin(
             f"the weights of the builtin model are not in {WEIGHTS.name}/ of this installation; install the package "
             "again, or train them with python -m kgqa_core.llm.builtin.train --out DIR"
         )
-    return HFModel(WEIGHTS, batch_tokens=batch_tokens, device=device, dtype=dtype, name="builtin", adapter=adapter)
+    return Builtin(WEIGHTS, batch_tokens=batch_tokens, device=device, dtype=dtype, name="builtin", adapter=adapter)

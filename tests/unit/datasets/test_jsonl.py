@@ -41,7 +41,45 @@ def test_a_minimal_row_gets_every_field() -> None:
         "language": None,
         "hops": None,
         "answer_aliases": [[]],
+        "level": None,
+        "dialogue": [],
+        "reference": None,
+        "gold_triples": [],
     }
+
+
+def test_a_dialogue_with_its_reference_and_triples_is_read() -> None:
+    turns = [{"role": "user", "text": " who? "}, {"role": "agent", "text": "Ada"}]
+    row = canonical(good(level="II", dialogue=turns, reference="In 1815.", gold_triples=[["Ada", "born", "1815"]]))
+    assert row["level"] == "II"
+    assert row["dialogue"] == [["user", "who?"], ["agent", "Ada"]]
+    assert row["reference"] == "In 1815."
+    assert row["gold_triples"] == [["Ada", "born", "1815"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"level": 2}, "field 'level' must be one of I, II, III, IV, but it is 2"),
+        ({"dialogue": "hello"}, "field 'dialogue' must be a list of turns"),
+        ({"dialogue": ["hello"]}, "field 'dialogue': turn 1 must be an object with role and text, but it is a string"),
+        ({"dialogue": [{"role": "bot", "text": "a"}]}, "the role of turn 1 must be user or agent, but it is 'bot'"),
+        ({"dialogue": [{"role": "user", "text": " "}]}, "turn 1 must have a text, but it is ' '"),
+        ({"reference": ["a"]}, "field 'reference' must be a string, but it is a list"),
+        ({"gold_triples": ["a", "b", "c"]}, "must list triples of three keys, [head, relation, tail], but it holds"),
+        ({"gold_triples": [["a", "b"]]}, "but it holds ['a', 'b']"),
+        ({"gold_triples": [["a", "b", ""]]}, "but it holds ['a', 'b', '']"),
+        ({"gold_triples": {"a": "b"}}, "field 'gold_triples' must be a list of triples, [head, relation, tail], but"),
+    ],
+)
+def test_a_bad_value_of_an_optional_field_is_named_with_its_line(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in (GOOD, good(id="q2", **changes))), encoding="utf-8")
+    message = fault(path)
+    assert f"{path} line 2: " in message
+    assert said in message
 
 
 @pytest.mark.parametrize(

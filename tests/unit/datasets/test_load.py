@@ -103,6 +103,18 @@ def test_it_fails_only_when_every_topic_is_unknown(
     assert not list((tmp_path / "out").iterdir())
 
 
+def test_questions_that_are_only_asked_may_come_without_topics(
+    tmp_path: Path, kg: Path, question_file: Callable[..., Path]
+) -> None:
+    bare, wrong = {"id": "a", "question": "where is it?"}, {"id": "b", "question": "?", "topic_entities": ["Frence"]}
+    run(tmp_path / "out", kg, question_file(bare, wrong), unscored=True)
+    [first, second] = read_questions(tmp_path / "out")
+    assert (first.topic_keys, first.unlinkable) == ((), "no topic entity")
+    assert "Frence" in (second.unlinkable or "")
+    with pytest.raises(QuestionFileError, match="has a topic entity of this graph"):
+        run(tmp_path / "lost", kg, question_file(wrong), unscored=True)
+
+
 def test_input_files_are_what_is_read(tmp_path: Path, question_file: Callable[..., Path]) -> None:
     path = question_file(row(1))
     assert input_files(QuestionsOptions(path=str(path))) == [path]

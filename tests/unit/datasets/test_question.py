@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.datasets.question import FILE, read_questions, write_questions
+from kgqa_core.datasets.question import FILE, OPTIONAL, SCHEMA, read_questions, write_questions
+from kgqa_core.digest import content_digest
 from kgqa_core.errors import ArtifactError
-from kgqa_core.types import Question
+from kgqa_core.types import LEVELS, ROLES, Question
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
@@ -32,6 +35,11 @@ QUESTIONS = st.builds(
     hops=st.none() | st.integers(0, 9),
     source=TEXT,
     unlinkable=st.none() | TEXT,
+    topic_weights=st.lists(st.floats(0, 1), max_size=3).map(tuple),
+    level=st.none() | st.sampled_from(LEVELS),
+    dialogue=st.lists(st.tuples(st.sampled_from(ROLES), TEXT), max_size=2).map(tuple),
+    reference=st.none() | TEXT,
+    gold_triples=st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=2).map(tuple),
 )
 
 
@@ -50,6 +58,54 @@ def test_order_of_writing_leaves_no_trace(tmp_path: Path) -> None:
     before = (tmp_path / FILE).read_bytes()
     write_questions(tmp_path, reversed(questions))
     assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_questions_without_the_optional_fields_have_the_digest_that_they_always_had(tmp_path: Path) -> None:
+    # The digest was taken before there were optional fields: it is in the keys of everything that was made since.
+    questions = [
+        Question(
+            id="a",
+            text="who?",
+            topic_keys=("A",),
+            topic_entities=(0,),
+            answer_keys=("B", "C"),
+            answers=(1, 2),
+            answer_names=(("B", "b"), ("C",)),
+            relation_paths=(("r", "s"),),
+            hops=2,
+            source="x",
+        ),
+        Question(
+            id="b",
+            text="何?",
+            split="train",
+            language="zh",
+            answer_type="number",
+            complexity="count",
+            unlinkable="no topic entity",
+        ),
+    ]
+    write_questions(tmp_path, questions)
+    assert content_digest(tmp_path) == "4112a849d7d703b172a327309e3ec2fd5c93f0dbb23c48bb7bc35a5962e585a8"
+    assert pl.read_parquet_schema(tmp_path / FILE).keys() == set(SCHEMA.names)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("topic_weights", (0.25, 0.5)),
+        ("level", "III"),
+        ("dialogue", (("user", "who?"), ("agent", "her"))),
+        ("reference", "It is her."),
+        ("gold_triples", (("a", "r", "b"), ("b", "s", "c"))),
+    ],
+)
+def test_an_optional_field_is_a_column_where_one_question_has_it(tmp_path: Path, name: str, value: Any) -> None:
+    questions = [Question(id="a", text="?"), replace(Question(id="b", text="?"), **{name: value})]
+    write_questions(tmp_path, questions)
+    assert list(pl.read_parquet_schema(tmp_path / FILE)) == [*SCHEMA.names, name]
+    assert read_questions(tmp_path) == questions
+    assert name in OPTIONAL.names
 
 
 def test_a_missing_damaged_or_foreign_file_is_named(tmp_path: Path) -> None:

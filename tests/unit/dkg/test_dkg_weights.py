@@ -41,6 +41,16 @@ def test_merge_adds_weights_and_truncation() -> None:
     assert EntityWeights.merge([a]) is a
 
 
+def test_take_and_repeat_choose_rows_and_may_leave_one_empty() -> None:
+    x = weights(A)
+    x = EntityWeights(x.ptr, x.entity, x.weight, torch.tensor([1, 0, 2]))
+    taken = x.take(torch.tensor([2, -1, 0]))
+    assert taken.to_rows() == [A[2], {}, A[0]]
+    assert taken.truncated is not None and taken.truncated.tolist() == [2, 0, 1]
+    assert x.take(torch.tensor([], dtype=torch.int64)).to_rows() == []
+    assert x.repeat(torch.tensor([2, 1, 0])).to_rows() == [A[0], A[0], {}]
+
+
 def test_lookup_gives_zero_for_the_absent() -> None:
     found = weights(A).lookup(torch.tensor([0, 3, 4, 4]), torch.tensor([9, 4, 1, 7]))
     assert found.tolist() == [0.25, 0.0, 2.0, 0.0]
@@ -82,6 +92,7 @@ OPERATIONS: dict[str, Callable[[EntityWeights], Tensor]] = {
     "lookup": lambda x: x.lookup(torch.tensor([0, 3, 3, 4]), torch.tensor([9, 9, 4, 7])),
     "scale": lambda x: x.scale(x.sum() + 1).weight,
     "sum": lambda x: x.sum(),
+    "take": lambda x: x.take(torch.tensor([2, -1, 0])).weight,
 }
 
 

@@ -15,7 +15,8 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.faults import UnreadableReply, retry_after
 from kgqa_core.llm.openai_api import OpenAIModel, read_reply
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from tests.support.chat_server import ChatServer, Fault, closed_port
+from tests.support.chat_server import ChatServer, Fault
+from tests.support.command import closed_port
 
 PARAMS = GenerationParams(max_new_tokens=8)
 
@@ -59,9 +60,11 @@ def test_parameters_and_model_reach_the_server() -> None:
 
 def test_never_more_requests_at_once_than_allowed() -> None:
     with ChatServer() as server:
-        server.slowness = 0.05
-        make(server, concurrency=3).generate([f"p{number}" for number in range(15)], PARAMS)
-    assert 2 <= server.most_at_once <= 3
+        model = make(server, concurrency=3, timeout_seconds=120.0, retries=0)
+        model.generate(["first"], PARAMS)  # goes alone
+        server.gate = 3  # would never open if fewer were sent
+        out = model.generate([f"p{number}" for number in range(15)], PARAMS)
+    assert [completion.finish for completion in out] == ["stop"] * 15 and server.most_at_once == 3
 
 
 @pytest.mark.parametrize(
@@ -276,9 +279,11 @@ def test_top_k_is_sent_where_it_is_asked_for() -> None:
 
 def test_more_requests_at_once_than_the_library_keeps_connections() -> None:
     with ChatServer() as server:
-        server.slowness = 0.1
-        out = make(server, concurrency=150).generate([f"p{number}" for number in range(300)], PARAMS)
-    assert len(out) == 300 and 100 < server.most_at_once <= 150
+        model = make(server, concurrency=150, timeout_seconds=120.0, retries=0)
+        model.generate(["first"], PARAMS)  # goes alone
+        server.gate = 150  # would never open if fewer were sent
+        out = model.generate([f"p{number}" for number in range(300)], PARAMS)
+    assert [completion.finish for completion in out] == ["stop"] * 300 and server.most_at_once == 150
 
 
 def test_content_in_parts_and_odd_replies_are_read() -> None:

@@ -20,7 +20,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.factory import identify
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import GROUP, Outcome, ask, peek
+from kgqa_core.llm.paid import AGAIN, GROUP, Outcome, ask, insist, peek
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor, Quiet
 from tests.support.chat_server import ROOT, ChatServer, Fault, ServerProcess
@@ -335,3 +335,19 @@ def test_two_processes_at_once_on_one_cache_end_the_same(tmp_path: Path) -> None
     with ServerProcess(*MISBEHAVING) as server:
         assert asker(server.base_url, tmp_path / "alone", count).wait(400) == 0
     assert json.loads((tmp_path / "alone" / "out.json").read_text()) == both
+
+
+@pytest.mark.parametrize("passes", [0, 1, AGAIN, AGAIN + 5])
+def test_what_an_endpoint_failed_on_is_asked_again_so_many_times_and_then_logged(
+    passes: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[int] = []
+
+    def once() -> list[Outcome]:
+        told.append(len(told))
+        failed = Completion("", "error") if told[-1] < passes else Completion("yes", "stop")
+        return [Outcome(Completion("yes", "stop")), Outcome(None, ("empty",)), Outcome(failed)]
+
+    found = insist(once, Local(), "rankings")
+    assert len(told) == min(passes, AGAIN) + 1 and found[2].failed == (passes > AGAIN)
+    assert ("no answer to 1 of 3 prompts for rankings" in caplog.text) == (passes > AGAIN)

@@ -229,20 +229,18 @@ def test_what_does_not_fit_the_graph_is_said_in_words(store, text, part):
     assert part in str(caught.value)
 
 
-@pytest.mark.slow  # it needs a machine that takes longer than 0.2 s, which not every one does
-def test_a_form_that_takes_too_long_is_interrupted_and_the_graph_stays_usable(store):
+@pytest.mark.parametrize("seconds", [0.0, 0.2])
+def test_a_form_that_takes_too_long_is_interrupted_and_the_graph_stays_usable(store, seconds):
     connection = store.connection
     connection.execute("CREATE TEMP TABLE few AS SELECT * FROM main.triples")
-    connection.execute("CREATE TEMP TABLE many AS SELECT i FROM range(200000) r(i)")
     connection.execute(
         "CREATE TEMP VIEW triples AS SELECT * FROM few UNION ALL "
-        "SELECT a.i + 1000, a.i, a.i % 20, b.i, 0 FROM many a, many b"
+        "SELECT a.i + 1000, hash(a.i, b.i) % 20, a.i % 20, b.i % 20, 0 FROM range(200000) a(i), range(200000) b(i)"
     )
     try:
-        with pytest.raises(FormTimeout, match="longer than 0.2 s"):
-            execute(parse("(COUNT (JOIN borders (TYPE country)))"), store, seconds=0.2)
+        with pytest.raises(FormTimeout, match=f"longer than {seconds:g} s"):
+            execute(parse("(COUNT (ge (COUNT borders) 1))"), store, seconds=seconds)
     finally:
         connection.execute("DROP VIEW temp.triples")
-        connection.execute("DROP TABLE many")
         connection.execute("DROP TABLE few")
     assert answers(store, "(JOIN capital paris)") == ["fr"]

@@ -84,6 +84,15 @@ def test_exact_wants_nothing_else() -> None:
     assert exact(Gold([("1234",)]), "1235") == 0.0
 
 
+def test_exact_takes_a_list_of_all_answers_and_no_other_list() -> None:
+    gold = Gold([("Austria", "AT"), ("Trinidad and Tobago",), ("Italy",)])
+    assert exact(gold, "Italy, AT and Trinidad and Tobago") == 1.0
+    assert exact(gold, "Italy") == 1.0
+    assert exact(gold, "Italy, Austria") == 0.0
+    assert exact(gold, "Italy, Austria, Trinidad and Tobago, Spain") == 0.0
+    assert exact(Gold([("Paris",)]), "Paris, Paris") == 0.0
+
+
 @pytest.mark.parametrize(
     ("output", "expected"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import HopPathOptions, KgOptions, RetrievalOptions
+from kgqa_core.datasets.masking import is_mentioned
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
@@ -18,7 +19,6 @@ from kgqa_core.retrieval.hop_path_retriever import HopPathRetriever, load
 from kgqa_core.retrieval.hop_path_sample import ends_of, ground_all, sample
 from kgqa_core.retrieval.hop_path_train import train
 from kgqa_core.retrieval.opening import open_retriever
-from kgqa_core.retrieval.text import is_mentioned
 from kgqa_core.types import Question
 from tests.support.trainings import runner
 

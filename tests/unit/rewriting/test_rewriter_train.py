@@ -76,8 +76,9 @@ def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> 
         how = options(base, epochs=1, dropout=0.0, micro_tokens=micro)
         train(out, corpus=corpus, options=how, seed=3)
         weights.append(load_file(out / FILES[0]))
-    for name, value in weights[0].items():
-        torch.testing.assert_close(value, weights[1][name], rtol=1e-3, atol=1e-5)
+    apart = torch.cat([(value - weights[1][name]).abs().flatten() for name, value in weights[0].items()])
+    # Adam makes a whole step of a gradient that is nothing but rounding: a few weights may differ by less than one.
+    assert float(apart.max()) < how.learning_rate / 5 and int((apart > 1e-5).sum()) <= len(apart) / 500
 
 
 @pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])

@@ -1,0 +1,407 @@
+"""Recall@5 of the relation rankers on QALD-9, LC-QuAD 1 and Atlas; AMR against the pair encoder alone on QALD-9.
+
+One run measures one cell, `--data qald9|lcquad1|atlas --ranker llm|embedding|pair|amr --seed N`, and puts it into the
+JSON file beside those that are there; `--compare` sets `amr` against `pair` over the seeds that both have.
+
+recall_at_5: share of gold pairs of an entity and a relation that are kept, over the linked entities that have a gold
+relation; a gold relation that is no candidate counts as missed.  Gold pairs of an unlinked entity (a later hop) are
+left out and counted.  chance: what five candidates drawn at random would keep.  Candidates are sorted by name, for the
+files have them in the order of an earlier ranking.  The intervals draw questions (2,000 times); over several seeds they
+draw the same questions for each.  `most` and `most_test` in a cell are what a small budget left of the lessons and of
+the test.
+
+Questions of QALD-9's test set that are in its training set too (8 of 116) are taken out of what is learnt from
+(`left_out` lessons), so that the whole test set is measured.  Graphs: the QALD-9-AMR treebank, written by hand, for
+training and test (`--amr gold`); or SLING's extended graphs in training where the treebank's are in the test
+(`--amr sling`: SLING's file has no test questions).
+
+`llm` asks a server on loopback that stands in for a language model: it ranks by words that the question and a relation
+share, and numbers its lines.  Its figure says that the way through prompt, endpoint, cache and parser works, nothing
+of any language model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import platform
+import random
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from kgqa_core.config import KgOptions, LlmOptions, QuestionsOptions, RelationRankingOptions  # noqa: E402
+from kgqa_core.datasets.load import load as load_questions  # noqa: E402
+from kgqa_core.datasets.question import read_questions  # noqa: E402
+from kgqa_core.dkg.csr import Dkg  # noqa: E402
+from kgqa_core.dkg.export import export  # noqa: E402
+from kgqa_core.kg.build import build  # noqa: E402
+from kgqa_core.llm.factory import load_model  # noqa: E402
+from kgqa_core.monitor import Log  # noqa: E402
+from kgqa_core.retrieval.kaping_encoder import SentenceEncoder  # noqa: E402
+from kgqa_core.retrieval.label import words  # noqa: E402
+from kgqa_core.retrieval.relation_ranking import amr  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, read_graphs  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.asked import Ask, Ranker  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.embedding import EmbeddingRanker, relation_text  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.fit import fit  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.lessons import Lesson, of_linking, of_questions  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.linking_sets import read_linking  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.llm import LlmRanker  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.pairs import PairRanker  # noqa: E402
+from tests.support.chat_server import ChatServer  # noqa: E402
+
+PROGRESS = Log("dev_", every=20)
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+KEPT = 5
+DRAWS = 2_000
+OPTIONS: dict[str, Any] = {
+    "encoder": "minilm",
+    "negatives": 7,
+    "batch_size": 8,
+    "epochs": 3,
+    "patience": 2,
+    "learning_rate": 1e-3,
+    "encoder_learning_rate": 1e-4,
+    "device": "cpu",
+}
+"""Budget of every training; `--option` changes it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A pair of a question and an entity that is measured on.  gold: also relations that are no candidates.
+
+    question_id: pairs with the same one are drawn together; of Atlas it is the question itself.
+    """
+
+    question_id: str
+    question: str
+    entity: str
+    relations: tuple[str, ...]
+    gold: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learnt from, what is measured on, and what was left out of both."""
+
+    learning: list[Lesson]
+    developing: list[Lesson]
+    test: list[Asked]
+    counts: dict[str, Any]
+
+
+def linking_task(folder: Path, name: str, seed: int, most: int | None) -> Task:
+    """A relation-linking set.  most: lessons that are learnt from, drawn with the seed."""
+    train, test = (read_linking(folder / name / f"{name}_{split}.json") for split in ("train", "test"))
+    learning, developing = of_linking(train, seed)
+    asked = [Asked(one.question_id, one.question, one.entity, one.relations, one.gold)
+             for one in test.linked if one.gold]  # fmt: skip
+    counts = {"train": train.counts, "test": test.counts}
+    return Task(_drawn(learning, most, seed), developing, asked, counts)
+
+
+def atlas_task(seed: int, most: int | None) -> Task:
+    """The bundled graph and its questions; the first relations of the gold paths are gold."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        for part in ("kg", "dkg", "questions"):
+            (folder / part).mkdir()
+        build(folder / "kg", options=KgOptions(files=("bundled:atlas",)), work=folder)
+        export(folder / "dkg", kg=folder / "kg")
+        load_questions(folder / "questions", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=seed)
+        dkg = Dkg.open(folder / "dkg")
+        everything = read_questions(folder / "questions")
+        lessons, counts = {}, {}
+        for split in ("train", "dev", "test"):
+            own = [question for question in everything if question.split == split]
+            lessons[split], counts[split] = of_questions(own, dkg, folder / "kg", 200)
+    asked = [
+        Asked(
+            one.question, one.question, one.entity, one.relations, frozenset(one.relations[place] for place in one.gold)
+        )
+        for one in lessons["test"]
+    ]
+    return Task(_drawn(lessons["train"], most, seed), lessons["dev"], asked, counts)
+
+
+def apart(task: Task) -> tuple[Task, int]:
+    """The task without lessons on a question that is measured on, and how many these were."""
+    measured = {_same(one.question) for one in task.test}
+    learning, developing = ([one for one in part if _same(one.question) not in measured]
+                            for part in (task.learning, task.developing))  # fmt: skip
+    left_out = len(task.learning) + len(task.developing) - len(learning) - len(developing)
+    return replace(task, learning=learning, developing=developing), left_out
+
+
+def _same(question: str) -> str:
+    return " ".join(question.split()).casefold()
+
+
+def _drawn(lessons: list[Lesson], most: int | None, seed: int) -> list[Lesson]:
+    return lessons if most is None or len(lessons) <= most else random.Random(seed).sample(lessons, most)
+
+
+def amr_graphs(data: Path, source: str) -> AmrGraphs:
+    """The treebank's graphs of train and test; with `sling`, SLING's of train in place of the treebank's."""
+    treebank = data / "amr" / "qald-9-amr"
+    given = read_graphs(treebank / "qald-9-amr-train.txt")
+    if source == "sling":
+        given = read_graphs(data / "relation_linking" / "sling" / "qald_9.json")
+    return AmrGraphs(read_graphs(treebank / "qald-9-amr-test.txt") | given)
+
+
+def run(given: argparse.Namespace) -> dict[str, Any]:
+    """One cell: its scores, and its hits pair by pair for the comparison."""
+    if given.data == "atlas":
+        task = atlas_task(given.seed, given.most)
+    else:
+        task = linking_task(given.shared / "relation_linking", given.data, given.seed, given.most)
+    task, left_out = apart(task)
+    if given.most_test is not None and given.most_test < len(task.test):
+        task = replace(task, test=random.Random(0).sample(task.test, given.most_test))
+    pairs = (option.partition("=") for option in given.option)
+    options = RelationRankingOptions(**(OPTIONS | {key: json.loads(value) for key, _, value in pairs}))
+    started, cpu = time.perf_counter(), time.process_time()
+    more: dict[str, Any] = {}
+    if given.layers is not None:
+        options = options.model_copy(update={"encoder": shallow(given.layers)})
+    with ChatServer(overlap) as server:
+        ranker: Ranker
+        if given.ranker == "llm":
+            llm = LlmOptions(base_url=server.base_url, concurrency=4)
+            os.environ.setdefault("OPENAI_API_KEY", "none")
+            ranker = LlmRanker(load_model("openai:stand-in", llm), options.max_new_tokens)
+        elif given.ranker == "embedding":
+            ranker = EmbeddingRanker(SentenceEncoder(options.sentence_encoder, section="relation_ranking"))
+        else:
+            ranker, more = trained(task, given, options)
+        asked = [Ask(one.question, one.entity, one.relations) for one in task.test]
+        ranked = ranker.rank(asked, KEPT, PROGRESS)
+    hits = [
+        (one.question_id, one.question, len({one.relations[place] for place, _ in own} & one.gold), len(one.gold))
+        for one, own in zip(task.test, ranked, strict=True)
+    ]
+    return {
+        "recall_at_5": recall(hits),
+        "interval": interval(hits),
+        "left_out": left_out,
+        "chance": round(sum(chance(one) for one in task.test) / sum(len(one.gold) for one in task.test), 4),
+        "most": given.most,
+        "most_test": given.most_test,
+        "most_dev": given.most_dev,
+        "pairs": len(task.test),
+        "gold": sum(hit[3] for hit in hits),
+        "mean_candidates": round(float(np.mean([len(one.relations) for one in task.test])), 1),
+        "task": task.counts,
+        "counts": ranker.counts,
+        **more,
+        "options": options.model_dump(mode="json", include=set(OPTIONS))
+        | {"encoder": "minilm" if given.layers is None else f"first {given.layers} layers of minilm"},
+        "wall_seconds": round(time.perf_counter() - started, 1),
+        "cpu_seconds": round(time.process_time() - cpu, 1),
+        "torch": torch.__version__,
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {torch.get_num_threads()} thread(s)",
+        "hits": [[question, found, gold] for question, _, found, gold in hits],
+    }
+
+
+def trained(
+    task: Task, given: argparse.Namespace, options: RelationRankingOptions
+) -> tuple[Ranker, dict[str, Any]]:  # fmt: skip
+    """`pair` or `amr`, trained here."""
+    source = amr_graphs(given.shared, given.amr) if given.ranker == "amr" else None
+    graphs = {}
+    learning, developing = task.learning, _drawn(task.developing, given.most_dev, 0)
+    if source is not None:
+        graphs = source.of([lesson.question for lesson in (*learning, *developing)])
+        learning, developing = ([one for one in part if one.question in graphs] for part in (learning, developing))
+    work = given.work / f"{given.data}-{given.ranker}-{given.amr}-{given.seed}" if given.work else None
+    key = hashlib.sha256(repr((learning, developing, sorted(graphs.items()))).encode()).hexdigest()
+    fitted = fit(
+        learning, developing, options, given.seed, given.ranker, graphs=graphs, key=key,
+        monitor=PROGRESS, work=work,
+    )  # fmt: skip
+    told = {
+        "learnt_from": len(learning),
+        "best_epoch": fitted.progress.best_epoch,
+        "dev_curve": [row for row in fitted.progress.curve if row[2] == "dev"],
+    }
+    if source is not None:
+        told |= {"amr": given.amr, "amr_reader": f"{amr.read_penman.__module__}.{amr.read_penman.__qualname__}"}
+    return PairRanker(fitted.trained, source), told
+
+
+def shallow(layers: int) -> str:
+    """A folder with the first layers of the packaged MiniLM, as an encoder."""
+    from kgqa_core.training.encoders import load_pretrained
+
+    model, tokenizer = load_pretrained("minilm", "relation_ranking")
+    model.encoder.layer = model.encoder.layer[:layers]
+    model.config.num_hidden_layers = layers
+    folder = Path(tempfile.gettempdir()) / f"kgqa-minilm-{layers}"
+    if not folder.is_dir():  # the same name in every run, for it is part of a checkpoint's key
+        scratch = Path(tempfile.mkdtemp(prefix=folder.name))
+        model.save_pretrained(scratch)
+        tokenizer.save_pretrained(scratch)
+        with contextlib.suppress(OSError):  # another run was faster
+            scratch.rename(folder)
+    return str(folder)
+
+
+def overlap(prompt: str) -> str:
+    """The stand-in's answer: five relations by the words that they share with the question, numbered."""
+    question = prompt[prompt.index("Question: <<<") + 13 : prompt.index(">>>\nEntity:")]
+    names = prompt[prompt.index("Relations: <<<") + 14 : prompt.rindex(">>>")].split(", ")
+    asked = [word for word in re.findall(r"\w+", question.lower()) if len(word) > 3]
+
+    def likeness(name: str) -> float:
+        own = relation_text(name).split()
+        shared = sum(any(word[:5] == other[:5] for other in asked) for word in own)
+        return shared / max(1, len(own))
+
+    best = sorted(names, key=lambda name: (-likeness(name), words(name)))[:KEPT]
+    return "\n".join(f"{number}. {name}" for number, name in enumerate(best, start=1))
+
+
+def recall(hits: Sequence[Sequence[Any]]) -> float:
+    """Found of wanted, the last two of each."""
+    return round(sum(hit[-2] for hit in hits) / max(1, sum(hit[-1] for hit in hits)), 4)
+
+
+def chance(one: Asked) -> float:
+    """Gold relations that KEPT candidates drawn at random would keep."""
+    inside = len(one.gold & set(one.relations))
+    return inside * min(1.0, KEPT / len(one.relations))
+
+
+def by_question(hits: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+    """(found, wanted) of each question."""
+    found: dict[str, np.ndarray] = {}
+    for hit in hits:
+        found[hit[0]] = found.get(hit[0], np.zeros(2)) + np.array(hit[-2:], dtype=float)
+    return found
+
+
+def interval(hits: Sequence[Sequence[Any]]) -> list[float]:
+    """95 % of the recalls of questions drawn with replacement."""
+    rows = np.stack(list(by_question(hits).values()))
+    drawn = np.random.default_rng(0).integers(0, len(rows), size=(DRAWS, len(rows)))
+    sums = rows[drawn].sum(axis=1)
+    return [round(float(value), 4) for value in np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975])]
+
+
+def compare(cells: dict[str, Any], data: str, other: str) -> dict[str, Any]:
+    """amr less pair in recall, seed by seed and over all, with an interval over questions drawn alike for both.
+
+    Only of seeds whose two cells had the same options and pairs; `not_alike` names the others.
+    """
+    there = [key.rsplit("/", 1)[1] for key in cells if key.startswith(f"{data}/{other}/")]
+    there = [seed for seed in there if f"{data}/pair/{seed}" in cells]
+    if not there:
+        return {}
+    asked = [cells[f"{data}/{name}/{seed}"] for seed in there for name in ("pair", other)]
+    conditions = [conditions_of(cell) for cell in asked]
+    common = max(conditions, key=conditions.count)
+    seeds = [seed for place, seed in enumerate(there) if conditions[2 * place : 2 * place + 2] == [common] * 2]
+    not_alike = [seed for seed in there if seed not in seeds]
+    if not seeds:
+        return {"seeds": [], "not_alike": not_alike}
+    parts = []
+    for seed in seeds:
+        pair, ours = (by_question(cells[f"{data}/{name}/{seed}"]["hits"]) for name in ("pair", other))
+        parts.append(np.stack([np.concatenate([ours[question], pair[question]]) for question in sorted(pair)]))
+    rows = np.stack(parts)  # [seed, question, (found, wanted) of ours and of pair]
+
+    def difference(own: np.ndarray) -> np.ndarray:
+        sums = own.sum(axis=-2)
+        return (sums[..., 0] / sums[..., 1] - sums[..., 2] / sums[..., 3]).mean(axis=0)
+
+    generator = np.random.default_rng(0)
+    draws = [difference(rows[:, generator.integers(0, rows.shape[1], size=rows.shape[1])]) for _ in range(DRAWS)]
+    return {
+        "seeds": seeds,
+        "by_seed": [round(float(difference(rows[place : place + 1])), 4) for place in range(len(seeds))],
+        "difference": round(float(difference(rows)), 4),
+        "interval": [round(float(value), 4) for value in np.quantile(draws, [0.025, 0.975])],
+        "questions": int(rows.shape[1]),
+        "not_alike": not_alike,
+    }
+
+
+def conditions_of(cell: dict[str, Any]) -> list[Any]:
+    """What two cells must share to be compared: options, budgets, and the pairs that were measured on."""
+    pairs = [[hit[0], hit[-1]] for hit in cell["hits"]]
+    return [cell["options"], cell["most"], cell["most_test"], cell["most_dev"], pairs]
+
+
+def keep(path: Path, key: str | None, cell: dict[str, Any]) -> dict[str, Any]:
+    """Puts a cell into the file beside the others, and compares anew."""
+    path.touch()
+    with path.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        text = file.read()
+        record = json.loads(text) if text else {"cells": {}}
+        if key is not None:
+            record["cells"][key] = cell
+        record["cells"] = dict(sorted(record["cells"].items()))
+        record["amr_against_pair"] = {
+            name: found for name in ("amr-gold", "amr-sling") if (found := compare(record["cells"], "qald9", name))
+        }
+        file.seek(0)
+        file.truncate()
+        file.write(re.sub(r'\[\s+("[^"]*"),\s+(\d+),\s+(\d+)\s+\]', r"[\1, \2, \3]",
+                          json.dumps(record, indent=1, ensure_ascii=False)) + "\n")  # fmt: skip
+    return dict(record["amr_against_pair"])
+
+
+def main() -> None:
+    """Measures a cell, or compares those that are there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=Path, default=DATA, help="folder of the data sets")
+    parser.add_argument("--data", choices=("qald9", "lcquad1", "atlas"), default="qald9")
+    parser.add_argument("--ranker", choices=("llm", "embedding", "pair", "amr"))
+    parser.add_argument("--amr", choices=("gold", "sling"), default="gold", help="graphs of the training questions")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--most", type=int, help="lessons that are learnt from")
+    parser.add_argument("--most-dev", type=int, help="dev lessons that are measured after each pass")
+    parser.add_argument("--layers", type=int, help="of MiniLM that the trained rankers begin with, instead of all six")
+    parser.add_argument("--most-test", type=int, help="pairs that are measured on, the same for every ranker and seed")
+    parser.add_argument("--work", type=Path, help="folder from which a killed run goes on")
+    parser.add_argument("--option", action="append", default=[], help="key=value of relation_ranking, value as JSON")
+    parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "relation_ranking.json")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    torch.set_num_threads(1)
+    cell = None
+    if given.ranker:
+        cell = run(given)
+        name = f"amr-{given.amr}" if given.ranker == "amr" else given.ranker
+        print({key: cell[key] for key in ("recall_at_5", "interval", "left_out", "chance", "gold", "wall_seconds")})
+        found = keep(given.json, f"{given.data}/{name}/{given.seed}", cell)
+    else:
+        found = keep(given.json, None, {})
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

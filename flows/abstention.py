@@ -1,0 +1,108 @@
+"""The flow that learns from an answerability benchmark when not to answer, and measures what that is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.states import Completed
+
+from kgqa_core.artifacts import ArtifactRef, read_manifest
+from kgqa_core.config import LINKED, Profile, make_profile, split_knowledge, split_retriever
+from kgqa_core.errors import ConfigError
+from tasks.abstention import judge, score_abstention, train_abstainer, unpack_benchmark
+from tasks.answerability import benchmark_in
+from tasks.answering import answer
+from tasks.evaluation import publish, score_all
+from tasks.kg import export_dkg
+from tasks.linking import link_topics
+from tasks.retrieval import retrieve_all, train_retrievers
+from tasks.rewriting import corpus_of, rewriter_of, write_all
+from tasks.run import Run, tracked_run
+from tasks.secrets import take_in
+
+LEARNT = ("rigel", "hop_path")
+"""Retrievers whose findings are told apart; they learn from the answerable questions."""
+
+
+@flow(name="kgqa-abstention", flow_run_name="abstention {profile.questions.name}")
+def learn_abstention(profile: Profile, benchmark: str) -> Any:
+    """Train retrievers on the modified graph, let the model answer, learn when the graph holds the answer, measure.
+
+    Args:
+        profile: Every parameter of a run, as `profile_for` makes it.
+        benchmark: Folder that `kgqa answerability build` wrote.
+    """
+    with tracked_run(profile) as run:
+        made, modified = benchmark_in(Path(benchmark))
+        kg = _known(run, modified)
+        dkg = export_dkg(kg, profile.dkg)
+        questions = unpack_benchmark(made, kg)
+        trained = train_retrievers(kg, dkg, questions, profile)
+        linked = link_topics(kg, questions, profile)
+        facts = retrieve_all(kg, dkg, questions, linked, trained, profile)
+        rewriter = rewriter_of(corpus_of(kg, dkg, questions, profile), profile)
+        knowledge = write_all(kg, questions, facts, None, rewriter, profile)
+        [name] = profile.knowledge
+        asked = linked or questions
+        answers = _answers(asked, knowledge[name], name, profile)
+        told = {split: answers[split] for split in ("train", "dev")}
+        abstainer = train_abstainer(kg, asked, questions, facts, told, name, profile.abstention)
+        least = profile.abstention.min_confidence
+        sure = judge(kg, asked, facts, {"test": answers["test"]}, abstainer, min_confidence=least)
+        score_abstention(questions, questions, sure, answers["test"], profile.seed, profile.evaluation.bootstrap)
+        scores = score_all(kg, questions, linked, facts, knowledge, {name: answers["test"]}, profile)
+        summary = publish(run, profile, scores)
+        return Completed(message=f"abstention of {name}", data=summary)
+
+
+def profile_for(base: Profile) -> Profile:
+    """A profile's graph and models with a benchmark's questions: what `learn_abstention` runs.
+
+    Raises ConfigError when no retriever is left that learns.
+    """
+    chosen = base.abstention
+    retrievers = [name for name in LEARNT if name in base.retrieval.retrievers]
+    retriever, form = split_knowledge(chosen.knowledge)
+    if split_retriever(retriever)[0] not in retrievers:
+        raise ConfigError(
+            f"abstention.knowledge {chosen.knowledge!r} is of no retriever that learns; retrieval.retrievers has "
+            f"{', '.join(retrievers) or 'none'}"
+        )
+    read = f"{retriever}{LINKED if chosen.topics == 'linked' else ''}/{form}"
+    layers = {
+        "name": f"{base.name}-abstention",
+        "kg": {"name": f"{base.kg.name}-modified"},
+        "questions": {
+            "name": f"{base.questions.name}-answerability", "source": "jsonl", "path": None, "hops": [],
+            "train_from": "train", "more": [],
+        },
+        "retrieval": {"retrievers": retrievers, "topics": chosen.topics, "training": True},
+        "answering": {"knowledge": [read], "split": "test", "log_probabilities": True},
+    }  # fmt: skip
+    return make_profile(base.model_dump(mode="json"), layers, origin="abstention")
+
+
+def check(profile: Profile, benchmark: Path) -> None:
+    """Raise the first fault of what the flow needs.  Raises InputError, ArtifactError, ConfigError."""
+    take_in(profile)
+    benchmark_in(benchmark)
+
+
+def _answers(questions: ArtifactRef, knowledge: ArtifactRef, name: str, profile: Profile) -> dict[str, ArtifactRef]:
+    """What the model says of training, dev and test questions, the last as the run's answers."""
+    found = {}
+    for split in ("train", "dev", "test"):
+        limit = profile.abstention.training if split == "train" else profile.answering.limit
+        options = profile.answering.model_copy(update={"split": split, "limit": limit})
+        found[split] = answer(questions, knowledge, name, options, profile.llm, profile.seed)
+    return found
+
+
+def _known(run: Run, kg: ArtifactRef) -> ArtifactRef:
+    """A graph that is there already, as the run's graph."""
+    with run.stage("kg", "kg") as record:
+        record.artifact, record.status = kg, "cached"
+        record.counts = read_manifest(kg.folder)["counts"]
+    return kg

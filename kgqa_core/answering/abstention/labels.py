@@ -1,0 +1,56 @@
+"""Which questions a graph answers, as an answerability benchmark knows: one Parquet file, a row a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from kgqa_core.errors import ArtifactError
+
+FILE = "labels.parquet"
+
+ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
+REASONS = (ENTITY, RELATION, FACT)
+"""Why a graph does not hold an answer: it does not have what is asked about; things of its kind have no relation like
+the one asked for; or they have, and this one has no fact of it."""
+
+SCHEMA = {
+    "question": pl.String, "answerable": pl.Boolean, "why": pl.String, "drop": pl.String, "level": pl.String,
+}  # fmt: skip
+"""Columns of labels.parquet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What is known of a question.
+
+    why: one of REASONS, None for an answerable one or where nobody knows.  drop, level: of a benchmark's record, what
+    kind of thing was taken away and how new that is to a system.
+    """
+
+    question: str
+    answerable: bool
+    why: str | None = None
+    drop: str | None = None
+    level: str | None = None
+
+
+def write_labels(folder: Path, labels: Iterable[Label]) -> Path:
+    """Writes labels.parquet, sorted by question, and returns its path."""
+    rows = [asdict(label) for label in sorted(labels, key=lambda label: label.question)]
+    path = folder / FILE
+    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(path, compression="zstd", statistics=False)
+    return path
+
+
+def read_labels(folder: Path) -> dict[str, Label]:
+    """Labels by question.  Raises ArtifactError."""
+    path = folder / FILE
+    try:
+        frame = pl.read_parquet(path)
+        return {row["question"]: Label(**row) for row in frame.iter_rows(named=True)}
+    except (OSError, pl.exceptions.PolarsError, TypeError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None

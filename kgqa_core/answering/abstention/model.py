@@ -1,0 +1,113 @@
+"""The abstainer: how sure it is that the graph holds an answer, and which reason it gives where it does not.
+
+Two files: abstainer.json has the classifiers, wordings.safetensors the wordings of training.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from kgqa_core.answering.abstention.additive import Additive
+from kgqa_core.answering.abstention.evidence import Evidence
+from kgqa_core.answering.abstention.features import features
+from kgqa_core.answering.abstention.wordings import Wordings, words_of
+from kgqa_core.artifacts import write_json
+from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.store import KgStore
+
+FILE, WORDINGS = "abstainer.json", "wordings.safetensors"
+VERSION = 1
+"""Version of the stored layout."""
+
+DOUBT = 1e-6
+"""Least probability of either outcome, so that a knob at 1 answers nothing."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Abstainer:
+    """Trained classifiers.
+
+    retrievers: whose findings it reads, sorted.  groups: of features, as `AbstentionOptions.features`.
+    knowledge: what the language model read.  threshold: confidence below which a question is not answered.
+    answerable: the classifier.  why: of each reason, against the others; empty where training had no reasons.
+    """
+
+    retrievers: tuple[str, ...]
+    groups: tuple[str, ...]
+    knowledge: str
+    threshold: float
+    answerable: Additive
+    why: Mapping[str, Additive]
+    wordings: Wordings
+
+    def read(self, evidence: Sequence[Evidence], store: KgStore, own: Sequence[bool | None] | None = None) -> Array:
+        """Features [n, …] of questions.  own: of training questions whether they are answerable, else None."""
+        return read_features(evidence, store, self.wordings, self.retrievers, self.groups, own)
+
+    def confidence(self, read: Array) -> Array:
+        """[n] probabilities that the graph holds the answer; never quite 0 or 1."""
+        return np.clip(self.answerable.confidence(read), DOUBT, 1 - DOUBT)
+
+    def reasons(self, read: Array) -> list[dict[str, float]]:
+        """Of each question the probability of each reason, should it be unanswerable; empty where none was learnt."""
+        if not self.why:
+            return [{} for _ in read]
+        chances = np.stack([own.confidence(read) for own in self.why.values()], axis=1)
+        shares = chances / chances.sum(axis=1, keepdims=True)
+        return [dict(zip(self.why, row, strict=True)) for row in shares.round(6).tolist()]
+
+    def save(self, folder: Path) -> None:
+        """Writes both files."""
+        told: dict[str, Any] = {
+            "version": VERSION, "retrievers": list(self.retrievers), "groups": list(self.groups),
+            "knowledge": self.knowledge, "threshold": self.threshold, "answerable": self.answerable.told(),
+            "why": {reason: own.told() for reason, own in self.why.items()}, "wordings": self.wordings.told(),
+        }  # fmt: skip
+        write_json(folder / FILE, told)
+        save_file({name: np.ascontiguousarray(own) for name, own in self.wordings.arrays().items()}, folder / WORDINGS)
+
+
+def read_features(
+    evidence: Sequence[Evidence],
+    store: KgStore,
+    wordings: Wordings,
+    retrievers: Sequence[str],
+    groups: Sequence[str],
+    own: Sequence[bool | None] | None = None,
+) -> Array:
+    """Features [n, …] of questions."""
+    texts = worded(evidence, store)
+    wording = wordings.features(texts, own) if "wording" in groups else np.full((len(evidence), 4), np.nan)
+    return features(evidence, wording, retrievers, groups, store)
+
+
+def worded(evidence: Sequence[Evidence], store: KgStore) -> list[tuple[str, ...]]:
+    """The words of each question with its topics masked."""
+    names = store.surface_forms(sorted({entity for one in evidence for entity in one.question.topic_entities}))
+    return [words_of(one.question, names) for one in evidence]
+
+
+def load_abstainer(folder: Path) -> Abstainer:
+    """The abstainer stored in a folder.  Raises ArtifactError."""
+    try:
+        told = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        if told.get("version") != VERSION:
+            raise ArtifactError(f"{folder} has an abstainer of layout {told.get('version')}, not {VERSION}; train one")
+        return Abstainer(
+            tuple(told["retrievers"]), tuple(told["groups"]), told["knowledge"], float(told["threshold"]),
+            Additive.of(told["answerable"]), {reason: Additive.of(own) for reason, own in told["why"].items()},
+            Wordings.of(load_file(folder / WORDINGS), told["wordings"]),
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as fault:
+        raise ArtifactError(f"{folder} holds no abstainer that can be read ({fault}); train one again") from None

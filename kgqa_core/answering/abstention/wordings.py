@@ -1,0 +1,175 @@
+"""How near a question's wording is to that of questions which the graph is known to answer.
+
+Topics are masked, so that a wording says what is asked and not of whom.  What a graph lacks altogether nobody asks of
+it with success: words and turns of phrase of such a question occur in no answerable one, whether or not training has
+unanswerable questions like it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from kgqa_core.datasets.masking import mask_topic
+from kgqa_core.metrics.normalise import tokens
+from kgqa_core.types import Question
+
+TOPIC = "qtopic"
+"""Stands for a topic; a word that no language has."""
+
+NEIGHBOURS = 10
+"""Wordings that vote on whether a question is answerable."""
+
+SHARPNESS = 8
+"""Power of the similarity that a vote counts by."""
+
+AT_ONCE = 256
+
+NAMES = ("wording_nearest", "wording_covered", "wording_strange", "wording_unanswerable")
+"""Cosine with the nearest answerable wording; share of the words' weight that answerable wordings have; words in a row
+that they have not; share of the nearest wordings that were not answerable."""
+
+Words = tuple[str, ...]
+
+
+def words_of(question: Question, names: Mapping[int, Sequence[str]] | None = None) -> Words:
+    """A question's words with its topics masked; scripts without spaces give signs.  names: of the topics, by id."""
+    return tuple(tokens(mask_topic(question, f" {TOPIC} ", names)))
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """The different wordings of training.
+
+    terms: place of each word and pair of words.  weight: of each, the inverse document frequency; unknown ones weigh as
+    much as the rarest.  counts: answerable questions with each term.  rows: tf-idf of each wording, of length 1.
+    known, unknown: how many answerable and unanswerable questions have each wording.  places: of the wordings.
+    """
+
+    terms: dict[str, int]
+    weight: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    rows: sparse.csr_matrix
+    known: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+    places: dict[Words, int]
+
+    @classmethod
+    def learn(cls, texts: Sequence[Words], answerable: Sequence[bool]) -> Wordings:
+        """The wordings of training questions, and which of them are answerable."""
+        seen: Counter[str] = Counter()
+        answered: Counter[str] = Counter()
+        for text, good in zip(texts, answerable, strict=True):
+            own = set(_terms(text))
+            seen.update(own)
+            if good:
+                answered.update(own)
+        names = sorted(seen)
+        counts = np.array([answered[term] for term in names], dtype=np.int64)
+        weight = np.array([np.log(1 + len(texts) / seen[term]) for term in names])
+        places = {text: number for number, text in enumerate(sorted(set(texts)))}
+        known, unknown = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.int64)
+        for text, good in zip(texts, answerable, strict=True):
+            (known if good else unknown)[places[text]] += 1
+        empty = sparse.csr_matrix((0, len(names)))
+        found = cls({term: place for place, term in enumerate(names)}, weight, counts, empty, known, unknown, places)
+        return cls(found.terms, weight, counts, found.encoded(list(places)), known, unknown, places)
+
+    def encoded(self, texts: Sequence[Words]) -> sparse.csr_matrix:
+        """[n, terms] of length 1 or less: what a wording has of unknown terms is in its length only."""
+        rarest = float(self.weight.max()) if self.weight.size else 1.0
+        data: list[float] = []
+        columns: list[int] = []
+        ends = [0]
+        for text in texts:
+            own = Counter(_terms(text))
+            pairs = [(self.terms.get(term), count) for term, count in sorted(own.items())]
+            values = [count * (rarest if place is None else self.weight[place]) for place, count in pairs]
+            length = float(np.sqrt(np.square(values).sum())) or 1.0
+            for (place, _), value in zip(pairs, values, strict=True):
+                if place is not None:
+                    columns.append(place)
+                    data.append(value / length)
+            ends.append(len(columns))
+        return sparse.csr_matrix(
+            (np.array(data), np.array(columns, dtype=np.int32), ends), (len(texts), len(self.terms))
+        )
+
+    def features(self, texts: Sequence[Words], own: Sequence[bool | None] | None = None) -> NDArray[np.float64]:
+        """[n, 4], as NAMES.  own: of a training question whether it is answerable, which it is then told without
+        itself; None for others."""
+        mine = list(own) if own is not None else [None] * len(texts)
+        found = np.empty((len(texts), len(NAMES)))
+        rows = self.encoded(texts)
+        turned = self.rows.T.tocsc()
+        for start in range(0, len(texts), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            likeness = np.asarray((rows[part] @ turned).todense())
+            for number, (text, good) in enumerate(zip(texts[part], mine[part], strict=True)):
+                found[start + number] = self._features(text, likeness[number], good)
+        return found
+
+    def strange(self, text: Sequence[str], own: bool = False) -> list[tuple[int, int]]:
+        """Runs (first, end) of words that no answerable question has, or only one if it is the question's own."""
+        odd = [place for place, word in enumerate(text) if self._count(word) <= int(own)]
+        runs: list[tuple[int, int]] = []
+        for place in odd:
+            if runs and runs[-1][1] == place:
+                runs[-1] = (runs[-1][0], place + 1)
+            else:
+                runs.append((place, place + 1))
+        return runs
+
+    def _features(self, text: Words, likeness: NDArray[np.float64], good: bool | None) -> tuple[float, ...]:
+        known, unknown = self.known, self.unknown
+        place = self.places.get(text)
+        if good is not None and place is not None:
+            known, unknown = known.copy(), unknown.copy()
+            (known if good else unknown)[place] -= 1
+        nearest = float(likeness[known > 0].max(initial=0.0))
+        there = np.flatnonzero(known + unknown)
+        near = there[np.argsort(-likeness[there], kind="stable")[:NEIGHBOURS]]
+        votes = likeness[near] ** SHARPNESS
+        against, of_all = float(votes @ unknown[near]), float(votes @ (known[near] + unknown[near]))
+        least = int(good is True)
+        rarest = float(self.weight.max()) if self.weight.size else 1.0
+        weights = [(rarest if word not in self.terms else self.weight[self.terms[word]], word) for word in text]
+        total = sum(weight for weight, _ in weights)
+        covered = sum(weight for weight, word in weights if self._count(word) > least)
+        longest = max((stop - start for start, stop in self.strange(text, own=good is True)), default=0)
+        return nearest, covered / total if total else 0.0, float(longest), against / of_all if of_all else 0.0
+
+    def _count(self, word: str) -> int:
+        place = self.terms.get(word)
+        return 0 if place is None else int(self.counts[place])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What safetensors keep of it; `told` has the rest."""
+        return {
+            "weight": self.weight, "counts": self.counts, "known": self.known, "unknown": self.unknown,
+            "data": self.rows.data, "columns": self.rows.indices.astype(np.int32),
+            "ends": self.rows.indptr.astype(np.int64),
+        }  # fmt: skip
+
+    def told(self) -> dict[str, Any]:
+        """Terms and wordings, in order."""
+        return {"terms": list(self.terms), "wordings": [list(text) for text in self.places]}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], told: Mapping[str, Any]) -> Wordings:
+        """Back from `arrays` and `told`."""
+        terms = {term: place for place, term in enumerate(told["terms"])}
+        places = {tuple(text): place for place, text in enumerate(told["wordings"])}
+        rows = sparse.csr_matrix((arrays["data"], arrays["columns"], arrays["ends"]), (len(places), len(terms)))
+        return cls(terms, arrays["weight"], arrays["counts"], rows, arrays["known"], arrays["unknown"], places)
+
+
+def _terms(text: Words) -> list[str]:
+    """Words and pairs of words that follow each other; the ends of the text count as words of a pair."""
+    return [*text, *(f"{one} {other}" for one, other in zip(("^", *text), (*text, "$"), strict=True))]

@@ -1,0 +1,73 @@
+"""How a graph's file is attached to a DuckDB connection: alone, or as an overlay with its base beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+
+from kgqa_core.digest import VOLATILE
+from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.sql import quoted
+
+BASE, OVERLAY = "kg_base", "kg_overlay"
+"""Names under which an overlay's views look for the graph beneath, and under which the overlay itself is attached."""
+
+PLACE = f"{VOLATILE}/base.json"
+"""Where the base of an overlay lies, beside its file: `path`, and `relative` to the overlay's folder."""
+
+COPIED = ("triples", "qualifiers")
+"""Tables of an overlay whose rows are numbered anew: they are copied into memory, for quick look-ups."""
+
+
+def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Attaches a graph's file read-only as `kg`.
+
+    An overlay is attached as `kg_overlay` beside its base; `kg` is then a database in memory with copies of COPIED and
+    views of the other tables.  Raises ArtifactError when the base of an overlay is not there, or is another graph;
+    duckdb.Error for other files.
+    """
+    run = connection.execute
+    base = base_of(file)
+    if base is None:
+        run(f"ATTACH {quoted(file)} AS kg (READ_ONLY)")
+        return
+    run(f"ATTACH {quoted(base)} AS {BASE} (READ_ONLY)")
+    run(f"ATTACH {quoted(file)} AS {OVERLAY} (READ_ONLY)")
+    _check_base(connection, file, base)
+    run("ATTACH ':memory:' AS kg")
+    names = run("SELECT table_name FROM duckdb_tables() WHERE database_name = ? ORDER BY table_name", [BASE]).fetchall()
+    for (name,) in names:
+        kind, order = ("TABLE", " ORDER BY ALL") if name in COPIED else ("VIEW", "")
+        run(f"CREATE {kind} kg.{name} AS FROM {OVERLAY}.{name}{order}")
+
+
+def base_of(file: Path) -> Path | None:
+    """The file of the graph under an overlay, where its note says; None for a graph that is none.
+
+    Raises ArtifactError when the note cannot be read or the file is not there.
+    """
+    note = file.parent / PLACE
+    if not note.is_file():
+        return None
+    try:
+        place = json.loads(note.read_text(encoding="utf-8"))
+        candidates = [Path(place["path"]), file.parent / place["relative"]]
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise ArtifactError(f"{note} cannot be read ({fault}); build the overlay again") from None
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None:
+        raise ArtifactError(
+            f"the graph under the overlay {file.parent} is not at {candidates[0]} any more; put it there, "
+            f"or write its new place into {note}"
+        )
+    return found.resolve()
+
+
+def _check_base(connection: duckdb.DuckDBPyConnection, file: Path, base: Path) -> None:
+    """Whether the base counts what it counted when the overlay was written."""
+    [(text,)] = connection.execute(f"SELECT value FROM {OVERLAY}.meta WHERE key = 'overlay'").fetchall()
+    [(counts,)] = connection.execute(f"SELECT value FROM {BASE}.meta WHERE key = 'counts'").fetchall()
+    if json.loads(counts) != json.loads(text)["base"]["counts"]:
+        raise ArtifactError(f"{base} is not the graph that the overlay {file.parent} was made over; build it again")

@@ -1,0 +1,332 @@
+"""Which actions may come next, so that every decode ends in a well-formed form that `logic.typed` passes.
+
+The automaton reads a form from its outside in and knows at each place what may stand there: `kinds` of which the node
+must fit one.  Before it offers an action it makes sure that what the action opens can be closed again with the slots
+of the question, and within the actions that are left:
+
+- for each relation the fewest actions that fill what it leads to are found once a question (`_Costs`);
+- where a second part depends on a first that is still open (AND, OR, GREATER), what the first is made of (a leaf, a
+  join or a comparison) fits there as well, so that the largest of those numbers is kept free for it;
+- a path that is measured can always be one counted step.
+
+So from every state that is reached, END is reached.  It asks a little more than `typed`: parts of OR and both sides of
+GREATER must each fit where they stand, relations that nothing has are not offered, no rank stands directly in a rank,
+and a leaf alone is no form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kgqa_core.logic.forms import OPS
+from kgqa_core.parsing.decode.actions import END, FIXED, NK, NUMBER, PLACES, Slots
+from kgqa_core.parsing.decode.costs import COUNTED, NEVER, Costs
+from kgqa_core.parsing.decode.kinds import Kind, Kinds
+
+Alternatives = tuple[Kind, ...]
+
+_COUNTED, _THEN, _NK, _END = NUMBER["COUNTED"], NUMBER["THEN"], NUMBER[NK], NUMBER[END]
+_SECOND = {NUMBER["AND"]: "and", NUMBER["OR"]: "or", NUMBER["MINUS"]: "minus"}
+_BESTS = {NUMBER[name] for name in ("ARGMAX", "ARGMIN")}
+_NTHS = {NUMBER[name] for name in ("NTHMAX", "NTHMIN")}
+_SIDES = {NUMBER[name] for name in ("GREATER", "LESS")}
+_COMPARES = {NUMBER[name] for name in OPS}
+_TC, _COUNT, _HOLDS = NUMBER["TC"], NUMBER["COUNT"], NUMBER["HOLDS"]
+_PLACES = tuple(NUMBER[place] for place in PLACES)
+
+
+class Hole(NamedTuple):
+    """What is expected next.
+
+    what: `form` (the whole), `set`, `place`, `measure` (a path that may be counted), `path`, `step` (one after which
+    the path goes on), `literal` or `end`.  fits: kinds of which the node, or what the next step is of, fits one; also:
+    one that it fits besides.  wanted: dimensions of a path's values, or of a literal.  steps: that a path may still
+    have.  ranked: whether a rank may stand here.  leaf: whether a topic, type or literal may.
+    """
+
+    what: str
+    fits: Alternatives = ()
+    also: Kind | None = None
+    wanted: int = 0
+    steps: int = 0
+    ranked: bool = True
+    leaf: bool = True
+
+
+class Frame(NamedTuple):
+    """What goes on when a part is read: of which operator, with the kinds that are known by then."""
+
+    what: str
+    fits: Alternatives = ()
+    kind: Kind = Kind(0)
+
+
+Stack = tuple[Frame, Any] | tuple[()]
+"""The innermost frame, and the stack below it."""
+
+
+class State(NamedTuple):
+    """After some actions.  kept: actions that are kept free for what waits in the stack.  used: actions so far."""
+
+    hole: Hole
+    stack: Stack
+    kept: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """actions: of a form at most, END aside.  steps: of a path that is measured at most."""
+
+    actions: int = 24
+    steps: int = 2
+
+
+class Automaton:
+    """The forms of one question.
+
+    entities: types of its topics, from `schema.types_of`.  no_form: whether NK may be said; where the slots make no
+    form at all it is all that can be.
+    """
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        slots: Slots,
+        entities: Mapping[str, frozenset[str]],
+        *,
+        no_form: bool = True,
+        limits: Limits | None = None,
+    ) -> None:
+        self.kinds, self.slots, self.limits = kinds, slots, limits or Limits()
+        self.leaves = _leaves(kinds, slots, entities)
+        relations = kinds.schema.relations
+        known = [a for a in range(slots.first_relation, slots.actions) if slots.step(a).relation in relations]
+        ends = {action: kinds.ends(slots.step(action)) for action in known}
+        self.ends = {action: pair for action, pair in ends.items() if pair[0].may and pair[1].may}
+        values = [kind.may & kinds.measured for a, kind in self.leaves.items() if a >= slots.first_literal]
+        self.costs = Costs(kinds, self.ends, tuple(self.leaves.values()), values, self.limits.steps)
+        self.start = State(Hole("form", (kinds.anything,)), (), 0, 0)
+        self.no_form = no_form or not any(self._set(self._inner(leaf=False), self.limits.actions))
+        self._found: dict[tuple[Hole, int], tuple[int, ...]] = {}
+
+    def allowed(self, state: State) -> tuple[int, ...]:
+        """The actions that may come next, ascending; at the end it is END alone."""
+        asked = (state.hole, self.limits.actions - state.used - state.kept)
+        if asked not in self._found:
+            self._found[asked] = tuple(sorted(self._allowed(*asked)))
+        return self._found[asked]
+
+    def after(self, state: State, action: int) -> State:
+        """The state after one of the allowed actions."""
+        hole, stack, kept, used = state
+        used += 1
+        match hole.what:
+            case "form" if action == _NK:
+                return State(Hole("end"), (), 0, used)
+            case "form" if action == _COUNT:
+                return State(self._inner(leaf=False), (Frame("whole"), ()), 0, used)
+            case "form" if action == _HOLDS:
+                return State(self._inner(), (Frame("holds"), ()), self.costs.most, used)
+            case "form":
+                return self._opened(hole, action, (Frame("whole"), ()), 0, used)
+            case "set":
+                return self._opened(hole, action, stack, kept, used)
+            case "place":
+                return State(Hole("set", hole.fits, ranked=False), stack, kept, used)
+            case "literal":
+                frame, rest = _top(stack)
+                return self._closed(frame.kind, rest, kept, used)
+            case "measure" if action == _COUNTED:
+                return State(hole._replace(what="path", wanted=COUNTED), stack, kept, used)
+            case "measure" | "path" if action == _THEN:
+                return State(hole._replace(what="step"), stack, kept, used)
+            case "step":
+                near, far = self.ends[action]
+                inner = Hole("path", (far,), wanted=hole.wanted, steps=hole.steps - 1)
+                return State(inner, _stepped(stack, near), kept, used)
+            case "measure" | "path":
+                return self._measured(hole, action, stack, kept, used)
+        return State(Hole("end"), (), 0, used)
+
+    def _allowed(self, hole: Hole, room: int) -> Iterator[int]:
+        match hole.what:
+            case "form":
+                if self.no_form:
+                    yield _NK
+                if any(self._set(self._inner(leaf=False), room - 1)):
+                    yield _COUNT
+                if self.costs.set((self.kinds.anything,)) + self.costs.most < room:
+                    yield _HOLDS
+                yield from self._set(hole._replace(leaf=False), room)
+            case "set":
+                yield from self._set(hole, room)
+            case "place":
+                yield from _PLACES
+            case "literal":
+                yield from (a for a, kind in self._literals() if kind.may & hole.wanted)
+            case "end":
+                yield _END
+            case _:
+                yield from self._path(hole, room)
+
+    def _set(self, hole: Hole, room: int) -> Iterator[int]:
+        """Actions that begin a set of at most `room` actions."""
+        fits, costs = hole.fits, self.costs
+        if hole.leaf and room >= 1:
+            yield from (a for a, kind in self.leaves.items() if _fits(kind, fits))
+        joined = [a for a, (near, _) in self.ends.items() if _fits(near, fits)]
+        yield from (a for a in joined if costs.fill[a] < room)
+        if costs.set(fits) + costs.most < room:
+            yield from _SECOND
+        if min((costs.compare[a] for a in joined), default=NEVER) <= room:
+            yield from _COMPARES
+        if not hole.ranked:
+            return
+        having = costs.set(self._having(fits, self.ends))
+        if having + 2 < room:
+            yield from _BESTS
+        if having + 3 < room:
+            yield from _NTHS
+        if having + costs.most + 2 < room:
+            yield from _SIDES
+        if costs.set(self._having(fits, costs.dated)) + costs.longest_dated + 1 < room:
+            yield _TC
+
+    def _path(self, hole: Hole, room: int) -> Iterator[int]:
+        """Actions that begin a path, or go on with it, of at most `room` actions."""
+        first = [a for a, (near, _) in self.ends.items() if _fits(near, hole.fits)]
+        first = [a for a in first if hole.also is None or self.ends[a][0].fits(hole.also)]
+        on = {a: self.costs.going_on(a, hole.wanted, hole.steps - 1) for a in first}
+        if hole.what == "step":
+            yield from (a for a in first if on[a] < room)
+            return
+        if hole.what == "measure" and hole.wanted & self.kinds.number and first and room >= 2:
+            yield _COUNTED
+        if min(on.values(), default=NEVER) + 1 < room:
+            yield _THEN
+        if room >= 1:
+            last = self.costs.path(hole.wanted, 1)
+            yield from (a for a in first if last[a] == 1)
+
+    def _opened(self, hole: Hole, action: int, stack: Stack, kept: int, used: int) -> State:
+        """After the first action of a set."""
+        if action in self.leaves:
+            return self._closed(self.leaves[action], stack, kept, used)
+        if action in self.ends:
+            near, far = self.ends[action]
+            return State(Hole("set", (far,)), (Frame("join", kind=near), stack), kept, used)
+        costs = self.costs
+        if action in _SECOND:
+            frame = Frame(_SECOND[action], hole.fits)
+            return State(Hole("set", hole.fits, ranked=hole.ranked), (frame, stack), kept + costs.most, used)
+        if action in _COMPARES:
+            asked = Hole("measure", hole.fits, wanted=costs.values, steps=self.limits.steps)
+            return State(asked, (Frame("compare"), stack), kept + 1, used)
+        if action == _TC:
+            of = Hole("set", self._having(hole.fits, costs.dated), ranked=False)
+            return State(of, (Frame("tc", hole.fits), stack), kept + costs.longest_dated + 1, used)
+        of = Hole("place" if action in _NTHS else "set", self._having(hole.fits, self.ends), ranked=False)
+        if action in _SIDES:
+            return State(of, (Frame("one", hole.fits), stack), kept + costs.most + 2, used)
+        return State(of, (Frame("rank", hole.fits), stack), kept + 2, used)
+
+    def _closed(self, kind: Kind, stack: Stack, kept: int, used: int) -> State:
+        """After the last action of a set of this kind."""
+        frame, rest = _top(stack)
+        most, steps = self.costs.most, self.limits.steps
+        match frame.what:
+            case "whole":
+                return State(Hole("end"), (), 0, used)
+            case "join" | "minus from":
+                return self._closed(frame.kind, rest, kept, used)
+            case "holds":
+                return State(self._inner(), (Frame("whole"), rest), kept - most, used)
+            case "minus":
+                return State(self._inner(), (Frame("minus from", kind=kind), rest), kept - most, used)
+            case "and":
+                fits = _both(frame.fits, kind)
+                return State(Hole("set", fits, ranked=False), (Frame("both", kind=kind), rest), kept - most, used)
+            case "both":
+                return self._closed(frame.kind.meets(kind), rest, kept, used)
+            case "or":
+                fits = tuple(one for one in frame.fits if one.fits(kind))
+                return State(Hole("set", fits, ranked=False), (Frame("any", kind=kind), rest), kept - most, used)
+            case "any":
+                return self._closed(frame.kind.either(kind), rest, kept, used)
+            case "rank":
+                asked = Hole("measure", _both(frame.fits, kind), wanted=self.kinds.measured, steps=steps)
+                return State(asked, (Frame("ranked", kind=kind), rest), kept - 2, used)
+            case "one":
+                fits = tuple(one for one in self._having(frame.fits, self.ends) if one.fits(kind))
+                other = Frame("other", frame.fits, kind)
+                return State(Hole("set", fits, ranked=False), (other, rest), kept - most, used)
+            case "other":
+                fits = _both(frame.fits, frame.kind)
+                asked = Hole("measure", fits, also=kind, wanted=self.kinds.measured, steps=steps)
+                return State(asked, (Frame("ranked", kind=frame.kind.either(kind)), rest), kept - 2, used)
+        assert frame.what == "tc", frame
+        asked = Hole("path", _both(frame.fits, kind), wanted=self.costs.time, steps=steps)
+        return State(asked, (Frame("dated", kind=kind), rest), kept - self.costs.longest_dated, used)
+
+    def _measured(self, hole: Hole, action: int, stack: Stack, kept: int, used: int) -> State:
+        """After the last step of a path."""
+        near, far = self.ends[action]
+        frame, rest = _top(_stepped(stack, near))
+        if frame.what == "measured":
+            return self._closed(frame.kind, rest, kept, used)
+        wanted = self.kinds.number if hole.wanted == COUNTED else far.may & hole.wanted
+        return State(Hole("literal", wanted=wanted), (frame, rest), kept - 1, used)
+
+    def _having(self, fits: Alternatives, steps: Iterable[int]) -> Alternatives:
+        """Kinds of what fits and has one of these relations."""
+        nears = tuple(dict.fromkeys(self.ends[a][0] for a in steps))
+        return tuple(dict.fromkeys(one.meets(near) for one in fits for near in nears if one.fits(near)))
+
+    def _inner(self, leaf: bool = True) -> Hole:
+        return Hole("set", (self.kinds.anything,), leaf=leaf)
+
+    def _literals(self) -> Iterator[tuple[int, Kind]]:
+        return ((a, kind) for a, kind in self.leaves.items() if a >= self.slots.first_literal)
+
+
+def walk(automaton: Automaton, actions: Sequence[int]) -> State | None:
+    """The state after these actions, None when one of them is not allowed."""
+    state = automaton.start
+    for action in actions:
+        if action not in automaton.allowed(state):
+            return None
+        state = automaton.after(state, action)
+    return state
+
+
+def _leaves(kinds: Kinds, slots: Slots, entities: Mapping[str, frozenset[str]]) -> dict[int, Kind]:
+    """Kinds of topics, types and literals by their action; what fits nothing is left out."""
+    topics = [kinds.entity(entities.get(key)) for key in slots.topics]
+    classes = [kinds.of_class(key) for key in slots.classes]
+    literals = [kinds.literal(literal) for literal in slots.literals]
+    found = enumerate([*topics, *classes, *literals], start=len(FIXED))
+    return {action: kind for action, kind in found if kind is not None and kind.may}
+
+
+def _top(stack: Stack) -> tuple[Frame, Stack]:
+    assert stack, "a part ends that none began"
+    return stack[0], stack[1]
+
+
+def _stepped(stack: Stack, near: Kind) -> Stack:
+    """The stack after the first step of a path: what is measured must have it."""
+    frame, rest = _top(stack)
+    if frame.what == "ranked":
+        return (Frame("measured", kind=frame.kind.meets(near)), rest)
+    return (Frame("compared", kind=near), rest) if frame.what == "compare" else stack
+
+
+def _fits(kind: Kind, fits: Alternatives) -> bool:
+    return any(kind.fits(one) for one in fits)
+
+
+def _both(fits: Alternatives, kind: Kind) -> Alternatives:
+    return tuple(dict.fromkeys(one.meets(kind) for one in fits if one.fits(kind)))

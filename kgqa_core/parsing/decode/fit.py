@@ -1,0 +1,175 @@
+"""The two trainings: the retriever learns the items of the gold forms, the decoder their actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from kgqa_core.config import DecodeOptions
+from kgqa_core.monitor import Monitor
+from kgqa_core.parsing.decode.actions import NUMBER, PAD
+from kgqa_core.parsing.decode.items import Items
+from kgqa_core.parsing.decode.network import PointerT5, new_network
+from kgqa_core.parsing.decode.prepare import recall_at
+from kgqa_core.parsing.decode.pretrained import TextDecoder
+from kgqa_core.parsing.decode.retriever import Retriever, TwoTower
+from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Row, order_of, reader_of, slot_actions
+from kgqa_core.parsing.decode.wording import PLACEHOLDERS
+from kgqa_core.training import loop
+from kgqa_core.training.checkpoint import Progress, key_of
+from kgqa_core.training.encoders import learn_tokenizer, new_encoder
+from kgqa_core.training.weights import given_back
+
+SECTION = "parsing.decode"
+RECALLED = 5
+"""Relations among which a gold one is to be, in the retriever's dev metric."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Distinct masked texts with the items that their gold forms use."""
+
+    texts: list[str]
+    gold: list[frozenset[int]]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], gold: Sequence[frozenset[int]]) -> Texts:
+        """The texts that use items at all, each once with all that it uses anywhere."""
+        found: dict[str, frozenset[int]] = {}
+        for text, items in zip(texts, gold, strict=True):
+            if items:
+                found[text] = found.get(text, frozenset()) | items
+        return cls(sorted(found), [found[text] for text in sorted(found)])
+
+
+def fit_retriever(
+    learning: Texts, developing: Texts, items: Items, options: DecodeOptions, seed: int, device: torch.device,
+    *, key: str, monitor: Monitor, work: Path | None,
+) -> tuple[Retriever, dict[str, Any], Progress]:  # fmt: skip
+    """The trained retriever, the description of its encoder, and what was measured."""
+    torch.manual_seed(seed)
+    labels = [items.words[one] for one in items.keys]
+    encoder, reader, description = new_encoder(options, lambda _: [*learning.texts, *labels], SECTION, PLACEHOLDERS)
+    network = TwoTower(encoder).to(device)
+    retriever = Retriever(network, reader)
+    size = options.batch_size
+
+    def order(epoch: int) -> list[Tensor]:
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+        return list(torch.randperm(len(learning.texts), generator=generator).split(size))
+
+    def loss(batch: Tensor) -> Tensor:
+        numbers = batch.tolist()
+        return retriever.loss([learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers], labels)
+
+    def measure() -> dict[str, float]:
+        if not developing.texts:
+            return {}
+        found = recall_at(retriever.scores(developing.texts, items), developing.gold, len(items.relations), RECALLED)
+        return {f"recall_{RECALLED}": found or 0.0}
+
+    course = loop.Course(
+        per_epoch=-(-len(learning.texts) // size), epochs=options.retriever_epochs, patience=options.patience,
+        order=order, loss=loss, measure=measure, standing=lambda found: [found[f"recall_{RECALLED}"]], section=SECTION,
+    )  # fmt: skip
+    own = key_of(key, "retriever", options.decisive(), seed)
+    progress, weights = loop.run(network, course, options, own, monitor, None if work is None else work / "retriever")
+    given_back(network, weights)
+    return retriever, description, progress
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A trained decoder.
+
+    shape: what `new_network` made a scratch one of, and its vocabulary; none for a pretrained model.
+    """
+
+    network: PointerT5 | TextDecoder
+    progress: Progress
+    shape: dict[str, Any] | None = None
+    tokenizer: Tokenizer | None = None
+
+
+def fit_decoder(
+    learning: Sequence[Row], developing: Sequence[Row], options: DecodeOptions, seed: int, device: torch.device,
+    *, key: str, monitor: Monitor, work: Path | None,
+) -> Decoder:  # fmt: skip
+    """The trained decoder; rows with their actions."""
+    torch.manual_seed(seed)
+    rates = Rates(options.model, options.learning_rate, options.encoder_learning_rate, options.checkpoint_seconds)
+    network: PointerT5 | TextDecoder
+    shape = tokenizer = None
+    if options.model == "scratch":
+        network, tokenizer, shape, loss, exact = _scratch(learning, options, device)
+    else:
+        network = decoder = TextDecoder(options.model, device)
+        loss, exact = decoder.loss, decoder.exact
+
+    def measure() -> dict[str, float]:
+        if not developing:
+            return {}
+        right = sum(
+            exact(developing[at : at + options.batch_size]) for at in range(0, len(developing), options.batch_size)
+        )
+        return {"exact": right / len(developing)}
+
+    course = loop.Course(
+        per_epoch=-(-len(learning) // options.batch_size), epochs=options.epochs, patience=options.patience,
+        order=lambda epoch: order_of(learning, options.batch_size, seed, epoch),
+        loss=lambda numbers: loss([learning[i] for i in numbers.tolist()]), measure=measure,
+        standing=lambda found: [found["exact"]], section=SECTION,
+    )  # fmt: skip
+    own = key_of(key, "decoder", options.decisive(), seed)
+    progress, weights = loop.run(network, course, rates, own, monitor, None if work is None else work / "decoder")
+    given_back(network, weights)
+    return Decoder(network, progress, shape, tokenizer)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Learning rates as the loop reads them; `encoder` names what is pretrained."""
+
+    encoder: str
+    learning_rate: float
+    encoder_learning_rate: float
+    checkpoint_seconds: float
+
+
+Loss = Callable[[Sequence[Row]], Tensor]
+Exact = Callable[[Sequence[Row]], int]
+
+
+def _scratch(
+    learning: Sequence[Row], options: DecodeOptions, device: torch.device
+) -> tuple[PointerT5, Tokenizer, dict[str, Any], Loss, Exact]:
+    """A scratch decoder with its vocabulary, and what the loop asks of it."""
+    texts = sorted({text for row in learning for text in (row.text, *row.labels)})
+    tokenizer = learn_tokenizer(texts, options.scratch_vocabulary, PLACEHOLDERS)
+    actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
+    shape: dict[str, Any] = {
+        "words": tokenizer.get_vocab_size(), "features": FEATURES, "slots": actions, "width": options.width,
+        "layers": options.layers, "heads": options.heads, "dropout": options.dropout,
+    }  # fmt: skip
+    network = new_network(**shape)
+    nn.Module.to(network, device)
+    batcher = Batcher(reader_of(tokenizer, options.max_tokens), actions)
+    batcher.tokens(texts)
+
+    def loss(rows: Sequence[Row]) -> Tensor:
+        return network.loss(*batcher.batch(rows, device, shuffle=True), hide=options.dropout)
+
+    @torch.inference_mode()
+    def exact(rows: Sequence[Row]) -> int:
+        network.eval()
+        batch, gold = batcher.batch(rows, device)
+        said = network.taught(batch, gold).argmax(-1)
+        return int(((said == gold) | (gold == NUMBER[PAD])).all(1).sum())
+
+    return network, tokenizer, shape, loss, exact

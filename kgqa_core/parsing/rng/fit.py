@@ -1,0 +1,250 @@
+"""Trains the ranker: cross-entropy over one right form and many wrong ones (Ye et al. 2022, section 3.2).
+
+Two phases: wrong forms are drawn at random; then a share of them are those that the model of the first phase scores
+highest.  Both stages learn from the same forms in the same step.  Questions of one wording, with the same candidates
+and the same gold form, are one lesson.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kgqa_core.config import ParsingOptions
+from kgqa_core.errors import TrainingError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parsing.rng.ranker import Ranker, RankNetwork
+from kgqa_core.parsing.rng.ranking import rank
+from kgqa_core.parsing.rng.readings import Candidates, Ints, Reading
+from kgqa_core.parsing.rng.slots import PLACEHOLDERS
+from kgqa_core.training import loop
+from kgqa_core.training.checkpoint import Progress, key_of
+from kgqa_core.training.device import pick_device
+from kgqa_core.training.encoders import new_encoder
+
+VARIANTS = 3
+"""Questions that are learnt of those that differ only in names."""
+HEAVIEST = 16
+"""A lesson counts as the questions that it stands for, at most so many."""
+POOLED = 16
+"""Batches within which lessons are sorted by length."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A wording.  gold: place of the right candidate, -1 where it is not among them (dev).  weight: questions."""
+
+    texts: tuple[str, ...]
+    candidates: Candidates
+    gold: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained ranker, the description of its encoder, and the curves of its phases."""
+
+    ranker: Ranker
+    description: dict[str, Any]
+    phases: tuple[Progress, ...]
+    lessons: int
+
+
+def lessons_of(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> list[Lesson]:
+    """What is learnt from questions, each wording once, in the order of its first question.
+
+    Questions whose fullest views read alike, but whose other views name different things, are `VARIANTS` lessons at
+    most.  no_form: whether those that have no form are among them.  missed: keep all, for measuring, those whose gold
+    form is no candidate too.
+    """
+    groups: dict[tuple[str, int, int], dict[tuple[str, ...], int]] = {}
+    own: dict[int, Candidates] = {}
+    for reading in readings:
+        candidates = reading.candidates
+        if reading.gold is None:
+            place = -1
+        else:
+            view, form = reading.gold
+            place = int(np.flatnonzero((candidates.views == view) & (candidates.forms == form))[0])
+        if (place < 0 and not missed) or (place == 0 and not no_form):
+            continue
+        own[id(candidates)] = candidates
+        variants = groups.setdefault((reading.texts[0], id(candidates), place), {})
+        variants[reading.texts] = variants.get(reading.texts, 0) + 1
+    found = []
+    for (_, number, place), variants in groups.items():
+        kept = list(variants)[: len(variants) if missed else VARIANTS]
+        more = (sum(variants.values()) - sum(variants[texts] for texts in kept)) / len(kept)
+        found += [Lesson(texts, own[number], place, variants[texts] + more) for texts in kept]
+    return found
+
+
+def fit(
+    learning: Sequence[Lesson],
+    developing: Sequence[Lesson],
+    words: Sequence[str],
+    options: ParsingOptions,
+    seed: int,
+    *,
+    key: str = "",
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> Fitted:
+    """A ranker with the weights of its best epoch by dev EM; `work` keeps a killed run's state.
+
+    words: of every form, by number.  key: identifies lessons and words for the checkpoint.
+    Raises TrainingError when there is no lesson; ModelError when the encoder is not one.
+    """
+    if not learning:
+        raise TrainingError(
+            "no training question has a gold form among its candidates; the parser has nothing to learn"
+        )
+    device = pick_device(options.device, "parsing")
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        texts = sorted({text for lesson in learning for text in lesson.texts})
+        encoder, reader, description = new_encoder(
+            options, lambda token: [*texts, *words], "parsing", placeholders=PLACEHOLDERS
+        )
+        ranker = Ranker(RankNetwork(encoder), reader, device)
+        school = _School(ranker, learning, developing, words, options, seed)
+        phases = []
+        for number, epochs in enumerate((options.epochs, options.hard_epochs)):
+            if number == 1 and (not epochs or options.hard == 0):
+                break
+            if number == 1:
+                school.find_hard(monitor)
+            folder = None if work is None else work / f"phase{number}"
+            run_key = key_of(key, options.decisive(), seed, number)
+            progress, best = loop.run(ranker.network, school.course(number, epochs), options, run_key, monitor, folder)
+            ranker.network.load_state_dict(best, strict=False)
+            phases.append(progress)
+    return Fitted(ranker, description, tuple(phases), len(learning))
+
+
+def measure(
+    ranker: Ranker, lessons: Sequence[Lesson], forms: Sequence[list[int]], pruned: int, no_form: bool
+) -> dict[str, float]:
+    """em: share of questions whose gold form is best; kept: of those to whose second stage it comes; in [0, 1]."""
+    ranked = rank(ranker, [(one.texts, one.candidates) for one in lessons], forms, pruned=pruned, no_form=no_form)
+    total = sum(lesson.weight for lesson in lessons)
+    best = sum(one.weight for one, r in zip(lessons, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
+    kept = sum(one.weight for one, r in zip(lessons, ranked, strict=True) if one.gold in r.places)
+    return {"em": best / max(1, total), "kept": kept / max(1, total)}
+
+
+class _School:
+    """Lessons as token ids, and the wrong forms that each step takes."""
+
+    def __init__(
+        self,
+        ranker: Ranker,
+        learning: Sequence[Lesson],
+        developing: Sequence[Lesson],
+        words: Sequence[str],
+        options: ParsingOptions,
+        seed: int,
+    ) -> None:
+        self.ranker, self.learning, self.developing = ranker, learning, developing
+        self.options, self.seed = options, seed
+        self.forms = ranker.read(words)
+        texts = sorted({text for lesson in learning for text in lesson.texts})
+        self.place = {text: number for number, text in enumerate(texts)}
+        self.questions = ranker.read(texts)
+        self.lengths = [max(len(self.questions[self.place[text]]) for text in lesson.texts) for lesson in learning]
+        self.hard: list[Ints] = []
+        self.epoch = 0
+
+    def course(self, phase: int, epochs: int) -> loop.Course:
+        def order(epoch: int) -> list[Tensor]:
+            self.epoch = phase * 10_000 + epoch
+            return self._order()
+
+        return loop.Course(
+            per_epoch=math.ceil(len(self.learning) / self.options.batch_size),
+            epochs=epochs,
+            patience=self.options.patience,
+            order=order,
+            loss=lambda batch: self._loss(batch.tolist()),
+            measure=self._measure,
+            standing=lambda found: [found["em"], found["kept"]],
+            section="parsing",
+        )
+
+    def find_hard(self, monitor: Monitor) -> None:
+        """The wrong forms of each lesson that the model as it stands scores highest."""
+        monitor.note("the ranker looks for the wrong forms that it likes best")
+        wanted = round(self.options.negatives * self.options.hard)
+        asked = [(lesson.texts, lesson.candidates) for lesson in self.learning]
+        ranked = rank(
+            self.ranker, asked, self.forms, pruned=self.options.pruned, no_form=self.options.learn_unanswerable
+        )
+        self.hard = [
+            own.places[own.places != lesson.gold][:wanted] for own, lesson in zip(ranked, self.learning, strict=True)
+        ]
+
+    def _measure(self) -> dict[str, float]:
+        if not self.developing:
+            return {}
+        return measure(self.ranker, self.developing, self.forms, self.options.pruned, self.options.learn_unanswerable)
+
+    def _order(self) -> list[Tensor]:
+        size = self.options.batch_size
+        draw = np.random.default_rng([self.seed, self.epoch])
+        order = draw.permutation(len(self.learning))
+        cut: list[Ints] = []
+        for start in range(0, len(order), POOLED * size):
+            pool = order[start : start + POOLED * size]
+            pool = pool[np.argsort([self.lengths[n] for n in pool], kind="stable")]
+            cut += [pool[at : at + size] for at in range(0, len(pool), size)]
+        return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
+
+    def _chosen(self, number: int) -> Ints:
+        """Places of the candidates of a lesson that are compared in this epoch, the right one first."""
+        lesson = self.learning[number]
+        draw = np.random.default_rng([self.seed, self.epoch, number])
+        hard = self.hard[number] if self.hard else np.zeros(0, dtype=np.int64)
+        out = np.zeros(len(lesson.candidates.forms), dtype=np.bool_)
+        out[lesson.gold] = True
+        out[hard] = True
+        if not self.options.learn_unanswerable:
+            out[0] = True
+        easy = np.flatnonzero(~out)
+        room = self.options.negatives - len(hard)
+        easy = easy if len(easy) <= room else draw.choice(easy, room, replace=False)
+        return np.concatenate(([lesson.gold], hard, easy))
+
+    def _loss(self, batch: Sequence[int]) -> Tensor:
+        """Weighted mean over lessons of the cross-entropies of both stages."""
+        chosen = [self._chosen(number) for number in batch]
+        asked, formed = [], []
+        for number, own in zip(batch, chosen, strict=True):
+            lesson = self.learning[number]
+            texts = np.array([self.place[text] for text in lesson.texts])
+            asked.append(texts[lesson.candidates.views[own]])
+            formed.append(lesson.candidates.forms[own])
+        questions, question_places = np.unique(np.concatenate(asked), return_inverse=True)
+        forms, form_places = np.unique(np.concatenate(formed), return_inverse=True)
+        device = self.ranker.device
+        stages = self.ranker.pair_scores(
+            [self.questions[n] for n in questions.tolist()],
+            [self.forms[n] for n in forms.tolist()],
+            torch.from_numpy(question_places).to(device),
+            torch.from_numpy(form_places).to(device),
+        )
+        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(own) for own in chosen])).to(device)
+        columns = torch.from_numpy(np.concatenate([np.arange(len(own)) for own in chosen])).to(device)
+        weights = torch.tensor([min(self.learning[n].weight, HEAVIEST) for n in batch], dtype=torch.float32).to(device)
+        total = torch.zeros((), device=device)
+        for scores in stages:
+            logits = torch.full((len(batch), int(columns.max()) + 1), -torch.inf, device=device)
+            logits = logits.index_put((rows, columns), scores)
+            total = total - (torch.log_softmax(logits, -1)[:, 0] * weights).sum() / weights.sum()
+        return total

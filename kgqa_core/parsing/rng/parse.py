@@ -1,0 +1,198 @@
+"""The rank-and-generate parser opened on a graph, and the stage `parsed` that asks it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa_core.config import ParsingOptions
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.answers import answer_texts
+from kgqa_core.logic.execute import Result
+from kgqa_core.logic.forms import Count, Form
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parsing.examples import ParseExample, read_examples
+from kgqa_core.parsing.parsed import Parsed, write_parsed
+from kgqa_core.parsing.rng import generate, model
+from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
+from kgqa_core.parsing.rng.ranking import Ranked, rank
+from kgqa_core.parsing.rng.readings import Reading, Readings
+from kgqa_core.parsing.rng.slots import filled
+from kgqa_core.parsing.rng.train import coverage, form_words
+from kgqa_core.parsing.rng.written import named, prompt_text, readable, together
+
+BLOCK = 1000
+"""Questions that are parsed at once."""
+
+Scored = tuple[Form | None, float, float]
+"""A form without slots, its score and the least ρ of its entities; None is "no form"."""
+
+
+class RngParser:
+    """Parses questions over one open graph.
+
+    model_folder: what `train` wrote.  The graph may be another than that of the training: forms are read by the words
+    of their relations.  unreadable: what the generator wrote so far that is no form of this graph.
+    Raises ArtifactError when the model is damaged.
+    """
+
+    def __init__(self, store: KgStore, model_folder: Path, options: ParsingOptions) -> None:
+        self.store, self.options = store, options
+        self.graph = MemoryGraph(store)
+        self.enumerator = Enumerator(store, self.graph, options)
+        self.readings = Readings(self.enumerator, options)
+        self.ranker, self.no_form = model.load(model_folder, options.device)
+        self.generator = None
+        if options.generator.use:
+            self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
+        self.unreadable = 0
+        self._results: dict[Form, Result | None] = {}
+
+    def parse(self, asked: Sequence[ParseExample]) -> list[list[Parsed]]:
+        """The best forms of each question, best first, with their answers; an empty list where there is none."""
+        return self.of_readings(self.readings.of_all(asked))
+
+    def of_readings(self, read: Sequence[Reading]) -> list[list[Parsed]]:
+        """The same for questions that are read already."""
+        words = form_words(self.enumerator, self.store)
+        forms = self.ranker.read(words)
+        ranked = rank(
+            self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.pruned,
+            no_form=self.no_form,
+        )  # fmt: skip
+        best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
+        if self.generator is not None:
+            best = self._rewritten(read, ranked, best)
+        return self._answered([reading.id for reading in read], [own[: self.options.kept] for own in best])
+
+    def _best(self, reading: Reading, ranked: Ranked) -> list[Scored]:
+        """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
+        found: dict[Form | None, tuple[float, float]] = {}
+        for place, score in zip(ranked.places.tolist(), ranked.scores.tolist(), strict=True):
+            view, number = int(reading.candidates.views[place]), int(reading.candidates.forms[place])
+            if number == NO_FORM:
+                found[None] = (score, 1.0)
+                continue
+            form = self.enumerator.forms.forms[number]
+            assert form is not None
+            for filling in reading.fillings[view]:
+                if number in filling.numbers:
+                    whole = filled(form, filling.keys, reading.views[view].value)
+                    own = score + self.options.rho_weight * filling.log_rho
+                    before, rho = found.get(whole, (-math.inf, 0.0))
+                    found[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
+        if not found:
+            return []
+        total = float(np.logaddexp.reduce([score for score, _ in found.values()]))
+        order = sorted(found.items(), key=lambda one: (-one[1][0], str(one[0])))
+        return [(form, min(0.0, score - total), rho) for form, (score, rho) in order]
+
+    def _rewritten(
+        self, read: Sequence[Reading], ranked: Sequence[Ranked], best: Sequence[list[Scored]]
+    ) -> list[list[Scored]]:
+        """The forms of ranker and generator together, best first."""
+        assert self.generator is not None
+        options = self.options.generator
+        forms = self.enumerator.forms
+        prompts = [prompt_text(one, own, forms, options.forms) for one, own in zip(read, ranked, strict=True)]
+        found = []
+        for reading, written, own in zip(read, self.generator.write(prompts, options), best, strict=True):
+            told, unreadable = readable(written)
+            self.unreadable += unreadable
+            by_ranker = {form: score for form, score, _ in own}
+            rhos = {form: rho for form, _, rho in own}
+            by_generator: dict[Form | None, float] = {}
+            for form, score in told.items():
+                if form is None:
+                    by_generator[None] = score
+                elif (whole := named(form, reading, reading.whole)) is not None:
+                    if self._run(whole[0]) is None:
+                        self.unreadable += 1
+                        continue
+                    by_generator[whole[0]] = score
+                    rhos.setdefault(whole[0], whole[2])
+            rhos.setdefault(None, 1.0)
+            scores = together(by_ranker, by_generator, options.weight)
+            order = sorted(scores.items(), key=lambda one: (-one[1], str(one[0])))
+            if options.executable:
+                order = [one for one in order if one[0] is not None]
+                order.sort(key=lambda one: self._finds_nothing(one[0]))
+            found.append([(form, min(0.0, score), rhos[form]) for form, score in order])
+        return found
+
+    def _finds_nothing(self, form: Form | None) -> bool:
+        result = self._run(form)
+        return result is None or result.empty
+
+    def _answered(self, ids: Sequence[str], best: Sequence[list[Scored]]) -> list[list[Parsed]]:
+        results = [[self._run(form) for form, _, _ in own] for own in best]
+        nodes = {node for own in results for result in own if result is not None for node in result.nodes}
+        keys = self.store.entity_keys(sorted(nodes))
+        found = []
+        for question, own, run in zip(ids, best, results, strict=True):
+            rows = []
+            for place, ((form, score, rho), result) in enumerate(zip(own, run, strict=True)):
+                told: dict[str, Any] = {}
+                if form is not None and result is not None:
+                    nothing = result.value == 0 if isinstance(form, Count) else result.empty
+                    told = {"answers": answer_texts(form, result, keys), "empty": nothing}
+                rows.append(Parsed(question, place, None if form is None else str(form), score, rho, **told))
+            found.append(rows)
+        return found
+
+    def _run(self, form: Form | None) -> Result | None:
+        """The result of a form; None where it cannot be run."""
+        if form is None:
+            return None
+        if form not in self._results:
+            try:
+                self._results[form] = self.graph.execute(form)
+            except (FormError, FormTimeout):
+                self._results[form] = None
+        return self._results[form]
+
+
+def predict(
+    out: Path,
+    *,
+    kg: Path,
+    examples: Path,
+    parser: Path,
+    options: ParsingOptions,
+    splits: tuple[str, ...] = ("dev", "test"),
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes parsed.parquet with the best forms of the questions of some splits, and returns counts.
+
+    Raises ArtifactError when the parser or the examples are damaged.
+    """
+    asked = [example for example in read_examples(examples) if example.split in splits]
+    rows: list[Parsed] = []
+    read: list[Reading] = []
+    with KgStore.open(kg) as store:
+        opened = RngParser(store, parser, options)
+        for start in range(0, len(asked), BLOCK):
+            own = opened.readings.of_all(asked[start : start + BLOCK])
+            read += own
+            rows += [row for found in opened.of_readings(own) for row in found]
+            monitor.progress(min(start + BLOCK, len(asked)), len(asked), "questions")
+    write_parsed(out, rows)
+    first = [row for row in rows if row.rank == 0]
+    return {
+        "questions": len(asked),
+        "parsed": len(first),
+        "no_form": sum(row.form is None for row in first),
+        "empty": sum(row.empty is True for row in first),
+        "not_run": sum(row.form is not None and row.empty is None for row in rows),
+        "unreadable": opened.unreadable,
+        "by_split": dict(sorted(Counter(example.split for example in asked).items())),
+        "coverage": coverage(asked, read),
+    }

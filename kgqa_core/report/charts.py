@@ -1,0 +1,168 @@
+"""Scores as inline SVG: a line for each setting over groups of questions, and scores against what they cost.
+
+A setting has the same colour in every chart of a figure; a dashed line, or a hollow mark, starts from linked entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from kgqa_core.report.grid import Cell
+from kgqa_core.report.labels import percent
+from kgqa_core.report.plots import nice_ticks
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 270, 44, 14, 12, 42
+COLOURS = 8
+"""Colours of the page's style; a ninth series has the first one again, with a mark of another shape."""
+MARKS = (
+    "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
+    "M-3.1-3.1h6.2v6.2h-6.2Z",
+    "M0-4.2L4 3H-4Z",
+    "M0-4.4L4.4 0 0 4.4-4.4 0Z",
+)
+"""Shapes around the origin: disc, square, triangle, diamond."""
+APART = 5.0
+"""Pixels between the intervals of two series in one group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A setting's scores.  cells: one for each group, None where it has no such question.
+
+    colour: number of its colour.  dashed: starts from linked entities.  mark: number of its shape.
+    """
+
+    label: str
+    cells: tuple[Cell | None, ...]
+    colour: int
+    dashed: bool = False
+    mark: int = 0
+
+    @property
+    def style(self) -> str:
+        """Its classes on the page."""
+        return f"s{self.colour % COLOURS}{' dashed' if self.dashed else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A setting's score at its cost.  x: the cost."""
+
+    label: str
+    x: float
+    cell: Cell
+    colour: int
+    dashed: bool = False
+    mark: int = 0
+
+    @property
+    def style(self) -> str:
+        """Its classes on the page."""
+        return f"s{self.colour % COLOURS}{' hollow' if self.dashed else ''}"
+
+
+def lines(series: Sequence[Series], groups: Sequence[str], axis: str, title: str) -> Markup:
+    """One chart: groups from left to right, scores in percent upwards, with their intervals."""
+    low, high, ticks = _range([cell for one in series for cell in one.cells if cell is not None])
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
+    apart = min(APART, 0.7 * step / max(1, len(series)))
+    parts = [_rules(ticks, low, high)]
+    for place, group in enumerate(groups):
+        parts.append(_text(LEFT + (place + 0.5) * step, HEIGHT - BOTTOM + 16, group, "middle"))
+    for number, one in enumerate(series):
+        shift = (number - (len(series) - 1) / 2) * apart
+        points = [
+            (LEFT + (place + 0.5) * step + shift, cell, group)
+            for place, (cell, group) in enumerate(zip(one.cells, groups, strict=True))
+            if cell is not None
+        ]
+        path = "L".join(f"{x:.1f} {_up(cell.value, low, high):.1f}" for x, cell, _ in points)
+        marks = [
+            _mark(x, cell, one.mark, f"{one.label}, {axis} {group}", low, high, len(series) <= COLOURS)
+            for x, cell, group in points
+        ]
+        parts.append(
+            Markup('<g class="series {style}"><path class="run" d="M{path}"/>{marks}</g>').format(
+                style=one.style, path=path, marks=Markup("").join(marks)
+            )
+            if points
+            else Markup("")
+        )
+    return _frame(parts, axis, title)
+
+
+def spots(points: Sequence[Spot], axis: str, title: str) -> Markup:
+    """One chart: cost from left to right, scores in percent upwards, with their intervals."""
+    low, high, ticks = _range([point.cell for point in points])
+    across = nice_ticks(0, max([point.x for point in points], default=1.0) or 1.0, most=6)
+    span = across[-1] - across[0]
+
+    def at(x: float) -> float:
+        return LEFT + (x - across[0]) / span * (WIDTH - LEFT - RIGHT - 10)
+
+    parts = [_rules(ticks, low, high)]
+    parts += [_text(at(tick), HEIGHT - BOTTOM + 16, f"{tick:,g}", "middle") for tick in across]
+    for point in points:
+        told = f"{point.label}, {point.x:,.0f} {axis}"
+        mark = _mark(at(point.x), point.cell, point.mark, told, low, high, True, " scale(1.5)")
+        parts.append(Markup('<g class="series spot {style}">{mark}</g>').format(style=point.style, mark=mark))
+    return _frame(parts, axis, title)
+
+
+def mark(shape: int) -> Markup:
+    """A small drawing of a mark, for legends."""
+    return Markup(
+        '<svg class="key" viewBox="-13 -7 26 14" aria-hidden="true"><path class="run" d="M-13 0H13"/>'
+        '<path class="mark" d="{shape}"/></svg>'
+    ).format(shape=MARKS[shape % len(MARKS)])
+
+
+def _range(cells: Sequence[Cell]) -> tuple[float, float, list[float]]:
+    """Lowest and highest score that the chart shows, and the ticks between; 0 is always there."""
+    low = min([0.0, *(cell.low for cell in cells)])
+    high = max([0.05, *(cell.high for cell in cells)])
+    ticks = nice_ticks(100 * low, 100 * high, most=5)
+    return ticks[0] / 100, ticks[-1] / 100, [tick / 100 for tick in ticks]
+
+
+def _up(value: float, low: float, high: float) -> float:
+    return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+
+def _rules(ticks: Sequence[float], low: float, high: float) -> Markup:
+    found = Markup("")
+    for tick in ticks:
+        y = _up(tick, low, high)
+        found += Markup('<path class="grid{zero}" d="M{left} {y:.1f}H{right}"/>').format(
+            zero=" zero" if tick == 0 and low < 0 else "", left=LEFT, y=y, right=WIDTH - RIGHT
+        )
+        found += _text(LEFT - 7, y + 4, f"{100 * tick:g}".replace("-", "−"), "end")
+    return found
+
+
+def _mark(x: float, cell: Cell, shape: int, told: str, low: float, high: float, bars: bool, larger: str = "") -> Markup:
+    y, top, bottom = (_up(value, low, high) for value in (cell.value, cell.high, cell.low))
+    bar = Markup('<path class="bar-i" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>').format(x=x, top=top, bottom=bottom)
+    return Markup(
+        '{bar}<path class="mark" transform="translate({x:.1f} {y:.1f}){larger}" d="{shape}"><title>{told}: {value} '
+        "({low} to {high}, {n:,} questions)</title></path>"
+    ).format(
+        bar=bar if bars else Markup(""), x=x, y=y, shape=MARKS[shape % len(MARKS)], told=told, larger=larger,
+        value=percent(cell.value), low=percent(cell.low), high=percent(cell.high), n=cell.n,
+    )  # fmt: skip
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> Markup:
+    return Markup('<text class="tick" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>').format(
+        x=x, y=y, anchor=anchor, text=text
+    )
+
+
+def _frame(parts: Sequence[Markup], axis: str, title: str) -> Markup:
+    label = _text(LEFT + (WIDTH - LEFT - RIGHT) / 2, HEIGHT - 6, axis, "middle")
+    return Markup(
+        '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">{body}{label}</svg>'
+    ).format(w=WIDTH, h=HEIGHT, title=title, body=Markup("").join(parts), label=label)

@@ -1,0 +1,116 @@
+"""Question sets that a retriever learns from together: what each teaches, and how an epoch draws from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from kgqa_core.config import RetrieverOptions
+from kgqa_core.datasets.leakage import same_text
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import TrainingError, nearest
+from kgqa_core.retrieval.batches import usable
+from kgqa_core.retrieval.starts import widened
+from kgqa_core.types import Question
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """What a question set teaches.  weight: how often an epoch takes each training question.
+
+    left_out, dev_left_out: ids of questions without a topic or an answer in the graph.  leaked: number of training
+    questions that another set keeps for dev or test.  held_out: all dev and test questions.
+    """
+
+    name: str
+    learn: list[Question]
+    develop: list[Question]
+    weight: float
+    left_out: list[str]
+    dev_left_out: list[str]
+    leaked: int
+    held_out: list[Question]
+
+
+def read_sets(questions: Path, more: Mapping[str, Path], options: RetrieverOptions) -> list[QuestionSet]:
+    """The question sets, the main one first, under the name that its questions give as their source.
+
+    A training question whose text is a dev or test question of another set is left out.
+    Raises TrainingError when nothing is left to learn from, or when `options.mix` names a set that is not there or
+    gives one a weight below 0.
+    """
+    everything = {"": _read(questions, options)} | {name: _read(folder, options) for name, folder in more.items()}
+    main = next((own.source for own in everything[""] if own.source), "") or "questions"
+    if main in more:
+        main = f"{main} (main)"
+    everything = {name or main: own for name, own in everything.items()}
+    if low := sorted(name for name, weight in options.mix.items() if not 0 <= weight < math.inf):
+        raise TrainingError(f"retriever.mix gives {low[0]!r} the weight {options.mix[low[0]]}; it must be 0 or more")
+    if unknown := sorted(set(options.mix) - set(everything)):
+        raise TrainingError(
+            f"retriever.mix names {unknown[0]!r}{nearest(unknown[0], everything)}; the question sets are "
+            f"{', '.join(everything)}"
+        )
+    hidden = {name: {same_text(own) for own in asked if own.split != "train"} for name, asked in everything.items()}
+    sets: list[QuestionSet] = []
+    for name, asked in everything.items():
+        learn, left_out = usable(asked, "train")
+        develop, dev_left_out = usable(asked, "dev")
+        others = set().union(*(texts for other, texts in hidden.items() if other != name))
+        kept = [question for question in learn if same_text(question) not in others]
+        held_out = [question for question in asked if question.split != "train"]
+        sets.append(
+            QuestionSet(
+                name,
+                kept,
+                develop,
+                options.mix.get(name, 1.0),
+                left_out,
+                dev_left_out,
+                len(learn) - len(kept),
+                held_out,
+            )
+        )
+    if not any(own.learn and own.weight > 0 for own in sets):
+        raise TrainingError(
+            f"none of the {sum(len(own.left_out) for own in sets)} training questions has both a topic entity and an "
+            "answer in this graph; check that topic_entities and answers are keys or labels of it"
+        )
+    return sets
+
+
+def _read(folder: Path, options: RetrieverOptions) -> list[Question]:
+    asked = read_questions(folder)
+    return widened(asked, folder, options.candidates) if options.soft_start else asked
+
+
+def drawn_count(sizes: Sequence[int], weights: Sequence[float]) -> int:
+    """Questions that an epoch takes."""
+    return sum(_often(size, weight) for size, weight in zip(sizes, weights, strict=True))
+
+
+def draw(sizes: Sequence[int], weights: Sequence[float], seed: int, epoch: int) -> Tensor | None:
+    """Numbers of the questions that an epoch takes, counted through all sets; None where each is taken once.
+
+    A weight of 2.3 takes every question twice and a random three tenths of them, other ones in every epoch, again.
+    """
+    if all(weight == 1 for weight in weights):
+        return None
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + 500_009 + epoch)
+    parts: list[Tensor] = []
+    first = 0
+    for size, weight in zip(sizes, weights, strict=True):
+        whole = int(weight)
+        some = torch.randperm(size, generator=generator)[: _often(size, weight) - whole * size]
+        parts += [torch.arange(size).repeat(whole) + first, some.sort().values + first]
+        first += size
+    return torch.cat(parts)
+
+
+def _often(size: int, weight: float) -> int:
+    return int(weight) * size + round((weight - int(weight)) * size)

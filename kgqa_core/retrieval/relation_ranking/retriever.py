@@ -1,0 +1,102 @@
+"""Retrieval by relation ranking (Huang et al. 2024): the triples of a question's entities behind their best relations.
+
+All triples of the topic entities, followed and against their direction → the relations of each entity are ranked → of
+the best ones some triples each, drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kgqa_core.config import RelationRankingOptions, RetrievalOptions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.label import relation_texts
+from kgqa_core.retrieval.relation_ranking.asked import Ask, Place, Ranker
+from kgqa_core.retrieval.relation_ranking.candidates import Candidates, candidates, draw_edges
+from kgqa_core.types import INVERSE, Fact, Question, Retrieved
+
+
+def directed_texts(dkg: Dkg) -> list[str]:
+    """The words of the 2R directed relations; an inverse one says so by its prefix."""
+    forward = relation_texts(dkg)
+    return [*forward, *(INVERSE + text for text in forward)]
+
+
+class RelationRanking:
+    """Keeps the best relations of every topic entity, and some of their triples.
+
+    name: of the retriever, `rank_` and the ranker's.  kg: the graph store, for the names of topics; their keys serve
+    without it.  counts: the ranker's, added up over all questions.
+    pairs: question id → (entity, directed relation, score) of the questions asked so far, best first.
+    """
+
+    def __init__(
+        self,
+        dkg: Dkg,
+        ranker: Ranker,
+        ranking: RelationRankingOptions,
+        options: RetrievalOptions,
+        seed: int,
+        kg: Path | None = None,
+    ) -> None:
+        self.name = f"rank_{ranker.name}"
+        self.dkg, self.ranker, self.ranking, self.options, self.seed, self.kg = dkg, ranker, ranking, options, seed, kg
+        self.texts = directed_texts(dkg)
+        self.pairs: dict[str, tuple[tuple[int, int, float], ...]] = {}
+        self.counts = ranker.counts
+
+    def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
+        """Facts by falling score of their relation, and the entities that they lead to; none without a topic."""
+        names = self._names(questions)
+        near: dict[int, Candidates] = {}
+        places: list[tuple[int, Candidates]] = []
+        asked: list[Ask] = []
+        for number, question in enumerate(questions):
+            keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
+            for entity in dict.fromkeys(question.topic_entities):
+                if entity not in near:
+                    near[entity] = candidates(self.dkg, entity, self.ranking.most_relations)
+                texts = tuple(self.texts[relation] for relation in near[entity].relation.tolist())
+                asked.append(Ask(question.text, names.get(entity) or keys.get(entity, ""), texts))
+                places.append((number, near[entity]))
+        answered = self.ranker.rank(asked, self.ranking.relations, monitor)
+        own: list[list[tuple[Candidates, list[Place]]]] = [[] for _ in questions]
+        for (number, found), ranking in zip(places, answered, strict=True):
+            own[number].append((found, ranking))
+        return [self._retrieved(question, parts) for question, parts in zip(questions, own, strict=True)]
+
+    def _retrieved(self, question: Question, parts: Sequence[tuple[Candidates, list[Place]]]) -> Retrieved:
+        ranked = sorted(
+            ((-score, turn, rank, found, place) for turn, (found, ranking) in enumerate(parts)
+             for rank, (place, score) in enumerate(ranking)),
+            key=lambda item: item[:3],
+        )  # fmt: skip
+        self.pairs[question.id] = tuple(
+            (found.entity, int(found.relation[place]), -score) for score, _, _, found, place in ranked
+        )
+        topics = set(question.topic_entities)
+        facts: dict[int, Fact] = {}
+        entities: dict[int, float] = {}
+        for score, _, _, found, place in ranked:
+            edges = draw_edges(found, place, self.ranking.triples, self.seed, question.id)
+            triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
+            for triple, direction, end in zip(triples, directions, self.dkg.tail[edges].tolist(), strict=True):
+                facts.setdefault(triple, Fact(len(facts), -score, 1, triple, direction))
+                if end not in topics:
+                    entities.setdefault(end, -score)
+        return Retrieved(
+            question.id,
+            tuple(facts.values()),
+            tuple(list(entities.items())[: self.options.candidates]),
+            sum(found.cut for found, _ in parts),
+        )
+
+    def _names(self, questions: Sequence[Question]) -> dict[int, str]:
+        """Names of all topic entities; none without a graph store."""
+        if self.kg is None:
+            return {}
+        with KgStore.open(self.kg) as store:
+            return store.names(sorted({entity for question in questions for entity in question.topic_entities}))

@@ -1,0 +1,202 @@
+"""Where a question sets out from: its topics, or the candidates of its mentions, weighted by the tagger's confidence ρ.
+
+A question has one leg, which begins at all of its topics, unless topics are followed apart to intersect what they lead
+to: then it has a leg for each mention, which begins at the candidates of that mention.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from kgqa_core.datasets.masking import mask_mentions, mask_topic
+from kgqa_core.dkg import sets
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.follow import EntityWeights
+from kgqa_core.errors import ArtifactError
+from kgqa_core.types import Linked, Question
+
+OTHER = "another"
+"""What a leg reads in place of the mentions that it does not begin at."""
+FEATURES = 2
+"""Of a candidate beside ρ: its share of its mention's popularity, and its popularity."""
+LINKS = "links.parquet"
+"""Table of a tagger's candidates beside the questions that it linked."""
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The legs of some questions.
+
+    ptr: int64 [questions + 1], legs of each question.  sets: entities of each leg, weighted by ρ.
+    features: float [n, 2], of each of their entities.  topics: all topics of each question.
+    words: token ids of what is said of an entity, by id; empty where nothing reads them.
+    """
+
+    ptr: Tensor
+    sets: EntityWeights
+    features: Tensor
+    topics: EntityWeights
+    words: Mapping[int, list[int]] = field(default_factory=dict)
+
+    def take(self, numbers: Tensor) -> tuple[Starts, Tensor]:
+        """Those of some questions, and the legs that are theirs.  numbers: int64 [m]."""
+        ptr, legs = sets.places_of(self.ptr, numbers)
+        _, places = sets.places_of(self.sets.ptr, legs)
+        own = self.sets.take(legs), self.features[places], self.topics.take(numbers)
+        return Starts(ptr, *own, self.words), legs
+
+
+def mentions_of(question: Question) -> list[list[int]]:
+    """Places in `topic_entities` of the candidates of each mention, in order of the first.
+
+    Where one key means several entities nothing tells them apart, and all count as candidates of one mention.
+    """
+    places = range(len(question.topic_entities))
+    if question.topic_mentions:
+        groups: dict[int, list[int]] = {}
+        for place in places:
+            groups.setdefault(question.topic_mentions[place], []).append(place)
+        return list(groups.values())
+    if len(question.topic_keys) == len(question.topic_entities):
+        own = {question.topic_entities[place]: [place] for place in reversed(places)}
+        return sorted(own.values())
+    return [list(places)] if question.topic_entities else []
+
+
+def legs_of(question: Question, apart: bool) -> list[list[list[int]]]:
+    """The mentions that each leg begins at: all in one leg, or each in its own where legs go apart."""
+    mentions = mentions_of(question)
+    return [[mention] for mention in mentions] if apart and len(mentions) > 1 else [mentions]
+
+
+def leg_texts(question: Question, apart: bool, token: str, names: Mapping[int, Sequence[str]]) -> list[str]:
+    """What is read for each leg: its own mentions replaced by `token`, those of other legs by OTHER."""
+    mentions = mentions_of(question)
+    if not question.topic_mentions and (not apart or len(mentions) < 2):
+        return [mask_topic(question, token, names)]
+    if not apart or len(mentions) < 2:
+        return [mask_mentions(question, mentions, [token] * len(mentions), names)]
+    return [
+        mask_mentions(question, mentions, [token if other is own else OTHER for other in mentions], names)
+        for own in mentions
+    ]
+
+
+def make_starts(questions: Sequence[Question], dkg: Dkg, apart: bool, words: Mapping[int, list[int]]) -> Starts:
+    """The legs of questions.  apart: a leg for each mention."""
+    counts: list[int] = []
+    rows: list[dict[int, tuple[float, float, float]]] = []
+    degree = _degrees(questions, dkg)
+    for question in questions:
+        weights = question.topic_weights or (1.0,) * len(question.topic_entities)
+        legs = legs_of(question, apart)
+        counts.append(len(legs))
+        for mentions in legs:
+            row: dict[int, tuple[float, float, float]] = {}
+            for places in mentions:
+                known = [1 + degree[question.topic_entities[place]] for place in places]
+                for place, popularity in zip(places, known, strict=True):
+                    entity = question.topic_entities[place]
+                    facts = (weights[place], popularity / sum(known), math.log(popularity) / 10)
+                    row[entity] = max(row.get(entity, facts), facts)
+            rows.append(dict(sorted(row.items())))
+    ptr = torch.zeros(len(counts) + 1, dtype=torch.int64)
+    ptr[1:] = torch.tensor(counts, dtype=torch.int64).cumsum(0)
+    own = EntityWeights.from_rows([{entity: facts[0] for entity, facts in row.items()} for row in rows])
+    features = torch.tensor([facts[1:] for row in rows for facts in row.values()]).reshape(-1, FEATURES)
+    topics = EntityWeights.one_hot([question.topic_entities for question in questions])
+    return Starts(ptr, own, features, topics, words)
+
+
+def _degrees(questions: Sequence[Question], dkg: Dkg) -> dict[int, int]:
+    entities = sorted({entity for question in questions for entity in question.topic_entities})
+    start, stop = dkg.row_bounds(entities)
+    return dict(zip(entities, (stop - start).tolist(), strict=True))
+
+
+def widened(questions: Sequence[Question], folder: Path, candidates: int) -> list[Question]:
+    """Questions whose topics are the best candidates of each mention that a tagger linked, with their ρ.
+
+    folder: of linked questions, with `links.parquet`.  A mention counts where its best candidate is a topic.
+    Questions stay as they are where the folder has no such table, or the table has none of their mentions.
+    Raises ArtifactError when the table lacks columns.
+    """
+    path = folder / LINKS
+    if not path.is_file():
+        return list(questions)
+    wanted = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
+    try:
+        frame = pl.read_parquet(path, columns=wanted)
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
+    found: dict[str, dict[tuple[int, int, int], Linked]] = {}
+    for question, turn, start, end, text, entity, rho, _ in frame.sort("question", *wanted[1:4], "rank").rows():
+        linked = found.setdefault(question, {}).setdefault((turn, start, end), (text, []))
+        linked[1].append((entity, rho))
+    return [with_candidates(own, list(found.get(own.id, {}).values()), candidates) for own in questions]
+
+
+def as_learnt(questions: Sequence[Question], folder: Path, retriever: Path | None) -> list[Question]:
+    """Questions of a folder with as many candidates as a trained retriever learnt to start from."""
+    candidates = learnt_candidates(retriever)
+    return widened(questions, folder, candidates) if candidates else list(questions)
+
+
+def learnt_candidates(retriever: Path | None) -> int:
+    """Candidates of a mention that a trained retriever learnt to start from; 0 where it learnt from topics alone."""
+    try:
+        config = json.loads((retriever / "config.json").read_text(encoding="utf-8")) if retriever is not None else {}
+    except (OSError, ValueError):
+        config = {}  # whoever opens the retriever says what is wrong
+    learnt = config.get("extension", {})
+    return int(learnt["candidates"]) if learnt.get("soft_start") else 0
+
+
+def with_candidates(question: Question, mentions: Sequence[Linked], candidates: int) -> Question:
+    """The question with the best candidates of its mentions as topics, whose keys are the mentions."""
+    topics = set(question.topic_entities)
+    kept = [(text, own[:candidates]) for text, own in mentions if own and own[0][0] in topics]
+    rows = [(text, entity, rho, number) for number, (text, own) in enumerate(kept) for entity, rho in own]
+    if not rows:
+        return question
+    keys, entities, rhos, numbers = zip(*rows, strict=True)
+    weights = tuple(min(1.0, max(0.0, rho)) for rho in rhos)
+    return replace(question, topic_keys=keys, topic_entities=entities, topic_weights=weights, topic_mentions=numbers)
+
+
+def described(kg: Path | None, questions: Sequence[Question]) -> dict[int, str]:
+    """Types and description of the topic entities, in words; empty without a graph store."""
+    if kg is None:
+        return {}
+    from kgqa_core.kg.store import KgStore
+
+    entities = sorted({entity for question in questions for entity in question.topic_entities})
+    with KgStore.open(kg) as store:
+        rows = store.connection.execute(
+            "SELECT entity, type FROM types WHERE entity IN (SELECT unnest(?::INTEGER[])) ORDER BY entity, type",
+            [entities],
+        ).fetchall()
+        types: dict[int, list[int]] = {}
+        for entity, kind in rows:
+            types.setdefault(entity, []).append(kind)
+        names = store.names(sorted({kind for own in types.values() for kind in own}))
+        said = dict(
+            store.connection.execute(
+                f"SELECT id, arg_min(description, ({store._language_rank('lang', None)}, lang)) FROM labels "
+                "WHERE description IS NOT NULL AND id IN (SELECT unnest(?::INTEGER[])) GROUP BY id",
+                [entities],
+            ).fetchall()
+        )
+        texts = {
+            entity: f"{', '.join(names[kind] for kind in types.get(entity, ()))}: {said.get(entity, '')}"
+            for entity in entities
+        }
+    return {entity: text.strip(" :") for entity, text in texts.items() if text.strip(" :")}

@@ -1,0 +1,59 @@
+"""The stage that compares responses with their references by a classifier."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.benchmarks.entailment import has_references
+from kgqa_core.config import EntailmentOptions, EvaluationOptions
+from kgqa_core.metrics.entailment import fetch, hub_name
+from tasks.outside import file_digest
+from tasks.run import current_run
+from tasks.stage import stage
+
+log = logging.getLogger("kgqa")
+
+
+@stage(
+    "entailment",
+    runs="kgqa_core.benchmarks.entailment:entail",
+    variant=lambda arguments: arguments["name"].removesuffix("/triples").removesuffix("/none"),
+    outside=lambda arguments: {"model": classifier_digest(arguments["model"])},
+    packages=("torch", "transformers", "tokenizers"),
+    tags=("gpu",),
+)
+def entail(
+    questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, options: EntailmentOptions
+) -> ArtifactRef:
+    """Judge whether the responses of one experiment entail, or contradict, their references."""
+    raise AssertionError
+
+
+def entail_all(
+    questions: ArtifactRef, answers: dict[str, ArtifactRef], options: EvaluationOptions
+) -> dict[str, ArtifactRef]:
+    """Judgements of all answers, by `retriever/format`; none where no classifier is wanted, needed or to be had."""
+    if options.nli is None:
+        return {}
+    why = None
+    if not has_references(questions.folder):
+        why = "no question has a reference response"
+    else:
+        try:
+            fetch(options.nli)
+        except FileNotFoundError as fault:
+            said = str(fault).split(". ")[0]
+            why = f"the classifier {hub_name(options.nli)} is not on this machine and cannot be fetched ({said})"
+    if why is not None:
+        log.warning("entailment scores are left out: %s; all other scores are made", why)
+        current_run().decide("nli", f"left out: {why}")
+        return {}
+    return {name: entail(questions, ref, name, options.nli, options.entailment) for name, ref in answers.items()}
+
+
+def classifier_digest(model: str) -> str:
+    """Digest of a classifier: the weights of a folder, the commit of what the hub had."""
+    folder = fetch(model)
+    return file_digest(folder) if Path(model).expanduser().is_dir() else f"hub {folder.name}"

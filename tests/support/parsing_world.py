@@ -1,0 +1,101 @@
+"""A graph of countries and cities with questions about them, for parsers: small, and every form has an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgqa_core.artifacts import publish_folder
+from kgqa_core.config import KgOptions
+from kgqa_core.kg.build import build
+from kgqa_core.parsing.examples import ParseExample, Topic, write_examples
+
+U = "urn:x:"
+COUNTRIES = ("Arland", "Borland", "Corland", "Dorland", "Erland", "Forland")
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+WORDINGS = (
+    ("what is the capital of {c}", "(JOIN (R urn:x:capital) {k})"),
+    ("name the capital city of {c}", "(JOIN (R urn:x:capital) {k})"),
+    ("which cities are in {c}", "(JOIN urn:x:country {k})"),
+    ("how many cities are in {c}", "(COUNT (JOIN urn:x:country {k}))"),
+    ("what is the largest city of {c}", "(ARGMAX (JOIN urn:x:country {k}) urn:x:population)"),
+    ("how many people live in the capital of {c}", "(JOIN (R urn:x:population) (JOIN (R urn:x:capital) {k}))"),
+)
+"""Wordings of questions about a country, and their forms."""
+PAIRS = (
+    ("which countries border {c} and {d}", "(AND (JOIN urn:x:borders {k}) (JOIN urn:x:borders {l}))"),
+    ("which countries border {c} but not {d}", "(MINUS (JOIN urn:x:borders {k}) (JOIN urn:x:borders {l}))"),
+    ("is {c} a neighbour of {d}", "(HOLDS (JOIN (R urn:x:borders) {k}) {l})"),
+)
+"""The same about two."""
+NOWHERE = ("who is the king of {c}", "what do people eat in {c}")
+"""Questions that the graph has no form for."""
+
+
+def key(name: str) -> str:
+    """The key of something with a name."""
+    return U + name.lower()
+
+
+def write_graph(folder: Path) -> Path:
+    """The graph's folder."""
+    lines = []
+
+    def say(head: str, relation: str, tail: str) -> None:
+        lines.append(f"<{head}> <{relation}> {tail} .")
+
+    for number, country in enumerate(COUNTRIES):
+        say(key(country), _LABEL, f'"{country}"')
+        say(key(country), _TYPE, f"<{U}Country>")
+        for step in (1, 2):
+            say(key(country), U + "borders", f"<{key(COUNTRIES[(number + step) % len(COUNTRIES)])}>")
+        for place in range(3):
+            city = f"{country[:2]}ville{place}"
+            say(key(city), _LABEL, f'"{city}"')
+            say(key(city), _TYPE, f"<{U}City>")
+            say(key(city), U + "country", f"<{key(country)}>")
+            say(key(city), U + "population", f'"{1000 * (place + 1) + number}"^^<{_XSD}integer>')
+        say(key(country), U + "capital", f"<{key(country[:2] + 'ville0')}>")
+    path = folder / "world.nt"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    options = KgOptions(files=(str(path),))
+    publish_folder("kg", folder / "kg", lambda out, work: build(out, options=options, work=work))
+    return folder / "kg"
+
+
+def questions(unanswerable: bool = False) -> list[ParseExample]:
+    """Questions about every country: the last country's are test, those of the one before dev."""
+    made = []
+    for number, country in enumerate(COUNTRIES):
+        split = {4: "dev", 5: "test"}.get(number, "train")
+        other = COUNTRIES[(number + 2) % len(COUNTRIES)]
+        one, two = Topic(key(country), country), Topic(key(other), other, 1.0, 1)
+        asked = [(wording, form, (one,)) for wording, form in WORDINGS]
+        asked += [(wording, form, (one, two)) for wording, form in PAIRS]
+        asked += [(wording, None, (one,)) for wording in NOWHERE] if unanswerable else []
+        for place, (wording, form, topics) in enumerate(asked):
+            text = wording.format(c=country, d=other)
+            gold = None if form is None else form.format(k=key(country), l=key(other))
+            made.append(ParseExample(f"q{number}-{place:02}", text, split, topics=topics, form=gold, known=True))
+    return made
+
+
+@dataclass(frozen=True)
+class World:
+    """Folders of the graph and of examples: those that can be answered, and with others that cannot."""
+
+    kg: Path
+    examples: Path
+    all_examples: Path
+
+
+def make_world(folder: Path) -> World:
+    """The graph and the examples, in new folders."""
+    world = World(write_graph(folder), folder / "examples", folder / "all")
+    for own, unanswerable in ((world.examples, False), (world.all_examples, True)):
+        own.mkdir()
+        write_examples(own, questions(unanswerable))
+    return world

@@ -1,0 +1,102 @@
+"""Responses are judged once for each setting, and a classifier that cannot be had costs one message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from prefect import flow
+
+from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.benchmarks.long_tail import read_entailment
+from kgqa_core.config import EvaluationOptions, make_profile
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.errors import ModelError
+from kgqa_core.types import Question
+from tasks.entailment import entail_all
+from tasks.run import Run, tracked_run
+from tests.support.prefect_server import on_shared_server
+from tests.support.tiny_models import save_classifier
+
+ASKED = [Question("q", "Where is it?", reference="It is there.")]
+OFFLINE = "somebody/model-that-is-not-here"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prefect_server():
+    """What runs here runs on the tests' Prefect server."""
+    with on_shared_server():
+        yield
+
+
+def made(run: Run, kind: str, name: str, fill: Callable[[Path], Any]) -> ArtifactRef:
+    def filled(out: Path, work: Path) -> dict[str, Any]:
+        fill(out)
+        return {}
+
+    return run.home.compute(kind, name * 10, filled, run.provenance())[0]
+
+
+@flow(name="judging")
+def judging(options: EvaluationOptions, questions: list[Question], outputs: dict[str, str]) -> Any:
+    with tracked_run(make_profile({"kg": {"name": "toy"}})) as run:
+        asked = made(run, "questions", f"questions{len(questions)}", lambda out: write_questions(out, questions))
+        answers = {
+            name: made(
+                run, "answers", f"{name}-{output}".replace(" ", "-"), lambda out, n=name, o=output: write(out, n, o)
+            )
+            for name, output in outputs.items()
+        }
+        return run, entail_all(asked, answers, options)
+
+
+def write(out: Path, name: str, output: str) -> None:
+    retriever, form = name.split("-")
+    row = {"question": "q", "retriever": retriever, "format": form, "model": "m", "output": output}
+    pl.DataFrame([row]).write_parquet(out / "answers.parquet")
+
+
+def test_a_setting_is_judged_once(tmp_path: Path) -> None:
+    options = EvaluationOptions(nli=str(save_classifier(tmp_path / "model")))
+    run, judged = judging(options, ASKED, {"none-none": "It is there."})
+    assert set(read_entailment(judged["none-none"].folder)) == {"none/none/m"}
+    again, both = judging(options, ASKED, {"none-none": "It is there.", "rigel-triples": "No."})
+    assert [stage.status for stage in run.stages] == ["computed"]
+    assert [stage.status for stage in again.stages] == ["cached", "computed"]
+    assert both["none-none"] == judged["none-none"]
+
+
+def test_other_weights_under_the_same_name_judge_anew(tmp_path: Path) -> None:
+    options = EvaluationOptions(nli=str(save_classifier(tmp_path / "model")))
+    _, judged = judging(options, ASKED, {"none-none": "It is there."})
+    save_classifier(tmp_path / "model", seed=5)
+    run, other = judging(options, ASKED, {"none-none": "It is there."})
+    assert [stage.status for stage in run.stages] == ["computed"]
+    assert other["none-none"].digest != judged["none-none"].digest
+
+
+def test_a_classifier_that_cannot_be_had_is_said_once_and_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "kgqa"):
+        run, judged = judging(EvaluationOptions(nli=OFFLINE), ASKED, {"none-none": "a", "rigel-triples": "b"})
+    assert judged == {} and run.stages == []
+    said = [record.getMessage() for record in caplog.records if "entailment" in record.getMessage()]
+    assert len(said) == 1 and f"{OFFLINE} is not on this machine" in said[0] and "left out" in said[0]
+    assert run.decisions["nli"].startswith("left out")
+
+
+def test_without_references_nothing_is_judged_or_fetched(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "kgqa"):
+        _, judged = judging(
+            EvaluationOptions(nli=OFFLINE), [Question("q", "?"), Question("p", "?")], {"none-none": "a"}
+        )
+    assert judged == {} and "no question has a reference" in caplog.text
+    assert judging(EvaluationOptions(), ASKED, {"none-none": "a"})[1] == {}
+
+
+def test_a_folder_that_is_no_classifier_is_the_users_fault(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no config"):
+        judging(EvaluationOptions(nli=str(tmp_path)), ASKED, {"none-none": "a"})

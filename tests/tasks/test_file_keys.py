@@ -1,0 +1,41 @@
+"""Stages that read files whose names say something are made again when a file gets another name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kgqa_core.config import PassagesOptions, PopularityOptions
+from tasks.ltgen import _views
+from tasks.passages import _corpus
+
+
+def test_a_file_of_page_views_under_another_name_is_of_another_month(tmp_path: Path) -> None:
+    january, user = tmp_path / "pageviews-202101-user", tmp_path / "pageviews-user"
+    for file in (january, user):
+        file.write_text("en.wikipedia Oslo 1 desktop 99 A99\n")
+    keys = [_views({"popularity": PopularityOptions(files=(str(file),))}) for file in (january, user)]
+    assert keys[0] != keys[1]
+
+
+def test_a_table_of_titles_is_not_taken_for_one_of_views(tmp_path: Path) -> None:
+    views, titles = tmp_path / "views.tsv", tmp_path / "titles.tsv"
+    views.write_text("a\t1\n")
+    titles.write_text("a\tA\n")
+    both = PopularityOptions(files=(str(views), str(titles)))
+    assert _views({"popularity": both}) != _views(
+        {"popularity": PopularityOptions(files=(str(views),), titles=str(titles))}
+    )
+
+
+def test_a_corpus_without_ids_under_another_name_is_another_corpus(tmp_path: Path) -> None:
+    keys = []
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("Documents are called one.txt:1 or two.txt:1.\n")
+        keys.append(_corpus({"options": PassagesOptions(corpus=str(tmp_path / name), retriever="bm25")}))
+    assert keys[0] != keys[1]
+    folders = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.txt").write_text("Called one.txt:1 in any folder.\n")
+        folders.append(_corpus({"options": PassagesOptions(corpus=str(tmp_path / name), retriever="bm25")}))
+    assert folders[0] == folders[1]

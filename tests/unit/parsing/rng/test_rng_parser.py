@@ -1,0 +1,110 @@
+"""Rank and generate learns a small world's wordings, goes on after a kill, and says when there is no form."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kgqa_core.config import ParsingOptions
+from kgqa_core.errors import ArtifactError, TrainingError
+from kgqa_core.parsing.examples import read_examples
+from kgqa_core.parsing.parsed import read_parsed
+from kgqa_core.parsing.rng.parse import predict
+from kgqa_core.parsing.rng.train import train
+from tests.support.trainings import Listener, content
+
+OPTIONS = ParsingOptions(
+    scratch_width=32, scratch_vocabulary=200, epochs=40, hard_epochs=8, patience=50, batch_size=8, learning_rate=1e-2,
+    negatives=20, device="cpu",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(world, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parser")
+    counts = train(folder, kg=world.kg, examples=world.all_examples, options=OPTIONS, seed=3)
+    return folder, counts
+
+
+def parsed(world, parser, out, **options):
+    out.mkdir()
+    counts = predict(
+        out, kg=world.kg, examples=world.all_examples, parser=parser, options=OPTIONS.model_copy(update=options)
+    )
+    return read_parsed(out), counts
+
+
+def test_forms_of_unseen_entities_are_found_with_their_answers(world, trained, tmp_path):
+    found, counts = parsed(world, trained[0], tmp_path / "parsed")
+    asked = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
+    right = [one for one in asked if found[one.id][0].form == one.form]
+    assert len(right) >= 0.85 * len(asked), [(one.text, found[one.id][0].form) for one in asked if one not in right]
+    assert counts["coverage"]["share"] == 1.0 and trained[1]["coverage"]["train"]["share"] == 1.0
+    capital = found["q5-00"][0]
+    assert (capital.answers, capital.empty) == (("urn:x:foville0",), False)
+    assert found["q5-03"][0].answers == ("3",)
+
+
+def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_path):
+    found, _ = parsed(world, trained[0], tmp_path / "parsed", kept=10_000, pruned=10_000)
+    for rows in found.values():
+        assert [row.score for row in rows] == sorted((row.score for row in rows), reverse=True)
+        assert sum(math.exp(row.score) for row in rows) == pytest.approx(1.0, abs=1e-6)
+        assert len({row.form for row in rows}) == len(rows)
+
+
+def test_without_unanswerable_questions_no_form_is_never_said(world, tmp_path):
+    options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "hard_epochs": 0})
+    (tmp_path / "parser").mkdir()
+    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed")
+    assert not counts["no_form"] and all(row.form is not None for rows in found.values() for row in rows)
+
+
+@pytest.mark.parametrize("stop_at", [2, 9])
+def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
+    options = OPTIONS.model_copy(update={"epochs": 2, "hard_epochs": 1, "checkpoint_seconds": 1e-6})
+    given = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    whole = Listener()
+    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **given)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **given)
+    again = Listener()
+    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **given)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
+
+
+def test_examples_without_a_gold_form_are_refused_in_words(world, tmp_path):
+    from kgqa_core.parsing.examples import ParseExample, write_examples
+
+    write_examples(tmp_path, [ParseExample("q", "what", "train")])
+    with pytest.raises(TrainingError, match="no training question has a gold form"):
+        train(tmp_path, kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
+
+
+def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for path in trained[0].iterdir():
+        (broken / path.name).write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ArtifactError):
+        parsed(world, broken, tmp_path / "parsed")
+
+
+class Stopper(Listener):
+    """Raises at the n-th training step of the whole training, whatever its phase."""
+
+    def __init__(self, stop_at: int) -> None:
+        super().__init__()
+        self.left = stop_at
+
+    def progress(self, done: float, total: float | None, what: str) -> None:
+        super().progress(done, total, what)
+        if what == "training steps":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
