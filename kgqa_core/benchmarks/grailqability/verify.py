@@ -14,20 +14,20 @@ from typing import Any
 
 from kgqa_core.benchmarks.grailqability.labels import answers
 from kgqa_core.benchmarks.grailqability.records import (
-    FACT,
     GRAPH,
     Asked,
     Benchmark,
-    Drop,
     IdealOf,
     read_benchmark,
 )
 from kgqa_core.benchmarks.grailqability.splits import Group, levels
+from kgqa_core.benchmarks.grailqability.taken import Taken
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.answers import answer_texts
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Form, Holds, elements
+from kgqa_core.logic.index import index
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
@@ -64,34 +64,6 @@ class _Case:
     names: frozenset[str]
 
 
-class _Graph:
-    """The drops, as keys and as triples of the ideal graph."""
-
-    def __init__(self, drops: Sequence[Drop], store: KgStore) -> None:
-        self.relations = {key: drop.step for drop in drops for key in drop.relations}
-        self.entities = {key: drop.step for drop in drops for key in drop.entities}
-        keys = store.relation_keys()
-        rows = store.connection.execute(
-            "SELECT id, key FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))",
-            [sorted(self.entities)],
-        ).fetchall()
-        hidden = {i: self.entities[key] for i, key in rows}
-        relations = {i: self.relations[key] for i, key in enumerate(keys) if key in self.relations}
-        facts = {drop.element: drop.step for drop in drops if drop.kind == FACT}
-        self.taken: dict[int, int] = {}
-        triples = store.connection.execute(
-            "SELECT t.id, t.head, t.relation, t.tail, h.key, e.key FROM triples t JOIN entities h ON h.id = t.head "
-            "JOIN entities e ON e.id = t.tail ORDER BY t.id"
-        )
-        while batch := triples.fetchmany(100_000):
-            for i, head, relation, tail, head_key, tail_key in batch:
-                steps = [hidden.get(head), relations.get(relation), hidden.get(tail)]
-                steps.append(facts.get((head_key, keys[relation], tail_key)))
-                found = [step for step in steps if step is not None]
-                if found:
-                    self.taken[i] = min(found)
-
-
 def verify(folder: Path, *, kg: Path | None = None, monitor: Monitor = QUIET) -> dict[str, Any]:
     """The rules with how often each was checked and what broke it: `{"clean", "questions", "checks": […]}`.
 
@@ -118,7 +90,11 @@ class _Verifier:
     def __init__(self, benchmark: Benchmark, ideal: KgStore, modified: KgStore, monitor: Monitor) -> None:
         self.benchmark, self.ideal, self.modified, self.monitor = benchmark, ideal, modified, monitor
         self.checks: dict[str, Check] = {}
-        self.graph = _Graph(benchmark.drops, ideal)
+        self.graph = Taken(benchmark.drops, ideal)
+        self.keys: dict[int, str] = {}
+        for store in (ideal, modified):
+            index(store)
+            store.connection.execute("SET threads = 1")  # more of them cost more than so small queries take
         run = modified.connection.execute
         self.there = {key for (key,) in run("SELECT key FROM entities WHERE kind = 'entity'").fetchall()}
         self.relations = {key for (key,) in run("SELECT key FROM relations").fetchall()}
@@ -143,7 +119,7 @@ class _Verifier:
             left = sorted(set(drop.relations) & self.relations) + sorted(set(drop.entities) & self.there)
             self._check("what was dropped is gone", not left, f"step {drop.step}: {left} is there")
         before = self.ideal.counts()["triples"]
-        after, gone = self.modified.counts()["triples"], len(self.graph.taken)
+        after, gone = self.modified.counts()["triples"], len(self.graph.triples)
         self._check(
             "nothing else is gone", before - gone == after,
             f"{before:,} triples less {gone:,} dropped are not {after:,}",
@@ -181,7 +157,7 @@ class _Verifier:
         )  # fmt: skip
         of_form = {self.graph.relations[k] for k in case.relations if k in self.graph.relations}
         of_form |= {self.graph.entities[k] for k in case.names if k in self.graph.entities}
-        of_facts = {self.graph.taken[t] for t in self._support(form, whole) if t in self.graph.taken}
+        of_facts = {self.graph.triples[t] for t in self._support(form, whole) if t in self.graph.triples}
         lost = () if asked.answerable else tuple(sorted(of_form or of_facts))
         self._check(
             "what a question misses is what took it", ideal.missing == lost,
@@ -220,8 +196,10 @@ class _Verifier:
         return whole.proof
 
     def _texts(self, form: Form, result: Result | None, answerable: bool = True) -> tuple[str, ...]:
-        keys = self.ideal.entity_keys(result.nodes) if result is not None and result.nodes else {}
-        return answer_texts(form, result, keys, answerable=answerable)
+        missing = [node for node in result.nodes if node not in self.keys] if result is not None else []
+        if missing:
+            self.keys.update(self.ideal.entity_keys(missing))
+        return answer_texts(form, result, self.keys, answerable=answerable)
 
     def _splits(self, cases: Sequence[_Case], touched: Sequence[frozenset[int]]) -> None:
         goals = self.benchmark.statistics["goals"]
