@@ -54,6 +54,9 @@ SECTIONS = {
     "scores": ("evaluation",),
     "ltgen_entities": ("ltgen",),
     "ltgen": ("ltgen", "llm"),
+    "answerability": ("answerability",),
+    "parser": ("parsing",),
+    "parsed": ("parsing",),
 }
 """Sections of the profile that a stage reads; its tracked run has them as parameters, named as the whole run has."""
 TRAINED_AS = {
