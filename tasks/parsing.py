@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import ParsingOptions, Profile
+from kgqa_core.config import DecodeOptions, ParsingOptions, Profile
 from tasks.outside import encoder_digest
 from tasks.stage import stage
 
@@ -44,8 +44,43 @@ def parse_rng(
     raise AssertionError
 
 
+@stage(
+    "parser",
+    runs="kgqa_core.parsing.decode.train:train",
+    label=lambda arguments: "retrieve and decode",
+    outside=lambda arguments: {
+        "encoder": encoder_digest(arguments["options"].encoder), "model": encoder_digest(arguments["options"].model)
+    },
+    packages=("torch", "transformers", "tokenizers"),
+    tags=("gpu",),
+)  # fmt: skip
+def train_decode(kg: ArtifactRef, examples: ArtifactRef, options: DecodeOptions, seed: int) -> ArtifactRef:
+    """Train the retriever of schema items and the decoder over what it retrieves (Chen et al. 2021)."""
+    raise AssertionError
+
+
+@stage(
+    "parsed",
+    runs="kgqa_core.parsing.decode.parse:predict",
+    label=lambda arguments: "retrieve and decode",
+    packages=("torch", "transformers", "tokenizers"),
+)
+def parse_decode(
+    kg: ArtifactRef,
+    examples: ArtifactRef,
+    parser: ArtifactRef,
+    options: DecodeOptions,
+    splits: tuple[str, ...] = ("dev", "test"),
+) -> ArtifactRef:
+    """Retrieve schema items for each question, decode forms that fit the graph, and run them."""
+    raise AssertionError
+
+
 def train_and_parse(name: str, kg: ArtifactRef, examples: ArtifactRef, profile: Profile) -> ArtifactRef:
     """What the parser `name`, trained on the examples of split train, says of those of dev and test."""
     if name == "rng":
         return parse_rng(kg, examples, train_rng(kg, examples, profile.parsing, profile.seed), profile.parsing)
+    if name == "decode":
+        options = profile.parsing.decode
+        return parse_decode(kg, examples, train_decode(kg, examples, options, profile.seed), options)
     raise AssertionError(name)

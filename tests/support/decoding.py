@@ -6,11 +6,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.schema import types_of
 from kgqa_core.parsing.decode.automaton import Automaton, Limits
-from kgqa_core.parsing.decode.items import near
+from kgqa_core.parsing.decode.items import Near, near
 from kgqa_core.parsing.decode.prepare import Ground
 from kgqa_core.parsing.decode.rows import Row, make_row
 from kgqa_core.parsing.decode.wording import Worded
@@ -34,12 +33,12 @@ def random_questions(seed: int, number: int) -> Iterator[Drawn]:
     """Questions over one random graph: any topics, types, literals and relations, whether they go together or not."""
     draw = random.Random(seed)
     with store_of(random_graph(seed)) as store:
-        ground = Ground.of(store)
-        for _ in range(number):
-            yield _question(draw, store, ground)
+        ground, types, nearby = Ground.of(store), types_of(store, ENTITIES), near(store, ENTITIES)
+    for _ in range(number):
+        yield _question(draw, ground, types, nearby)
 
 
-def _question(draw: random.Random, store: KgStore, ground: Ground) -> Drawn:
+def _question(draw: random.Random, ground: Ground, types: dict[str, frozenset[str]], nearby: Near) -> Drawn:
     topics = draw.sample(ENTITIES, draw.randint(0, 3))
     values = [Literal(text, datatype, unit if unit and unit.startswith("Q") else None)
               for text, datatype, unit in draw.sample(LITERALS, draw.randint(0, 2))]  # fmt: skip
@@ -50,11 +49,10 @@ def _question(draw: random.Random, store: KgStore, ground: Ground) -> Drawn:
     )
     relations = draw.sample(RELATIONS, draw.randint(0, 6))
     classes = draw.sample(CLASSES, draw.randint(0, 2))
-    types = types_of(store, topics)
     read = {key: ground.items.words.get(key, key) for key in (*relations, *classes)}
     items = type(ground.items)(ground.items.relations, ground.items.classes, read)
     scores = {key: draw.random() for key in read}
-    row = make_row(words, relations, classes, scores, items, near(store, topics), types)
+    row = make_row(words, relations, classes, scores, items, nearby, types)
     limits = Limits(draw.choice([3, 6, 10, 16]), draw.choice([1, 2, 3]))
     automaton = Automaton(ground.kinds, row.slots, types, no_form=draw.random() < 0.2, limits=limits)
     return Drawn(ground, row, automaton, types)

@@ -72,29 +72,34 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         self.config.vocab_size = len(FIXED) + slots
 
     def encoded(self, batch: Batch, hide: float = 0.0) -> tuple[Tensor, Tensor]:
-        """States of the encoder [batch, length + items, width], and their mask.  hide: share of words replaced."""
+        """States of the encoder [batch, positions, width], and their mask; slots follow the last word of each question.
+
+        hide: share of words replaced.  Without a gap before the slots, a question's states do not depend on its batch.
+        """
         words = batch.words
         if hide:
             words = torch.where(torch.rand(words.shape, device=words.device) < hide, 1, words)
         weights = batch.labels_mask.unsqueeze(-1).to(self.words.weight.dtype)
         labels = (self.words(batch.labels) * weights).sum(1) / weights.sum(1).clamp(min=1)
         slots = labels[batch.label] + self.kinds(batch.kind) + self.features(batch.features)
-        inputs = torch.cat([self.words(words), slots], 1)
-        mask = torch.cat([batch.mask, batch.there], 1)
+        inputs, mask = torch.cat([self.words(words), slots], 1), torch.cat([batch.mask, batch.there], 1)
+        order = torch.sort(mask, dim=1, descending=True, stable=True).indices[:, : int(mask.sum(1).max())]
+        inputs = inputs.gather(1, order.unsqueeze(-1).expand(-1, -1, inputs.shape[-1]))
+        mask = mask.gather(1, order)
         return self.encoder(inputs_embeds=inputs, attention_mask=mask).last_hidden_state, mask
 
     def pointers(self, states: Tensor, batch: Batch) -> dict[str, Tensor]:
         """What `forward` reads of the actions of each question.
 
         keys, values [batch, actions, width]: what is compared with the decoder, and what the decoder reads after an
-        action.  present [batch, actions]: whether the question has it.  states: the encoder's, slots last.
+        action.  present [batch, actions]: whether the question has it.  states: of `encoded`.
         """
         width = states.shape[-1]
-        slots = states[:, batch.words.shape[1] :]
-        place = (batch.item.clamp(min=0) * 3 + batch.role).unsqueeze(-1).expand(-1, -1, width)
+        at = batch.item.clamp(min=0) + batch.mask.sum(1, keepdim=True)
+        place = (at.clamp(max=states.shape[1] - 1) * 3 + batch.role).unsqueeze(-1).expand(-1, -1, width)
         fixed = self.actions.weight.unsqueeze(0).expand(len(states), -1, -1)
         keys, values = (
-            torch.cat([fixed, layer(slots).unflatten(-1, (3, width)).flatten(1, 2).gather(1, place)], 1)
+            torch.cat([fixed, layer(states).unflatten(-1, (3, width)).flatten(1, 2).gather(1, place)], 1)
             for layer in (self.keys, self.values)
         )
         return {

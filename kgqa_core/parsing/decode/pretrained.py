@@ -88,6 +88,7 @@ class TextDecoder(nn.Module):
             eos_token_id=self.pieces.end,
             pad_token_id=self.pad,
             return_dict_in_generate=True,
+            output_scores=True,
         )
         written, scores = out.sequences[:, start:].tolist(), out.sequences_scores.tolist()
         found: list[list[tuple[Form | None, float]]] = []

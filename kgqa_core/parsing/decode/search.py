@@ -85,6 +85,7 @@ def search(
         length_penalty=0.0,
         max_new_tokens=longest,
         return_dict_in_generate=True,
+        output_scores=True,
         **network.pointers(states, batch),
     )
     rows = out.sequences[:, 1:].tolist()
