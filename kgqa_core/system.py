@@ -203,7 +203,7 @@ class System:
             "truncated": retrieved.truncated,
             **({"passages": [_told(*found) for found in passages]} if self.passages is not None else {}),
             **(self.calculator.reply(solved) if self.calculator is not None and solved is not None else {}),
-            **self._verdict(question, forms, (reader, retrieved), answer, completion),
+            **self._verdict(question, forms, (reader, retrieved), answer, completion, solved),
         }
 
     def _completion(self, text: str, knowledge: str, question: Question, solved: Solved | None) -> Completion:
@@ -222,6 +222,7 @@ class System:
         read: tuple[Retriever, Retrieved],
         answer: str,
         completion: Completion,
+        solved: Solved | None,
     ) -> dict[str, Any]:
         """Whether the graph holds the answer, as `ask` returns it; nothing where no graph is read."""
         if self.judge is None:
@@ -231,9 +232,8 @@ class System:
             own = opener(forms)
             opened[name] = (own, own.retrieve([question])[0])
         paths: Mapping[str, Any] = next((got for own, _ in opened.values() if (got := getattr(own, "paths", None))), {})
-        said = Said(
-            answer, is_declined(answer, completion.finish), completion.log_probability, completion.scored_tokens
-        )
+        declined, computed = is_declined(answer, completion.finish), solved is not None and bool(solved.answers)
+        said = Said(answer, declined, completion.log_probability, completion.scored_tokens, computed)
         found = {name: retrieved for name, (_, retrieved) in opened.items()}
         [verdict] = self.judge.judge([Evidence(question, found, tuple(paths.get(question.id, ())), said)])
         reason = verdict.reason

@@ -21,12 +21,14 @@ class Said:
     """What the language model answered.
 
     declined: it said that it does not know, or nothing.  log_probability, tokens: of `llm.protocol.Completion`.
+    computed: it was computed from the graph, with rows that prove it.
     """
 
     output: str
     declined: bool = False
     log_probability: float | None = None
     tokens: int = 0
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

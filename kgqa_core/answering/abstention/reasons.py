@@ -38,7 +38,10 @@ class Reason:
 
 
 def by_rule(evidence: Evidence) -> str | None:
-    """The reason that needs no training: nothing was linked, or no retriever found any fact; None for neither."""
+    """The reason that needs no training: nothing was linked, or no retriever found any fact; None for neither, and
+    for what was computed from the graph."""
+    if evidence.said is not None and evidence.said.computed:
+        return None
     if not evidence.question.topic_entities:
         return ENTITY
     found = evidence.found.values()

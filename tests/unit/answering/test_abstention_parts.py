@@ -176,6 +176,7 @@ def test_rules_and_forms_give_a_reason(store: KgStore) -> None:
     assert by_rule(Evidence(asked, {"rigel": Retrieved("q")})) == FACT
     assert by_rule(Evidence(asked, {"rigel": Retrieved("q", entities=((1, 0.5),))})) is None
     assert by_rule(Evidence(asked)) is None
+    assert by_rule(Evidence(asked, {"rigel": Retrieved("q")}, said=Said("3", computed=True))) is None
     assert by_form(None, None, linked=True) == RELATION and by_form(None, None, linked=False) == ENTITY
     assert by_form("(JOIN r x)", True, linked=True) == FACT and by_form("(JOIN r x)", False, linked=True) is None
 
