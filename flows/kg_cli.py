@@ -261,6 +261,35 @@ def export(
     _show_counts({**counts, "out": str(out)}, f"written to {out}", as_json)
 
 
+@kg_app.command("query")
+def query(
+    form: Annotated[str, typer.Argument(help="A logical form, such as '(COUNT (JOIN capital <France>))'.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Answers, and facts of proof, shown.")] = 50,
+    seconds: Annotated[float, typer.Option("--seconds", min=0, help="Most time that the query may take.")] = 10.0,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Show the query and its parameters instead of running it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the graph in a logical form: the answers by name, and the facts that prove them."""
+    from kgqa_core.logic.look import look, sql_of
+
+    with _graph(kg, run_id, home) as store:
+        found = sql_of(store, form, limit=limit) if sql else look(store, form, limit=limit, seconds=seconds)
+    if as_json:
+        print_json(found)
+        return
+    if sql:
+        session.out.print(found["sql"], markup=False, highlight=False, soft_wrap=True)
+        for number, value in enumerate(found["parameters"], start=1):
+            session.out.print(f"${number} = {value!r}", markup=False, highlight=False, soft_wrap=True)
+        return
+    _show_found(found, limit)
+
+
 @kg_app.command("sql")
 def sql(
     statement: Annotated[str, typer.Argument(help="A SELECT over the tables that `kgqa kg sql 'SHOW TABLES'` lists.")],
@@ -280,6 +309,27 @@ def sql(
     _table("", [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]])
     if found["more"]:
         session.err.print(f"only the first {limit:,} rows; raise --limit")
+
+
+def _show_found(found: dict[str, Any], limit: int) -> None:
+    """The answers of a logical form, then the facts that prove them."""
+
+    def line(text: str) -> None:
+        session.out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    value = found["value"]
+    if value is not None:
+        line("yes" if value is True else "no" if value is False else f"{value:,}")
+    elif found["answers"]:
+        _table("", [{"answer": row["text"], "key": row["entity_key"]} for row in found["answers"]])
+    else:
+        line(f"no answer: {found['why'] or 'nothing in this graph is so'}")
+    if found["proof"]:
+        line("proof:")
+    for text in found["proof"]:
+        line(f"  {text}")
+    if found["more"]:
+        session.err.print(f"only the first {limit:,} answers and facts; raise --limit")
 
 
 def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:

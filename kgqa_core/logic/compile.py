@@ -238,6 +238,9 @@ class _Compiler:
         return Denoted(found[-1].name, prove)
 
     def _united(self, found: list[Denoted]) -> Denoted:
+        if len(found) == 1:
+            return found[0]
+
         def prove(needed: str) -> None:
             for part in found:
                 inside = f"SELECT id FROM {needed} WHERE id IN (SELECT id FROM {part.name})"

@@ -34,29 +34,19 @@ _DIGITS = ".11e"
 
 _DAY = 86_400
 _YEAR = 372 * _DAY
-_WIDTHS = {9: _YEAR, 10: 31 * _DAY, 11: _DAY, 12: 3600, 13: 60, 14: 1}
-_SPANS = {0: 10**9, 1: 10**8, 2: 10**7, 3: 10**6, 4: 10**5, 5: 10**4, 8: 10}
-_ORDINALS = {6: 1000, 7: 100}
-"""Years of a millennium and a century: the 20th is 1901 to 2000."""
-
+_WIDTHS = {9: _YEAR, 10: 31 * _DAY, 11: _DAY, 12: 3600, 13: 60}
 _SECONDS = f"round({{e}}.number * {_YEAR})"
-_YEARS = f"floor({_SECONDS} / {_YEAR})"
+_WIDTH = f"(CASE {{e}}.precision {' '.join(f'WHEN {p} THEN {w}' for p, w in _WIDTHS.items())} ELSE 1 END)"
+_SPAN = "pow(10, 9 - {e}.precision)"
+"""Years of a precision that is rougher than a year: 8 a decade … 0 a billion years."""
+_FIRST = "({e}.precision IN (6, 7))::INTEGER"
+"""The year with which centuries and millennia begin: the 20th century is 1901 to 2000; a decade begins with its 0."""
+
 _LO = (
-    "CASE {e}.precision "
-    + " ".join(f"WHEN {p} THEN floor({_SECONDS} / {w}) * {w}" for p, w in _WIDTHS.items())
-    + " "
-    + " ".join(f"WHEN {p} THEN floor({_YEARS} / {n}) * {n * _YEAR}" for p, n in _SPANS.items())
-    + " "
-    + " ".join(f"WHEN {p} THEN ((ceil({_YEARS} / {n}) - 1) * {n} + 1) * {_YEAR}" for p, n in _ORDINALS.items())
-    + f" ELSE {_SECONDS} END"
+    f"(CASE WHEN {{e}}.precision < 9 THEN (floor((floor({_SECONDS} / {_YEAR}) - {_FIRST}) / {_SPAN}) * {_SPAN} "
+    f"+ {_FIRST}) * {_YEAR} ELSE floor({_SECONDS} / {_WIDTH}) * {_WIDTH} END)"
 )
-_LENGTH = (
-    "CASE {e}.precision "
-    + " ".join(f"WHEN {p} THEN {w}" for p, w in _WIDTHS.items())
-    + " "
-    + " ".join(f"WHEN {p} THEN {n * _YEAR}" for p, n in (_SPANS | _ORDINALS).items())
-    + " ELSE 1 END"
-)
+_LENGTH = f"(CASE WHEN {{e}}.precision < 9 THEN {_SPAN} * {_YEAR} ELSE {_WIDTH} END)"
 
 _WELL_FORMED = re.compile(NUMBER, re.ASCII)
 _reading = Lock()

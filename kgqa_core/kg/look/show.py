@@ -73,7 +73,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
         "supertypes": [name for _, name in sorted(store.names(t for (t,) in above).items())],
         "bridges": [{"relation": relation, "value": value} for relation, value in store.bridges([i]).get(i, [])],
     }
-    found |= {name: value for name, value in _ends(store, [i])[i].items() if name in ("unit", "text")}
+    found |= {name: value for name, value in told(store, [i])[i].items() if name in ("unit", "text")}
     for name, here, there in (("facts", "head", "tail"), ("incoming", "tail", "head")):
         total = run(f"SELECT count(*) FROM triples WHERE {here} = ?", [i]).fetchone()
         rows = run(
@@ -82,7 +82,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
         qualifiers = store.qualifiers(triple for triple, *_ in rows)
         others = {other for _, _, other, _ in rows}
         others |= {value for sets in qualifiers.values() for pairs in sets for _, value in pairs}
-        ends = _ends(store, others)
+        ends = told(store, others)
         found[name] = [
             {
                 **named[relation],
@@ -99,7 +99,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
     return found
 
 
-def _ends(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+def told(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
     """Name, key, readable text and unit of each entity or literal."""
     wanted = sorted(ids)
     names, keys = store.names(wanted), store.entity_keys(wanted)

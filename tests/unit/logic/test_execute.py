@@ -7,7 +7,10 @@ import pytest
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.compile import compile_sql
 from kgqa_core.logic.execute import execute
+from kgqa_core.logic.forms import Entity, Join, Or, Step
+from kgqa_core.logic.index import index
 from kgqa_core.logic.parser import parse
+from tests.support.random_graphs import XSD, Graph, store_of
 from tests.support.small_graph import small_graph
 
 
@@ -96,6 +99,8 @@ def test_values(store, text, expected):
         ("(gt height 79000^^xsd:integer[Q41803])", ["cid"]),
         ("(gt height 1)", []),
         ("(JOIN height 1800[Q174789])", ["ann"]),
+        ("(JOIN height 19[Q200323])", ["bob"]),
+        ("(ge height 19[Q200323])", ["bob"]),
     ],
 )
 def test_quantities_compare_in_their_units(store, text, expected):
@@ -185,6 +190,53 @@ def test_proof_is_every_triple_on_the_way_to_an_answer(store):
         ("paris", "in", "fr"),
         ("paris", "population", "2100000"),
     ]
+
+
+@pytest.mark.parametrize("form", ["(ARGMAX (OR a b) size)", "(GREATER a b size)"])
+def test_an_equal_number_of_another_dimension_proves_nothing(form):
+    literals = {2: ("2", XSD + "integer", "Q11573"), 3: ("2", XSD + "integer", "Q11570")}
+    literals[4] = ("1", XSD + "integer", "Q11573")
+    sizes = [(0, "size", 2), (0, "size", 3), (1, "size", 4)]
+    with store_of(Graph({0: "a", 1: "b"}, literals, sizes, relations={"size": 0})) as store:
+        found = execute(parse(form), store, seconds=600)
+    assert found.nodes == (0,) and 0 in found.proof and 1 not in found.proof
+
+
+def test_units_that_differ_in_the_last_digit_are_a_tie():
+    literals = {2: ("7", XSD + "integer", "Q200323"), 3: ("0.7", XSD + "decimal", "Q11573")}
+    sizes = [(0, "size", 2), (1, "size", 3)]
+    with store_of(Graph({0: "a", 1: "b"}, literals, sizes, relations={"size": 0})) as store:
+        for _ in range(2):
+            assert execute(parse("(ARGMAX (OR a b) size)"), store, seconds=600).nodes == (0, 1)
+            index(store)
+
+
+def test_an_indexed_graph_answers_the_same_and_finds_again_what_it_kept(store):
+    with small_graph() as indexed:
+        index(indexed)
+        for form in ("(JOIN in (JOIN borders es))", "(ARGMAX (TYPE city) population)", "(JOIN in (JOIN borders es))"):
+            assert execute(parse(form), indexed, seconds=600) == execute(parse(form), store, seconds=600)
+        with pytest.raises(FormError, match="entity 'atlantis' is not in this graph"):
+            execute(parse("(JOIN in atlantis)"), indexed)
+        indexed.connection.execute("CREATE TEMP VIEW entities AS SELECT * FROM memory.entities WHERE key <> 'es'")
+        index(indexed)
+        with pytest.raises(FormError, match="entity 'es' is not in this graph"):
+            execute(parse("(JOIN in (JOIN borders es))"), indexed)
+
+
+def test_many_topics_are_one_table(store):
+    towns = ["paris", "lyon", "nice", "berlin", "bonn"] * 200
+    form = Join((Step("in", inverse=True),), Or(tuple(map(Entity, towns))))
+    assert compile_sql(form, store).sql.count("MATERIALIZED") == 1
+    assert sorted(store.entity_keys(execute(form, store, seconds=600).nodes).values()) == ["de", "fr"]
+    assert parse(str(form)) == form
+
+
+def test_a_relation_that_an_update_took_away_is_not_offered():
+    with store_of(Graph({0: "a"}, {}, [], relations={"size": 0, "colour": 2})) as store:
+        with pytest.raises(FormError) as caught:
+            execute(parse("(JOIN sice a)"), store)
+        assert "(2 relations); did you mean 'size'?" in str(caught.value)
 
 
 def test_rows_are_cut_by_id_and_it_is_said(store):

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import random
+
+import duckdb
 import pytest
 
+from kgqa_core.kg.literals import NUMBER_SQL
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.lookup import ending
 from kgqa_core.logic.measures import TIME, Measure, measure
@@ -32,6 +36,20 @@ YEAR = 372 * DAY
 )
 def test_a_literal_measures(text, datatype, unit, expected):
     assert measure(Literal(text, XSD + datatype, unit)) == expected
+
+
+def test_numbers_are_read_as_the_graph_reads_them():
+    texts = ["5", "+5", "-0", "5.", ".5", "1e5", "1E-400", "1e400", "", "-", ".", "5e", "0x1", "1_000", " 5", "٣", "∞"]
+    draw = random.Random(7)
+    texts += ["".join(draw.choices("0159.+-eE _", k=draw.randint(1, 6))) for _ in range(500)]
+    texts += [f"{draw.uniform(-1, 1):.17f}e{draw.randint(-330, 330)}" for _ in range(200)]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t(key VARCHAR, datatype VARCHAR, detail VARCHAR)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, NULL)", [(text, XSD + "decimal") for text in texts])
+        read = dict(connection.execute(f"SELECT key, {NUMBER_SQL} FROM t").fetchall())
+    for text in texts:
+        found = measure(Literal(text, XSD + "decimal"))
+        assert (None if found is None else found.lo) == read[text], text
 
 
 def test_units_lead_to_base_units_that_stay_as_they_are():

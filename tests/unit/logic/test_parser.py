@@ -99,6 +99,8 @@ def test_every_kind_of_form_reads_and_prints_back(text, form):
         ("(JOIN 5^^xsd:integer Q1)", 7, "a key stands here"),
         ('(JOIN r "x)', 9, "neither a bracket"),
         ("(" * 300, 101, "deep"),
+        ('(JOIN r "\ud800")', 10, "half a character"),
+        ("(NTHMAX 9999999999 Q1 r)", 9, "a place is a number from 1"),
     ],
 )
 def test_an_error_says_where_and_what(text, place, part):

@@ -1,0 +1,81 @@
+"""Forms that name things as people do: by a label, an alias or an id of another graph instead of the key."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from kgqa_core.errors import FormError, nearest
+from kgqa_core.kg.store import REMOVED, KgStore
+from kgqa_core.logic.forms import Class, Entity, Form, Literal, Step, Where, elements
+
+_SHOWN = 5
+"""Meanings that an error names."""
+
+
+def by_key(form: Form, store: KgStore) -> Form:
+    """The form with the graph's keys for what it names otherwise; `<United States>` may stand for Q30.
+
+    Raises FormError for a name that means nothing, with the nearest one, and for a name that means several things.
+    """
+    used = elements(form)
+    relations = _relations(store, used.relations)
+    renamed: Form = _renamed(form, _entities(store, {*used.entities, *used.classes}), relations)
+    return renamed
+
+
+def _entities(store: KgStore, names: set[str]) -> dict[str, str]:
+    found = store.resolve(sorted(names))
+    keys = store.entity_keys(i for ids in found.values() for i in ids)
+    meant: dict[str, str] = {}
+    for name, ids in found.items():
+        if not ids:
+            near = store.suggest(name)
+            hint = f"did you mean {near!r}?" if near else "`kgqa kg search` finds what is, by name"
+            raise FormError(f"{name!r} is not in this graph; {hint}")
+        meant[name] = _only(name, [keys[i] for i in ids])
+    return meant
+
+
+def _relations(store: KgStore, names: tuple[str, ...]) -> dict[str, str]:
+    labels: dict[str, list[str]] = defaultdict(list)
+    for key, label in zip(store.relation_keys(), store.relation_names(), strict=True):
+        if not key.startswith(REMOVED):
+            labels[label].append(key)
+            labels[key] = [key]
+    for name in names:
+        if name not in labels:
+            raise FormError(f"relation {name!r} is not in this graph{nearest(name, labels)}")
+    return {name: _only(name, labels[name]) for name in names}
+
+
+def _only(name: str, keys: list[str]) -> str:
+    if len(keys) > 1:
+        more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+        raise FormError(f"{name!r} may be {', '.join(keys[:_SHOWN])}{more}; write the key of the one that is meant")
+    return keys[0]
+
+
+def _renamed(part: Any, entities: Mapping[str, str], relations: Mapping[str, str]) -> Any:
+    """A form, or a part of one, with other keys."""
+
+    def again(value: Any) -> Any:
+        return _renamed(value, entities, relations)
+
+    match part:
+        case Literal():
+            return part
+        case Entity(key=key) | Class(key=key):
+            return replace(part, key=entities[key])
+        case Step(relation=relation):
+            return replace(part, relation=relations[relation])
+        case Where(relation=relation, value=value):
+            return part._replace(relation=relations[relation], value=again(value))
+        case tuple():
+            return tuple(map(again, part))
+    if not isinstance(part, Form):
+        return part
+    whole: Any = part
+    return replace(whole, **{field.name: again(getattr(whole, field.name)) for field in fields(whole)})
