@@ -1,8 +1,8 @@
 """Candidate forms of a question: its likely operations applied to its mentions and the paths of its retriever.
 
-A candidate weighs log P(operation) + the sum of log weights of its paths and mentions.  What is measured is the end of
-a path, counted where it leads to entities; a set whose measure no path names takes the numbers that its members have,
-those first whose label shares words with the question.
+A candidate weighs log P(operation) + the sum of log weights of its paths and mentions, less what it leaves out or takes
+unsaid: a mention that it does not use, a path cut short, a relation that no path names.  One relation at least is of
+some path: where the retriever says nothing, nothing is computed.
 """
 
 from __future__ import annotations
@@ -10,33 +10,37 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import permutations, product
+from dataclasses import dataclass, field
+from itertools import combinations, product
 
 from kgqa_core.answering.symbolic.arguments import Weighted
 from kgqa_core.answering.symbolic.operator import KINDS, Guess
-from kgqa_core.answering.symbolic.said import Said
+from kgqa_core.answering.symbolic.said import Mention, Said
 from kgqa_core.datasets.gold_forms import measure
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import BESTS, And, Arg, Count, Entity, Form, Greater, Holds, Minus, Nth, elements
 from kgqa_core.logic.paths import from_path
 from kgqa_core.logic.schema import Schema
-from kgqa_core.logic.typed import typed
+from kgqa_core.logic.typed import Typed, typed
 from kgqa_core.types import INVERSE
 
 LEAST_KIND = math.log(0.02)
 """Kinds less likely than this are not tried, the likeliest apart."""
-UNSAID = math.log(0.02)
-"""What a measure costs that no path names; one whose label the question says costs half of it."""
+SAID = math.log(0.3)
+"""Least log probability of `nth` where the words name a place, and of `difference` where they take something away."""
+UNSAID_MEASURE, UNSAID_STEP = math.log(0.02), math.log(1e-4)
+"""What a measure and a first relation cost that no path names; half of it where the question says their label."""
+CUT = math.log(0.05)
+"""What it costs to take only the beginning of a path, or of what is compared only the end."""
+UNUSED = math.log(1e-3)
+"""What it costs to leave out a mention that is certain; less for one that is not."""
 UNLIKE = math.log(0.05)
 """What it costs to ask whether something is among things that are of no type that it has."""
-UNUSED = math.log(0.1)
-"""What each mention costs that a form leaves out."""
-PREFIX = math.log(0.05)
-"""What it costs to stop a path before its end."""
-MOST_MENTIONS = 3
-MOST_CANDIDATES = 400
+MOST_MENTIONS, MOST_SIDES, MOST_STEPS, MOST_CANDIDATES = 3, 12, 12, 400
 _WORD = re.compile(r"\w+")
+
+_Sets = list[tuple[Form, float]]
+"""Forms of sets with their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,176 +52,184 @@ class Candidate:
     kind: str
 
 
+@dataclass
 class Assembler:
-    """Assembles forms over a graph of this schema.  labels: of its relations by key."""
+    """Assembles the forms of one question.
 
-    def __init__(self, schema: Schema, labels: Mapping[str, str]) -> None:
-        self.schema, self.labels = schema, labels
+    labels: of the relations, by key.  types: of the entities that are mentioned, from `schema.types_of`.  paths: of the
+    retriever, with their weights.  text: the question's.
+    """
 
-    def candidates(
-        self, said: Said, guess: Guess, paths: Sequence[Weighted], types: Mapping[str, frozenset[str]], text: str
-    ) -> Iterator[Candidate]:
-        """Well-typed candidates, the heaviest first, each form once; types are checked as they are asked for.
+    schema: Schema
+    labels: Mapping[str, str]
+    types: Mapping[str, frozenset[str]]
+    said: Said
+    guess: Guess
+    paths: Sequence[Weighted]
+    text: str
+    _typed: dict[Form, Typed | None] = field(default_factory=dict)
 
-        types: of the entities that are mentioned, from `schema.types_of`; text: the question's.
-        """
+    def __post_init__(self) -> None:
+        known = [(p, w) for p, w in self.paths if all(_relation(r) in self.schema.relations for r in p)]
+        self._logs = _with_prefixes(known)
+        self._relations = {_relation(relation) for path, _ in known for relation in path}
+        self._words = {_stem(word) for word in _WORD.findall(self.text.lower())}
+        self._mentions = self.said.mentions[:MOST_MENTIONS]
+        self._sides = [self._side(mention) for mention in self._mentions]
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Well-typed candidates, the heaviest first, each form once; types are checked as they are asked for."""
         found: dict[Form, Candidate] = {}
-        known = [(path, weight) for path, weight in paths if all(_relation(r) in self.schema.relations for r in path)]
-        for kind, prior in zip(KINDS, guess.kinds, strict=True):
-            if prior < LEAST_KIND and kind != guess.kind:
+        for kind, prior in zip(KINDS, self.guess.kinds, strict=True):
+            if (kind == "nth" and (self.said.place or 1) > 1) or (
+                kind == "difference" and self.said.turned is not None
+            ):
+                prior = max(prior, SAID)
+            if prior < LEAST_KIND and kind != self.guess.kind:
                 continue
-            for form, weight in self._made(kind, said, guess, known, types, text):
-                used = elements(form).entities
-                unused = len(said.mentions) - sum(any(key in used for key, _ in m.entities) for m in said.mentions)
-                one = Candidate(form, round(prior + weight + unused * UNUSED, 6), kind)
+            for form, weight in self._made(kind):
+                if self._relations.isdisjoint(elements(form).relations):
+                    continue
+                one = Candidate(form, round(prior + weight + self._unused(form), 6), kind)
                 if form not in found or found[form].weight < one.weight:
                     found[form] = one
         order = sorted(found.values(), key=lambda one: (-one.weight, str(one.form)))
-        return (one for one in order[:MOST_CANDIDATES] if self.fits(one.form, types))
+        return (one for one in order[:MOST_CANDIDATES] if self.fits(one.form))
 
-    def fits(self, form: Form, types: Mapping[str, frozenset[str]]) -> bool:
+    def fits(self, form: Form) -> bool:
         """Whether a form is well-typed."""
-        try:
-            typed(form, self.schema, types)
-        except FormError:
-            return False
-        return True
+        return self._kind(form) is not None
 
-    def _made(
-        self,
-        kind: str,
-        said: Said,
-        guess: Guess,
-        paths: Sequence[Weighted],
-        types: Mapping[str, frozenset[str]],
-        text: str,
-    ) -> Iterator[tuple[Form, float]]:
-        starts = [tuple((key, math.log(max(rho, 1e-6))) for key, rho in m.entities) for m in said.mentions]
-        logs = [(path, math.log(weight)) for path, weight in _with_prefixes(paths)]
+    def _kind(self, form: Form) -> Typed | None:
+        if form not in self._typed:
+            try:
+                self._typed[form] = typed(form, self.schema, self.types)
+            except FormError:
+                self._typed[form] = None
+        return self._typed[form]
+
+    def _unused(self, form: Form) -> float:
+        """What the mentions cost that a form does not name."""
+        used = elements(form).entities
+        left = [m for m in self.said.mentions if not any(key in used for key, _ in m.entities)]
+        return sum(max(rho for _, rho in mention.entities) * UNUSED for mention in left)
+
+    def _made(self, kind: str) -> Iterator[tuple[Form, float]]:
         if kind in ("none", "count"):
-            for form, weight in self._sets(starts, logs, types):
+            for form, weight in self._sets():
                 yield (Count(form) if kind == "count" else form), weight
         elif kind == "intersect":
-            yield from self._both(starts, logs, types)
+            yield from self._both()
         elif kind in ("best", "nth"):
-            yield from self._ranked(kind, said, guess, starts, logs, types, text)
+            yield from self._ranked()
         elif kind == "compare":
-            yield from self._compared(starts, logs, guess)
-        elif kind in ("difference", "yes/no"):
-            yield from self._pairs(kind, said, guess, starts, logs, types)
+            yield from self._compared()
+        elif kind == "difference":
+            yield from self._differences()
+        else:
+            yield from self._holds()
 
-    def _sets(self, starts: _Starts, logs: _Logs, types: Mapping[str, frozenset[str]]) -> Iterator[tuple[Form, float]]:
-        """What a path leads to from one mention, or from several at once where there are several."""
-        for own in starts:
-            for (key, rho), (path, weight) in product(own, logs):
+    def _side(self, mention: Mention) -> _Sets:
+        """What leads from one mention, well-typed, the heaviest few: along paths, or along a relation that it has."""
+        made: dict[Form, float] = {}
+        for key, rho in mention.entities:
+            steps = [((step,), cost) for step, cost in self._steps(key)]
+            for path, weight in (*self._logs, *steps):
                 form = from_path(key, path)
-                if self.fits(form, types):
-                    yield form, rho + weight
-        yield from self._both(starts, logs, types)
+                made[form] = max(math.log(max(rho, 1e-6)) + weight, made.get(form, -math.inf))
+        fit = [(form, weight) for form, weight in made.items() if self.fits(form)]
+        return sorted(fit, key=lambda pair: (-pair[1], str(pair[0])))[:MOST_SIDES]
 
-    def _both(self, starts: _Starts, logs: _Logs, types: Mapping[str, frozenset[str]]) -> Iterator[tuple[Form, float]]:
-        if not 2 <= len(starts) <= MOST_MENTIONS:
-            return
-        sides = [self._side(own, logs, types) for own in starts]
-        for parts in product(*sides):
+    def _steps(self, key: str) -> Iterator[tuple[str, float]]:
+        """Relations that lead from things like an entity, and what it costs to take each unsaid."""
+        types = self.types.get(key, frozenset())
+        for relation in self.schema.leaving(types)[:MOST_STEPS]:
+            yield relation, self._unsaid(relation, UNSAID_STEP)
+        for relation in self.schema.reaching(types)[:MOST_STEPS]:
+            yield INVERSE + relation, self._unsaid(relation, UNSAID_STEP)
+
+    def _unsaid(self, relation: str, cost: float) -> float:
+        label = {_stem(word) for word in _WORD.findall(self.labels.get(relation, "").lower())}
+        return cost * (0.5 if label and label <= self._words else 1.0)
+
+    def _sets(self) -> Iterator[tuple[Form, float]]:
+        """What a path leads to from one mention, or from all at once where there are several."""
+        for side in self._sides:
+            yield from side
+        yield from self._both()
+
+    def _both(self) -> Iterator[tuple[Form, float]]:
+        for parts in product(*self._sides) if len(self._sides) > 1 else ():
             form = And(tuple(one for one, _ in parts))
-            if self.fits(form, types):
+            if self.fits(form):
                 yield form, sum(weight for _, weight in parts)
 
-    def _side(
-        self, own: Sequence[tuple[str, float]], logs: _Logs, types: Mapping[str, frozenset[str]]
-    ) -> list[tuple[Form, float]]:
-        """What leads from one mention, well-typed, the heaviest few."""
-        made = [(from_path(key, path), rho + weight) for (key, rho), (path, weight) in product(own, logs)]
-        fit = [(form, weight) for form, weight in made if self.fits(form, types)]
-        return sorted(fit, key=lambda pair: (-pair[1], str(pair[0])))[:12]
+    def _ranked(self) -> Iterator[tuple[Form, float]]:
+        """Members of a set by what is measured: the end of a path, or what all of them have."""
+        place = self.said.place or 1
+        members = [(form, weight, self._measures(form)) for form, weight in self._sets()]
+        for mention in self._mentions:
+            for (key, rho), (path, weight) in product(mention.entities, self._logs):
+                if len(path) > 1:
+                    whole = math.log(max(rho, 1e-6)) + weight
+                    members.append((from_path(key, path[:-1]), 0.0, [(path[-1], whole)]))
+        for best, odds in zip(BESTS, self.guess.bests, strict=True):
+            for form, weight, measures in members:
+                for last, more in measures:
+                    steps, counted = measure((last,)), not self._measured(last)
+                    ranked = Nth(place, best, form, steps, counted) if place > 1 else Arg(best, form, steps, counted)
+                    yield ranked, weight + more + odds
 
-    def _ranked(
-        self,
-        kind: str,
-        said: Said,
-        guess: Guess,
-        starts: _Starts,
-        logs: _Logs,
-        types: Mapping[str, frozenset[str]],
-        text: str,
-    ) -> Iterator[tuple[Form, float]]:
-        place = said.place or 1
+    def _measures(self, members: Form) -> list[tuple[str, float]]:
+        """Numbers and dates that members of a set have, and what it costs to take each: less where a path ends so."""
+        found = self._kind(members)
+        ends: dict[str, float] = {}
+        for path, weight in self._logs:
+            ends[path[-1]] = max(weight + CUT, ends.get(path[-1], -math.inf))
+        numbers = [r for r in self.schema.leaving(found.types if found and found.types else ()) if self._measured(r)]
+        return [(r, max(self._unsaid(r, UNSAID_MEASURE), ends.get(r, -math.inf))) for r in numbers]
 
-        def ranked(best: str, members: Form, last: str, counted: bool) -> Form:
-            path = measure((last,))
-            return Nth(place, best, members, path, counted) if place > 1 else Arg(best, members, path, counted)
-
-        for best, odds in zip(BESTS, guess.bests, strict=True):
-            for own in starts:
-                for (key, rho), (path, weight) in product(own, logs):
-                    if len(path) > 1:
-                        members, last = from_path(key, path[:-1]), path[-1]
-                        yield ranked(best, members, last, not self._measured(last)), rho + weight + odds
-            for members, weight in self._sets(starts, logs, types):
-                for last, cost in self._measures(members, types, text):
-                    yield ranked(best, members, last, False), weight + odds + cost
-
-    def _compared(self, starts: _Starts, logs: _Logs, guess: Guess) -> Iterator[tuple[Form, float]]:
-        for one, other in _mention_pairs(starts):
-            for (x, rho), (y, other_rho), (path, weight) in product(one, other, logs):
+    def _compared(self) -> Iterator[tuple[Form, float]]:
+        ends = [(path[-1:], weight + CUT) for path, weight in self._logs if len(path) > 1]
+        for one, other in combinations(self._mentions, 2):
+            for (x, rho), (y, sigma), (path, weight) in product(one.entities, other.entities, [*self._logs, *ends]):
                 counted = not self._measured(path[-1])
-                for best, odds in zip(BESTS, guess.bests, strict=True):
-                    form = Greater(Entity(x), Entity(y), measure(path), best, counted)
-                    yield form, rho + other_rho + weight + odds
+                sure = math.log(max(rho, 1e-6)) + math.log(max(sigma, 1e-6))
+                for best, odds in zip(BESTS, self.guess.bests, strict=True):
+                    yield Greater(Entity(x), Entity(y), measure(path), best, counted), sure + weight + odds
 
-    def _pairs(
-        self, kind: str, said: Said, guess: Guess, starts: _Starts, logs: _Logs, types: Mapping[str, frozenset[str]]
-    ) -> Iterator[tuple[Form, float]]:
-        for one, other in _mention_pairs(starts):
-            for turned, odds in enumerate(guess.orders):
-                if kind == "difference" and said.turned is not None:
-                    odds = 0.0 if bool(turned) == said.turned else UNSAID
-                first, second = (other, one) if turned else (one, other)
-                if kind == "difference":
-                    sides = self._side(first, logs, types), self._side(second, logs, types)
-                    for (of, weight), (without, more) in product(*sides):
+    def _differences(self) -> Iterator[tuple[Form, float]]:
+        """What one mention leads to without what the other does; the words say which, else the classifier."""
+        for one, other in combinations(self._sides, 2):
+            for turned, odds in enumerate(self.guess.orders):
+                if self.said.turned is not None:
+                    odds = 0.0 if bool(turned) == self.said.turned else UNLIKE
+                for (of, weight), (without, more) in product(*((other, one) if turned else (one, other))):
+                    if self.fits(And((of, without))):
                         yield Minus(of, without), weight + more + odds
-                else:
-                    for (of, weight), (key, rho) in product(self._side(first, logs, types), second):
-                        if typed(of, self.schema, types).kind != "literals":
-                            like = 0.0 if self.fits(And((of, Entity(key))), types) else UNLIKE
-                            yield Holds(of, Entity(key)), weight + rho + odds + like
+
+    def _holds(self) -> Iterator[tuple[Form, float]]:
+        for places in combinations(range(len(self._sides)), 2):
+            for turned, odds in enumerate(self.guess.orders):
+                first, second = places[::-1] if turned else places
+                for (of, weight), (key, rho) in product(self._sides[first], self._mentions[second].entities):
+                    kind = self._kind(of)
+                    if kind is not None and kind.kind != "literals":
+                        like = 0.0 if self.fits(And((of, Entity(key)))) else UNLIKE
+                        yield Holds(of, Entity(key)), weight + math.log(max(rho, 1e-6)) + odds + like
 
     def _measured(self, relation: str) -> bool:
         """Whether a relation leads to numbers or dates."""
         return not relation.startswith(INVERSE) and bool(self.schema.relations[relation].measured)
 
-    def _measures(self, members: Form, types: Mapping[str, frozenset[str]], text: str) -> Iterator[tuple[str, float]]:
-        """Numbers and dates that members of a set have, and what it costs to take each."""
-        kinds = typed(members, self.schema, types).types
-        words = {_stem(word) for word in _WORD.findall(text.lower())}
-        for relation in self.schema.leaving(kinds) if kinds else ():
-            if self._measured(relation):
-                label = {_stem(word) for word in _WORD.findall(self.labels.get(relation, "").lower())}
-                yield relation, UNSAID * (0.5 if label and label <= words else 1.0)
-
-
-_Starts = Sequence[Sequence[tuple[str, float]]]
-"""Of each mention the entities that it may mean, with the logarithms of their confidence."""
-_Logs = Sequence[tuple[tuple[str, ...], float]]
-"""Relation paths with the logarithms of their weights."""
-
-
-def _mention_pairs(starts: _Starts) -> Iterator[tuple[Sequence[tuple[str, float]], Sequence[tuple[str, float]]]]:
-    """Two mentions in the order of the text, the first two first."""
-    for one, other in permutations(range(min(len(starts), MOST_MENTIONS)), 2):
-        if one < other:
-            yield starts[one], starts[other]
-
 
 def _with_prefixes(paths: Sequence[Weighted]) -> list[Weighted]:
-    """The paths, and what they begin with, which weighs less."""
+    """The paths with the logarithms of their weights, and what they begin with, which weighs less."""
     found: dict[tuple[str, ...], float] = {}
     for path, weight in paths:
         for length in range(1, len(path) + 1):
-            own = weight if length == len(path) else weight * math.exp(PREFIX)
-            found[path[:length]] = max(own, found.get(path[:length], 0.0))
+            own = math.log(weight) + (0.0 if length == len(path) else CUT)
+            found[path[:length]] = max(own, found.get(path[:length], -math.inf))
     return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
 
 

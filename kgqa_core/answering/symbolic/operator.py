@@ -34,6 +34,8 @@ ORDERED = frozenset({"difference", "yes/no"})
 """Kinds whose operands may not change places."""
 ORDERS = ("as said", "turned")
 
+PHRASE, DROPOUT = 64, 0.3
+"""Phrases of each length that are told apart, and the share of them that is dropped in training."""
 KIND, VERSION = "operator", 1
 BATCH = 256
 
@@ -62,16 +64,28 @@ class Guess:
 
 
 class OperatorNetwork(nn.Module):
-    """From token ids to logits of kind, best and order."""
+    """From token ids to logits of kind, best and order; reads what the encoder says and which phrases there are.
 
-    def __init__(self, encoder: Encoder) -> None:
+    A phrase is one to three tokens, seen wherever it stands (Kim 2014): `how many` says much, and what a question
+    begins with may be new.  vocabulary: number of tokens.
+    """
+
+    def __init__(self, encoder: Encoder, vocabulary: int) -> None:
         super().__init__()
         self.encoder = encoder
-        self.heads = nn.ModuleList(nn.Linear(encoder.width, len(classes)) for classes in (KINDS, BESTS, ORDERS))
+        self.embeddings = nn.Embedding(vocabulary, PHRASE)
+        self.phrases = nn.ModuleList(  # without bias what is only padding says nothing
+            nn.Conv1d(PHRASE, PHRASE, length, padding=length - 1, bias=False) for length in (1, 2, 3)
+        )
+        self.dropout = nn.Dropout(DROPOUT)
+        width = encoder.width + PHRASE * len(self.phrases)
+        self.heads = nn.ModuleList(nn.Linear(width, len(classes)) for classes in (KINDS, BESTS, ORDERS))
 
     def forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         """(kinds [batch, 8], bests [batch, 2], orders [batch, 2]) of ids [batch, length]."""
-        state = self.encoder(ids, mask)
+        tokens = (self.embeddings(ids) * mask.unsqueeze(-1)).transpose(1, 2)
+        found = [torch.relu(phrase(tokens)).amax(2) for phrase in self.phrases]
+        state = torch.cat([self.encoder(ids, mask), self.dropout(torch.cat(found, 1))], 1)
         return tuple(head(state) for head in self.heads)
 
 
@@ -160,7 +174,7 @@ def load(folder: Path) -> OperatorModel:
         raise ArtifactError(f"{folder} does not hold a classifier of operations ({fault}); train it first") from None
     if not same:
         raise ArtifactError(f"{folder} holds a classifier of another version; train it again")
-    network = OperatorNetwork(encoder)
+    network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size())
     try:
         network.load_state_dict(load_file(str(folder / "model.safetensors")))
     except (OSError, SafetensorError, RuntimeError) as fault:

@@ -65,7 +65,6 @@ class Solver:
         index(self.store)
         self.schema = Schema.read(self.store)
         self._labels = dict(zip(self.store.relation_keys(), self.store.relation_names(), strict=True))
-        self._assembler = Assembler(self.schema, self._labels)
         self._dates = Dates(self.store)
 
     def solve(
@@ -90,10 +89,10 @@ class Solver:
             guesses = self.model.guess([one.masked for one in said])
             called = {keys[entity]: forms[0] for entity, forms in names.items() if forms}
             for question, one, guess in zip(own, said, guesses, strict=True):
-                candidates = chain(
-                    self._parsed((parsed or {}).get(question.id, ()), one, guess),
-                    self._assembler.candidates(one, guess, paths.get(question.id, ()), types, question.text),
-                )
+                own_paths, text = paths.get(question.id, ()), question.text
+                assembler = Assembler(self.schema, self._labels, types, one, guess, own_paths, text)
+                proposed = self._parsed((parsed or {}).get(question.id, ()), one, guess)
+                candidates = chain(proposed, assembler.candidates())
                 solved = self._first(question, self._dated(candidates, one), guess)
                 mentioned = tuple(called.get(m.entities[0][0], "") for m in one.mentions)
                 found.append(replace(solved, topics=mentioned))

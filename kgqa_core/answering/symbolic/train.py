@@ -26,8 +26,6 @@ from kgqa_core.training.curves import dev_of_best, write_curves
 from kgqa_core.training.device import pick_device
 from kgqa_core.training.encoders import TOPIC, Reader, new_encoder
 
-NOISE, OPENING, DROPPED = 0.3, 3, 0.1
-"""Share of the texts whose opening is replaced, tokens that it takes at most, and share of tokens that are dropped."""
 IGNORED = -100
 """Class of a head that a lesson says nothing of."""
 
@@ -60,7 +58,7 @@ def train(
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         encoder, reader, description = new_encoder(options, lambda token: _texts(learning, token), "operator")
-        network = OperatorNetwork(encoder).to(device)
+        network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size()).to(device)
         lessons_, tests = (_Lessons(some, network, reader, device) for some in (learning, developing))
         course = loop.Course(
             per_epoch=math.ceil(len(learning) / options.batch_size),
@@ -103,8 +101,6 @@ class _Lessons:
     def __init__(self, some: Sequence[Lesson], network: OperatorNetwork, reader: Reader, device: torch.device) -> None:
         self.network, self.reader, self.device = network, reader, device
         self.rows = reader.read(_texts(some, reader.topic_token)) if some else []
-        self.words = sorted({token for row in self.rows for token in row})
-        self.mention = reader.tokenizer.token_to_id(reader.topic_token)
         self.numbers = torch.tensor([lesson.number for lesson in some], dtype=torch.float32)
         self.classes = torch.tensor(
             [
@@ -117,6 +113,8 @@ class _Lessons:
             ],
             dtype=torch.int64,
         ).reshape(-1, 3)
+        often = torch.bincount(self.classes[:, 0], minlength=len(KINDS)).clamp(min=1).float()
+        self.weights = (often.max() / often).sqrt().to(device)
 
     def order(self, size: int, seed: int, epoch: int) -> list[Tensor]:
         """Batches of an epoch."""
@@ -124,37 +122,19 @@ class _Lessons:
         return list(torch.randperm(len(self.rows), generator=generator).split(size))
 
     def loss(self, batch: Tensor) -> Tensor:
-        """Sum of the heads' mean cross-entropies, some of the openings replaced by others and some tokens unknown."""
-        return self._losses(batch, [self._disturbed(self.rows[number]) for number in batch.tolist()])[0]
+        """Sum of the heads' cross-entropies, rare kinds weighing more."""
+        return self._losses(batch)[0]
 
-    def _disturbed(self, row: list[int]) -> list[int]:
-        """A text that begins otherwise, in NOISE of the cases, and of which some tokens cannot be read.
-
-        How questions begin differs most between people, and says least; a mention is never lost.
-        """
-        unknown = self.reader.unknown if self.reader.unknown is not None else self.reader.pad
-        draws = torch.rand(len(row) + 1).tolist()
-        if draws[0] < NOISE:
-            cut, new = torch.randint(0, OPENING + 1, (2,)).tolist()
-            first = row.index(self.mention) if self.mention in row else len(row) - 1
-            others = torch.randint(0, len(self.words), (new,)).tolist()
-            row = [*(self.words[number] for number in others), *row[min(cut, first) :]]
-            draws = torch.rand(len(row) + 1).tolist()
-        return [
-            unknown if draw < DROPPED and token != self.mention else token
-            for token, draw in zip(row, draws[1:], strict=True)
-        ]
-
-    def _losses(self, batch: Tensor, rows: Sequence[Sequence[int]]) -> tuple[Tensor, list[Tensor]]:
-        ids, mask = self.reader.batch(rows)
+    def _losses(self, batch: Tensor) -> tuple[Tensor, list[Tensor]]:
+        ids, mask = self.reader.batch([self.rows[number] for number in batch.tolist()])
         logits = self.network(ids.to(self.device), mask.to(self.device))
         wanted = self.classes[batch].to(self.device)
         total = logits[0].sum() * 0
         right = []
-        for head, own in zip(logits, wanted.T, strict=True):
+        for head, own, weights in zip(logits, wanted.T, (self.weights, None, None), strict=True):
             said = own != IGNORED
             if said.any():
-                total = total + torch.nn.functional.cross_entropy(head[said], own[said])
+                total = total + torch.nn.functional.cross_entropy(head[said], own[said], weights)
             right.append((head.argmax(1) == own) | ~said)
         return total, right
 
@@ -166,7 +146,7 @@ class _Lessons:
         hits = loss = 0.0
         with torch.no_grad():
             for batch in torch.arange(len(self.rows)).split(256):
-                own, right = self._losses(batch, [self.rows[number] for number in batch.tolist()])
+                own, right = self._losses(batch)
                 hits += float((torch.stack(right).all(0).cpu() * self.numbers[batch]).sum())
                 loss += float(own) * len(batch)
         return {"accuracy": hits / float(self.numbers.sum()), "loss": loss / len(self.rows)}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from kgqa_core.answering.answer import SCHEMA
 from kgqa_core.answering.symbolic.answer import answer_computed
@@ -14,12 +17,23 @@ from kgqa_core.answering.symbolic.compute import compute
 from kgqa_core.answering.symbolic.hybrid import add_computed
 from kgqa_core.answering.symbolic.operator import load
 from kgqa_core.answering.symbolic.train import train
-from kgqa_core.config import KgOptions, OperatorOptions, SymbolicOptions
+from kgqa_core.config import (
+    AnsweringOptions,
+    DkgOptions,
+    KgOptions,
+    OperatorOptions,
+    SymbolicOptions,
+    make_profile,
+)
 from kgqa_core.datasets.question import write_questions
-from kgqa_core.errors import ArtifactError, TrainingError
+from kgqa_core.dkg.export import export
+from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.llm.protocol import Completion
+from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
+from kgqa_core.system import System
 from kgqa_core.types import Fact, Question, Retrieved
 from tests.support.trainings import Listener, content
 
@@ -168,3 +182,62 @@ def test_what_is_computed_stands_above_what_the_model_reads(folders: dict[str, P
     add_computed(out, computed=made, knowledge=tmp_path, name="hop_path/triples", options=SymbolicOptions())
     [(_, text), (_, bare)] = pl.read_parquet(out / "knowledge.parquet").select("question", "text").iter_rows()
     assert text.endswith(", 4), (a, r, b)") and bare == ""
+
+
+def test_profiles_that_leave_nothing_to_compute_from_are_refused() -> None:
+    def knowledge(answerer: str, *names: str) -> tuple[str, ...]:
+        return make_profile({"answering": {"answerer": answerer, "knowledge": list(names)}}).knowledge
+
+    listed = ("none", "passages", "rigel", "rigel/template", "hop_path")
+    assert knowledge("symbolic", *listed) == ("rigel/triples", "hop_path/triples")
+    assert knowledge("hybrid", *listed) == ("rigel/triples", "rigel/template", "hop_path/triples")
+    assert knowledge("builtin", "none") == ("none/none",)
+    for answerer in ("symbolic", "hybrid:builtin"):
+        with pytest.raises(ConfigError, match="computes from a retriever's facts.*names only none, passages"):
+            knowledge(answerer, "none", "passages")
+
+
+@pytest.fixture(scope="module")
+def dkg(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dkg")
+    export(out, kg=folders["kg"], options=DkgOptions())
+    return out
+
+
+def opened(folders: dict[str, Path], dkg: Path, answerer: str) -> System:
+    return System.open(
+        kg=folders["kg"], dkg=dkg, retriever=None, knowledge="random/triples", operator=folders["operator"],
+        answering=AnsweringOptions(answerer=answerer),
+    )  # fmt: skip
+
+
+def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path], dkg: Path) -> None:
+    system = opened(folders, dkg, "symbolic")
+    reply = system.ask("How many towns are in Cimmeria?", [f"{X}cimmeria"])
+    assert (reply["answer"], reply["model"], reply["operation"]) == ("4", "symbolic", "count")
+    assert reply["form"] == f"(COUNT (JOIN {X}in {X}cimmeria))"
+    assert reply["proof"] == [f"(town2{number}, in, cimmeria)" for number in range(4)] and reply["proof_rows"] == 4
+    shown = Console(record=True, width=200, file=io.StringIO())
+    for part in ask_tables({**reply, "seconds": 0.1}):
+        shown.print(part)
+    text = shown.export_text()
+    assert f"computed 4 by (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
+
+
+def test_the_model_reads_what_was_computed(folders: dict[str, Path], dkg: Path) -> None:
+    system = opened(folders, dkg, "hybrid")
+
+    class Reader:
+        name, revision = "reader", ""
+
+        def generate(self, prompts: list[str], params: object) -> list[Completion]:
+            return [Completion(prompt.partition('"')[2].partition(")")[0], "stop") for prompt in prompts]
+
+    system.model = cast(Any, Reader())
+    reply = system.ask("How many towns are in Cimmeria?", [f"{X}cimmeria"])
+    assert reply["answer"].endswith(", 4") and reply["model"] == "hybrid:reader" and reply["computed"] == "4"
+    with pytest.raises(InputError, match="needs a trained `operator`"):
+        System.open(
+            kg=folders["kg"], dkg=dkg, retriever=None, knowledge="random/triples",
+            answering=AnsweringOptions(answerer="symbolic"),
+        )  # fmt: skip
