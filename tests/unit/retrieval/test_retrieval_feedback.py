@@ -146,6 +146,7 @@ def test_training_listens_and_without_weight_it_is_the_plain_one(
     assert content(tmp_path / "taught") != content(tmp_path / "plain")
 
 
+@pytest.mark.slow
 def test_feedback_tells_which_of_many_paths_is_meant(world: Any, earlier: dict[str, Path], tmp_path: Path) -> None:
     """Answers that many relations lead to say little; the paths that a model could use say which."""
     vague = [
