@@ -37,7 +37,7 @@ PAID = "KGQA_CHAOS_PAID"
 MARK = "KGQA_CHAOS_MARK"
 CONCURRENCY = 2
 """Requests under way at once; what a kill may cost at most."""
-PATIENCE = 600
+PATIENCE = 3600
 KILLS = int(os.environ.get("KGQA_CHAOS_KILLS", "100"))
 SEED = int(os.environ.get("KGQA_CHAOS_SEED", "5"))
 

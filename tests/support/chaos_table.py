@@ -113,9 +113,9 @@ class Home:
         assert last_digests(self.path) == self.expected.digests
         assert self.whole <= finished(self.path), "finished work went away"
         assert left_over(self.path, self.world.servers) == []
-        wait_for(lambda: not marked(str(self.path), "KGQA_HOME"), f"processes live on for {self.path}", 60)
+        wait_for(lambda: not marked(str(self.path), "KGQA_HOME"), f"processes live on for {self.path}", 600)
         for one in self.tries:
-            wait_for(lambda one=one: not marked(one.mark), f"orphans: {one.orphans()}", 60)
+            wait_for(lambda one=one: not marked(one.mark), f"orphans: {one.orphans()}", 600)
         again = self.world.model.twice(self.paid)
         asked = self.world.model.count() - self.paid
         self.row.survived += self.kills

@@ -35,7 +35,7 @@ def kgqa(
     *words: str | Path,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    timeout: float = 600,
+    timeout: float = 1800,
     served: bool = True,
 ) -> Outcome:
     """Run a command and wait for it.
@@ -58,7 +58,7 @@ def closed_port() -> int:
 
 
 def run_python(
-    words: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 600
+    words: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 1800
 ) -> Outcome:
     """Run Python with arguments, the project importable, and nothing of this process's Prefect settings but `env`."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}

@@ -15,7 +15,7 @@ import yaml
 from tests.support.command import ROOT, Outcome
 from tests.support.servers import Servers
 
-RUN_SECONDS = 900
+RUN_SECONDS = 3600
 """Longest wait for a run of the toy project; it takes one minute on two quiet cores."""
 
 
@@ -85,14 +85,17 @@ class Operated:
         return outcome.json
 
     def schedule(self, deployment: str, seconds: float) -> UUID:
-        """A schedule of a deployment whose next time is `seconds` ahead, and then each day; its id."""
+        """A schedule of a deployment whose next time is `seconds` ahead, and then every two minutes; its id.
+
+        Every two minutes, since a busy server may hear of the schedule when its first time has passed.
+        """
         from prefect.client.schemas.schedules import IntervalSchedule
 
         first = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)
-        daily = IntervalSchedule(interval=datetime.timedelta(days=1), anchor_date=first)
+        often = IntervalSchedule(interval=datetime.timedelta(minutes=2), anchor_date=first)
         chosen = self.deployments()[deployment].id
         with self.servers.client() as client:
-            return client.create_deployment_schedules(chosen, [(daily, True)])[0].id
+            return client.create_deployment_schedules(chosen, [(often, True)])[0].id
 
     def unschedule(self, deployment: str, schedule: UUID) -> None:
         """Take a schedule away again; its runs that have not started go with it."""
@@ -111,7 +114,7 @@ class Operated:
             found = [run for run in client.read_flow_runs(limit=200) if run.deployment_id == chosen]
         return sorted((run for run in found if run.id not in after), key=lambda run: run.expected_start_time)
 
-    def fired(self, deployment: str, before: Collection[UUID], seconds: float = 180) -> Any:
+    def fired(self, deployment: str, before: Collection[UUID], seconds: float = 1200) -> Any:
         """The run of a deployment that something else than this process started since `before`, ended."""
 
         def look() -> Any:

@@ -26,7 +26,7 @@ import psutil
 
 from tests.support.command import ROOT, Outcome, run_python
 
-PATIENCE = 300
+PATIENCE = 900
 """Seconds that a server may take to answer; a machine with two busy cores needs a fraction of them."""
 POOLS = ("cpu", "gpu")
 QUICK = {
@@ -107,11 +107,11 @@ class Servers:
             "KGQA_HOME": str(home or self.home),
         }
 
-    def python(self, *words: str | Path, home: Path | None = None, timeout: float = 600) -> Outcome:
+    def python(self, *words: str | Path, home: Path | None = None, timeout: float = 3600) -> Outcome:
         """Run Python with arguments against the servers, in the repository."""
         return run_python(words, env=self.environment(home), cwd=ROOT, timeout=timeout)
 
-    def kgqa(self, *words: str | Path, home: Path | None = None, timeout: float = 600) -> Outcome:
+    def kgqa(self, *words: str | Path, home: Path | None = None, timeout: float = 3600) -> Outcome:
         """Run `kgqa` against the servers."""
         return self.python("-m", "flows.cli", *words, home=home, timeout=timeout)
 
@@ -278,7 +278,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def end_family(process: subprocess.Popen[bytes], how: int = signal.SIGTERM, patience: float = 20) -> None:
+def end_family(process: subprocess.Popen[bytes], how: int = signal.SIGTERM, patience: float = 60) -> None:
     """End a process and everything it started, also what left its group; with SIGKILL where `how` does not help."""
     family: list[psutil.Process] = []
     with contextlib.suppress(psutil.NoSuchProcess):
