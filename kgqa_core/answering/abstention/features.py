@@ -28,9 +28,11 @@ LINKS = ("topics", "rho_least", "rho_best", "popularity")
 RETRIEVED = ("best", "margin", "mass", "width", "facts", "strongest", "cut", "hop")
 """Of each retriever: logarithm of the best entity's score, its lead on the second, the sum of all scores, how many have
 half the best score, number of facts, logarithm of the best fact's score, edges not followed, weight of the main hop."""
-PATHS = ("path_best", "path_lost", "path_dead")
+PATHS = ("path_best", "path_lost", "path_dead", "path_topics", "path_common", "path_meets")
 """Of the predicted relation paths: logarithm of the best one's probability, how far the best that leads anywhere is
-behind it, and the share of the probability that lies on better paths, which lead nowhere."""
+behind it, and the share of the probability that lies on better paths, which lead nowhere; of those chains of triples
+that ground the best: share of the topics that any begins at, share that lead to one entity, and whether one ends at a
+topic."""
 AGREEMENT = ("shared", "same_best")
 MODEL = ("declined", "likely", "likely_all", "length", "verdict", "number", "heard_any")
 VERDICTS = frozenset({"yes", "no", "true", "false", "是", "否", "不是"})
@@ -52,6 +54,11 @@ def feature_names(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str
     return tuple(found)
 
 
+def findings(names: Sequence[str]) -> list[int]:
+    """Places of the features that are told as differences from what is usual too: all but links and wording."""
+    return [place for place, name in enumerate(names) if name not in {*LINKS, *WORDING}]
+
+
 def features(
     evidence: Sequence[Evidence],
     wording: NDArray[np.float64],
@@ -63,6 +70,7 @@ def features(
     names = feature_names(retrievers, groups)
     forms = _forms(evidence, store) if "model" in groups else {}
     degrees = _popularity(evidence, store) if "links" in groups else {}
+    triples = _triples(evidence, store) if "facts" in groups else {}
     rows = np.full((len(evidence), len(names)), math.nan)
     for place, (one, told) in enumerate(zip(evidence, wording, strict=True)):
         own = _links(one, degrees) | dict(zip(WORDING, told.tolist(), strict=True))
@@ -70,7 +78,7 @@ def features(
             found = one.found.get(name)
             if found is not None:
                 own |= {f"{name}_{feature}": value for feature, value in _retrieved(found).items()}
-        own |= _paths(one) | _agreement(one, retrievers) | _model(one, retrievers, forms)
+        own |= _paths(one) | _chains(one, triples) | _agreement(one, retrievers) | _model(one, retrievers, forms)
         rows[place] = [own.get(name, math.nan) for name in names]
     return rows
 
@@ -110,6 +118,30 @@ def _paths(one: Evidence) -> dict[str, float]:
         "path_best": math.log(best + NOTHING),
         "path_lost": max(0.0, math.log(best + NOTHING) - math.log(alive + NOTHING)),
         "path_dead": dead / sum(score for _, score in one.paths),
+    }
+
+
+def _chains(one: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[str, float]:
+    """Of the chains of the best path that the path retriever grounded."""
+    found, topics = one.found.get("hop_path"), set(one.question.topic_entities)
+    if found is None or not topics:
+        return {}
+    best = max((fact.score for fact in found.facts), default=0.0)
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for fact in sorted(found.facts, key=lambda fact: (fact.path, fact.hop)):
+        if fact.score >= best - NOTHING and fact.triple in triples:
+            head, _, tail = triples[fact.triple]
+            begin, end = (head, tail) if fact.direction > 0 else (tail, head)
+            starts.setdefault(fact.path, begin)
+            ends[fact.path] = end
+    begun: dict[int, set[int]] = {}
+    for path, end in ends.items():
+        begun.setdefault(end, set()).add(starts[path])
+    return {
+        "path_topics": len(topics & set(starts.values())) / len(topics),
+        "path_common": max((len(topics & own) for own in begun.values()), default=0) / len(topics),
+        "path_meets": float(bool(topics & begun.keys())),
     }
 
 
@@ -165,6 +197,13 @@ def _forms(evidence: Sequence[Evidence], store: KgStore) -> dict[int, list[tuple
     """Normalised names of the best entities of all questions."""
     wanted = {entity for one in evidence for found in one.found.values() for entity, _ in found.entities[:LOOKED_AT]}
     return {entity: [tokens(form) for form in forms] for entity, forms in store.surface_forms(sorted(wanted)).items()}
+
+
+def _triples(evidence: Sequence[Evidence], store: KgStore) -> dict[int, tuple[int, int, int]]:
+    """Triples of the chains that the path retriever found."""
+    found = [one.found["hop_path"] for one in evidence if "hop_path" in one.found]
+    wanted = {fact.triple for own in found for fact in own.facts}
+    return store.triples(wanted) if wanted else {}
 
 
 def _popularity(evidence: Sequence[Evidence], store: KgStore) -> dict[int, float]:

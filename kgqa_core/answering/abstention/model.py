@@ -18,8 +18,9 @@ from safetensors.numpy import load_file, save_file
 
 from kgqa_core.answering.abstention.additive import Additive
 from kgqa_core.answering.abstention.evidence import Evidence
-from kgqa_core.answering.abstention.features import features
-from kgqa_core.answering.abstention.wordings import Wordings, words_of
+from kgqa_core.answering.abstention.features import feature_names, features, findings
+from kgqa_core.answering.abstention.usual import Usual
+from kgqa_core.answering.abstention.wordings import Wordings, Words, words_of
 from kgqa_core.artifacts import write_json
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
@@ -41,6 +42,7 @@ class Abstainer:
     retrievers: whose findings it reads, sorted.  groups: of features, as `AbstentionOptions.features`.
     knowledge: what the language model read.  threshold: confidence below which a question is not answered.
     answerable: the classifier.  why: of each reason, against the others; empty where training had no reasons.
+    usual: what is usual for a wording; None where wordings are not read.
     """
 
     retrievers: tuple[str, ...]
@@ -50,10 +52,12 @@ class Abstainer:
     answerable: Additive
     why: Mapping[str, Additive]
     wordings: Wordings
+    usual: Usual | None = None
 
-    def read(self, evidence: Sequence[Evidence], store: KgStore, own: Sequence[bool | None] | None = None) -> Array:
-        """Features [n, …] of questions.  own: of training questions whether they are answerable, else None."""
-        return read_features(evidence, store, self.wordings, self.retrievers, self.groups, own)
+    def read(self, evidence: Sequence[Evidence], store: KgStore) -> Array:
+        """Features [n, …] of questions."""
+        read = read_features(evidence, store, self.wordings, self.retrievers, self.groups)
+        return compared(read, worded(evidence, store), self.usual, self.retrievers, self.groups)
 
     def confidence(self, read: Array) -> Array:
         """[n] probabilities that the graph holds the answer; never quite 0 or 1."""
@@ -75,7 +79,8 @@ class Abstainer:
             "why": {reason: own.told() for reason, own in self.why.items()}, "wordings": self.wordings.told(),
         }  # fmt: skip
         write_json(folder / FILE, told)
-        save_file({name: np.ascontiguousarray(own) for name, own in self.wordings.arrays().items()}, folder / WORDINGS)
+        arrays = self.wordings.arrays() | (self.usual.arrays() if self.usual is not None else {})
+        save_file({name: np.ascontiguousarray(own) for name, own in arrays.items()}, folder / WORDINGS)
 
 
 def read_features(
@@ -86,13 +91,34 @@ def read_features(
     groups: Sequence[str],
     own: Sequence[bool | None] | None = None,
 ) -> Array:
-    """Features [n, …] of questions."""
+    """Features [n, …] of questions, not yet compared.  own: as of `Wordings.features`."""
     texts = worded(evidence, store)
     wording = wordings.features(texts, own) if "wording" in groups else np.full((len(evidence), 4), np.nan)
     return features(evidence, wording, retrievers, groups, store)
 
 
-def worded(evidence: Sequence[Evidence], store: KgStore) -> list[tuple[str, ...]]:
+def compared(
+    read: Array,
+    texts: Sequence[Words],
+    usual: Usual | None,
+    retrievers: Sequence[str],
+    groups: Sequence[str],
+    own: Sequence[bool | None] | None = None,
+) -> Array:
+    """Features with, behind them, how far each finding is from what is usual."""
+    if usual is None:
+        return read
+    places = findings(feature_names(retrievers, groups))
+    return np.concatenate([read, usual.differences(texts, read[:, places], own)], axis=1)
+
+
+def names_of(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
+    """Names of the features that `compared` gives."""
+    names = feature_names(retrievers, groups)
+    return names + tuple(f"usual_{names[place]}" for place in findings(names)) if "wording" in groups else names
+
+
+def worded(evidence: Sequence[Evidence], store: KgStore) -> list[Words]:
     """The words of each question with its topics masked."""
     names = store.surface_forms(sorted({entity for one in evidence for entity in one.question.topic_entities}))
     return [words_of(one.question, names) for one in evidence]
@@ -104,10 +130,12 @@ def load_abstainer(folder: Path) -> Abstainer:
         told = json.loads((folder / FILE).read_text(encoding="utf-8"))
         if told.get("version") != VERSION:
             raise ArtifactError(f"{folder} has an abstainer of layout {told.get('version')}, not {VERSION}; train one")
+        arrays = load_file(folder / WORDINGS)
+        wordings = Wordings.of(arrays, told["wordings"])
         return Abstainer(
             tuple(told["retrievers"]), tuple(told["groups"]), told["knowledge"], float(told["threshold"]),
             Additive.of(told["answerable"]), {reason: Additive.of(own) for reason, own in told["why"].items()},
-            Wordings.of(load_file(folder / WORDINGS), told["wordings"]),
+            wordings, Usual.of(wordings, arrays) if "usual_sums" in arrays else None,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as fault:
         raise ArtifactError(f"{folder} holds no abstainer that can be read ({fault}); train one again") from None

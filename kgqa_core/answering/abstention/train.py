@@ -15,9 +15,10 @@ import polars as pl
 
 from kgqa_core.answering.abstention.additive import Additive
 from kgqa_core.answering.abstention.evidence import Evidence, read_evidence
-from kgqa_core.answering.abstention.features import feature_names
+from kgqa_core.answering.abstention.features import feature_names, findings
 from kgqa_core.answering.abstention.labels import REASONS, Label, read_labels
-from kgqa_core.answering.abstention.model import Abstainer, Array, read_features, worded
+from kgqa_core.answering.abstention.model import Abstainer, Array, compared, names_of, read_features, worded
+from kgqa_core.answering.abstention.usual import Usual
 from kgqa_core.answering.abstention.wordings import Wordings
 from kgqa_core.config import AbstentionOptions, split_retriever
 from kgqa_core.datasets.question import read_questions
@@ -65,20 +66,25 @@ def train(
         wordings = Wordings.learn(texts, [known[question.id].answerable for question in learnt])
         monitor.progress(1, 3, "steps")
         good = {split: [known[one.question.id].answerable for one in own] for split, own in sets.items()}
+        told = {split: worded(own, store) for split, own in sets.items()}
+        mine = {"train": good["train"], "dev": None}
+        groups = options.features
         read = {
-            split: read_features(
-                own, store, wordings, retrievers, options.features, good[split] if split == "train" else None
-            )
-            for split, own in sets.items()
+            split: read_features(own, store, wordings, retrievers, groups, mine[split]) for split, own in sets.items()
         }
+    usual = None
+    if "wording" in groups:
+        places = findings(feature_names(retrievers, groups))
+        usual = Usual.learn(wordings, told["train"], read["train"][:, places], good["train"])
+    read = {split: compared(own, told[split], usual, retrievers, groups, mine[split]) for split, own in read.items()}
     monitor.progress(2, 3, "steps")
-    names = feature_names(retrievers, options.features)
+    names = names_of(retrievers, groups)
     answerable = Additive.fit(names, read["train"], good["train"], options.strength)
     answerable = answerable.calibrated(read["dev"], good["dev"])
     confidence = answerable.confidence(read["dev"])
     threshold = best_threshold(confidence, good["dev"])
     why = _reasons(names, sets, read, known, options.strength)
-    Abstainer(retrievers, options.features, name, round(threshold, 6), answerable, why, wordings).save(out)
+    Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(out)
     _write(out, names, sets, read)
     monitor.progress(3, 3, "steps")
     return {

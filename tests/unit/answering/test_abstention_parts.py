@@ -15,6 +15,7 @@ from kgqa_core.answering.abstention.evidence import Evidence, Said
 from kgqa_core.answering.abstention.features import feature_names, features
 from kgqa_core.answering.abstention.labels import ENTITY, FACT, RELATION
 from kgqa_core.answering.abstention.reasons import Explainer, Reason, by_form, by_rule, likeness
+from kgqa_core.answering.abstention.usual import Usual
 from kgqa_core.answering.abstention.wordings import NAMES, TOPIC, Wordings, words_of
 from kgqa_core.config import AbstentionOptions, KgOptions
 from kgqa_core.kg.build import build
@@ -159,6 +160,42 @@ def test_features_read_what_each_part_of_the_road_left(store: KgStore) -> None:
     told = dict(zip(names, row[0].tolist(), strict=True))
     assert told["path_lost"] == pytest.approx(math.log(2), abs=1e-4) and told["path_dead"] == pytest.approx(2 / 3)
     assert (told["shared"], told["heard_hop_path"]) == (0.0, 0.0)
+
+
+def test_chains_tell_which_topics_lead_where(store: KgStore) -> None:
+    rows = store.connection.execute("SELECT id, head, tail FROM triples").fetchall()
+    triple = {(head, tail): i for i, head, tail in rows}
+    avalonia, bergonia, quelmar = (of(store, name) for name in ("Avalonia", "Bergonia", "Quelmar"))
+    asked = about(store, "the capital of Avalonia and Bergonia?", "Avalonia", "Bergonia")
+    first = Fact(0, 0.9, 1, triple[avalonia, quelmar], 1, 0)
+    second = Fact(1, 0.9, 1, triple[bergonia, of(store, "Zweiburg")], 1, 1)
+    weak = Fact(2, 0.1, 1, triple[bergonia, of(store, "Old Hymn")], 1, 2)
+
+    def told(*facts: Fact) -> list[float]:
+        found = Evidence(asked, {"hop_path": Retrieved("q", facts, ((quelmar, 0.9),))}, ((CAPITAL, 0.9),))
+        row = features([found], np.zeros((1, 4)), ("hop_path",), ("facts",), store)[0]
+        named = dict(zip(feature_names(("hop_path",), ("facts",)), row.tolist(), strict=True))
+        return [named[name] for name in ("path_topics", "path_common", "path_meets")]
+
+    assert told(first, second) == [1.0, 0.5, 0.0]
+    assert told(first, weak) == [0.5, 0.5, 0.0]
+    assert told() == [0.0, 0.0, 0.0]
+    back = Fact(1, 0.9, 2, triple[avalonia, quelmar], -1, 0)
+    assert told(first, back) == [0.5, 0.5, 1.0]
+
+
+def test_findings_are_compared_with_those_of_questions_that_ask_alike() -> None:
+    texts, good = worded(ASKED)
+    findings = np.array([[1.0], [0.8], [5.0], [math.nan], [9.0], [9.0]])
+    usual = Usual.learn(Wordings.learn(texts, good), texts, findings, good)
+    new, _ = worded([("what is the capital of Lima", "Lima", True), ("who leads Lima", "Lima", True)])
+    found = usual.differences(new, np.array([[0.9], [4.0]]))
+    assert found[0, 0] == pytest.approx(0.0, abs=0.05) and found[1, 0] == pytest.approx(-1.0, abs=0.05)
+    apart = usual.differences(texts[:1], findings[:1], [True])
+    assert apart[0, 0] == pytest.approx(0.2, abs=0.05), "without itself"
+    assert math.isnan(usual.differences(new[:1], np.array([[math.nan]]))[0, 0])
+    nothing = Usual.learn(usual.wordings, texts, findings, [False] * 6)
+    assert math.isnan(nothing.differences(new[:1], np.array([[1.0]]))[0, 0])
 
 
 def test_a_question_without_anything_has_features_all_the_same(store: KgStore) -> None:
