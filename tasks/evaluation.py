@@ -248,7 +248,7 @@ def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
 def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
     """What knowing when not to answer is worth, as metrics."""
     found = aggregates.get("abstention") or {}
-    rows = [(f"abstention/{name}", float(own), 0) for name, own in found.items() if isinstance(own, int | float)]
+    rows = [(f"abstention/{name}", own, 0) for name, own in found.items() if isinstance(own, float)]
     return rows + [
         (f"abstention/auroc {key} {group}", float(own["auroc"]), 0)
         for key, groups in found.get("auroc_by", {}).items()
