@@ -1,22 +1,26 @@
-"""Logical forms executed per second over a graph's DuckDB file, as a ratio to rdflib's SPARQL on the same questions.
+"""Logical forms executed per second, by SQL and in memory, as a ratio to rdflib's SPARQL on the same questions.
 
     python benchmarks/logic.py --triples 1000000 --json benchmarks/results/logic.json
 
 One random graph is put into a store and into rdflib's memory store.  Every question is asked as a form and as SPARQL,
-both from text to answers, and the answers must be the same.  A kind of question stops for rdflib after `--seconds`.
-rdflib needs about 1 kB of memory a triple.
+both from text to answers, and the answers must be the same.  A kind of question stops on each road after `--seconds`.
+Rates and ratios are those of processor time, of all threads, which a busy machine changes little; `wall` those of the
+clock.  rdflib is left out when it would take more than `--memory` gigabytes (it needs about 1 kB a triple).
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ from rdflib.plugins.stores.memory import SimpleMemory
 from kgqa_core.kg.store import SCHEMA_VERSION, KgStore, create_tables, write_meta
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.index import index
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 
 RELATIONS = 40
@@ -88,8 +93,9 @@ def build(path: Path, triples: int, seed: int) -> int:
     return entities
 
 
-def rdflib_graph(store: KgStore) -> rdflib.Graph:
-    """The same triples in rdflib; each term is one object."""
+def rdflib_graph(store: KgStore, most: float) -> rdflib.Graph | None:
+    """The same triples in rdflib, each term one object; None where that takes more gigabytes than `most`."""
+    before = gigabytes()
     graph = rdflib.Graph(store=SimpleMemory())
     terms: dict[int, Any] = {}
     rows = store.connection.execute("SELECT id, key, kind, datatype FROM entities").fetchall()
@@ -97,10 +103,20 @@ def rdflib_graph(store: KgStore) -> rdflib.Graph:
         terms[i] = rdflib.URIRef(key) if kind == "entity" else rdflib.Literal(key, datatype=rdflib.URIRef(datatype))
     relations = [rdflib.URIRef(key) for key in store.relation_keys()]
     cursor = store.connection.execute("SELECT head, relation, tail FROM triples")
+    gc.disable()  # nothing is dropped while triples are put in, and looking for it takes most of the time
     while rows := cursor.fetchmany(100_000):
+        if gigabytes() - before > most:
+            return None
         for head, relation, tail in rows:
             graph.store.add((terms[head], relations[relation], terms[tail]), graph)
+    gc.enable()
+    gc.freeze()
     return graph
+
+
+def gigabytes() -> float:
+    """The most memory that this process has taken so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def questions(store: KgStore, kind: str, number: int, seed: int) -> Iterator[Asked]:
@@ -134,73 +150,114 @@ def questions(store: KgStore, kind: str, number: int, seed: int) -> Iterator[Ask
         }[kind]
 
 
-def asked_of_store(store: KgStore, form: str, proof: bool) -> set[str]:
+def asked_of_store(store: KgStore, form: str, *, proof: bool) -> set[str]:
     found = execute(parse(form), store, proof=proof, rows=1_000_000, seconds=600)
     if found.value is not None:
         return {str(found.value)}
     return set(store.entity_keys(found.nodes).values())
 
 
+class Memory:
+    """The graph in numpy arrays, with its keys beside them."""
+
+    def __init__(self, store: KgStore) -> None:
+        self.graph = MemoryGraph(store)
+        rows = store.connection.execute("SELECT id, key FROM entities ORDER BY id").fetchall()
+        self.keys = [key for _, key in rows]
+
+    def asked(self, form: str) -> set[str]:
+        found = self.graph.execute(parse(form))
+        return {self.keys[i] for i in found.nodes} if found.value is None else {str(found.value)}
+
+
 def asked_of_rdflib(graph: rdflib.Graph, sparql: str) -> set[str]:
     return {str(row[0]) for row in graph.query(sparql) if row[0] is not None}
 
 
-def timed(ask: Callable[[str], set[str]], texts: list[str], seconds: float) -> tuple[list[set[str]], float]:
-    """Answers and questions per second; it stops after so many seconds."""
+@dataclass
+class Timed:
+    """Answers to the first of some questions, and how many a second of processor time and of the clock."""
+
+    answers: list[set[str]]
+    cpu: float
+    wall: float
+
+
+def timed(ask: Callable[[str], set[str]], texts: list[str], seconds: float) -> Timed:
+    """Asks for so many seconds at most; the first two questions are asked once before."""
+    for text in texts[:2]:
+        ask(text)
     answers = []
-    start = time.perf_counter()
+    cpu, wall = time.process_time(), time.perf_counter()
     for text in texts:
         answers.append(ask(text))
-        if time.perf_counter() - start > seconds:
+        if time.perf_counter() - wall > seconds:
             break
-    return answers, len(answers) / (time.perf_counter() - start)
+    number = len(answers)
+    return Timed(answers, number / (time.process_time() - cpu), number / (time.perf_counter() - wall))
+
+
+KINDS = ("1 hop", "1 hop inverse", "2 hops", "COUNT", "ARGMAX")
+ROADS = {"sql": False, "sql, indexed": False, "sql, indexed, with proof": True, "in memory": False}
+"""Roads through the store, and whether they prove the answers."""
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     path = folder / "kg.duckdb"
     start = time.perf_counter()
     build(path, options.triples, options.seed)
-    result: dict[str, Any] = {"triples": options.triples, "seed": options.seed, "build_s": time.perf_counter() - start}
-    kinds = ["1 hop", "1 hop inverse", "2 hops", "COUNT", "ARGMAX"]
+    result: dict[str, Any] = {
+        "triples": options.triples, "seed": options.seed, "questions": options.questions,
+        "build_s": round(time.perf_counter() - start, 1),
+    }  # fmt: skip
+    found: dict[str, dict[str, Timed]] = {kind: {} for kind in KINDS}
     with KgStore.open(path) as store:
-        asked = {kind: list(questions(store, kind, options.questions, options.seed)) for kind in kinds}
-        rates: dict[str, dict[str, float]] = {}
-        answers: dict[str, dict[str, list[set[str]]]] = {}
-        for road in ("sql", "sql, indexed", "sql, indexed, with proof"):
+        asked = {kind: list(questions(store, kind, options.questions, options.seed)) for kind in KINDS}
+        for road, proof in ROADS.items():
             if road == "sql, indexed":
-                start = time.perf_counter()
+                before, start = gigabytes(), time.perf_counter()
                 index(store)
-                result["index_s"] = time.perf_counter() - start
-            for kind in kinds:
-                texts = [one.form for one in asked[kind]]
-                proof = road.endswith("proof")
-                timed(lambda form, p=proof: asked_of_store(store, form, p), texts[:2], 60)
-                found, rate = timed(lambda form, p=proof: asked_of_store(store, form, p), texts, options.seconds)
-                rates.setdefault(kind, {})[road] = rate
-                answers.setdefault(kind, {})[road] = found
-        start = time.perf_counter()
-        graph = rdflib_graph(store)
-        result["rdflib_load_s"] = time.perf_counter() - start
-    for kind in kinds:
-        texts = [one.sparql for one in asked[kind]]
-        timed(lambda text: asked_of_rdflib(graph, text), texts[:2], 60)
-        found, rates[kind]["rdflib"] = timed(lambda text: asked_of_rdflib(graph, text), texts, options.seconds)
-        for road, mine in answers[kind].items():
-            for one, ours, theirs in zip(asked[kind], mine, found, strict=False):
-                if ours != theirs:
-                    sys.exit(f"{road}: other answers to {one.form}: {len(ours)} against {len(theirs)}")
-    result["kinds"] = {
-        kind: {
-            **{f"{road}, per second": round(rate, 1) for road, rate in by_road.items()},
-            **{
-                f"{road} / rdflib": round(rate / by_road["rdflib"], 2)
-                for road, rate in by_road.items()
-                if road != "rdflib"
-            },
-        }
-        for kind, by_road in rates.items()
-    }
+                result["index_s"] = round(time.perf_counter() - start, 1)
+                result["index_gb"] = round(gigabytes() - before, 2)
+            ask: Callable[[str], set[str]] = partial(asked_of_store, store, proof=proof)
+            if road == "in memory":
+                before, start = gigabytes(), time.perf_counter()
+                ask = Memory(store).asked
+                result["memory_load_s"] = round(time.perf_counter() - start, 1)
+                result["memory_gb"] = round(gigabytes() - before, 2)
+            for kind in KINDS:
+                found[kind][road] = timed(ask, [one.form for one in asked[kind]], options.seconds)
+        before, start = gigabytes(), time.perf_counter()
+        graph = rdflib_graph(store, options.memory)
+        result["rdflib_load_s"] = round(time.perf_counter() - start, 1)
+        result["rdflib_gb"] = round(gigabytes() - before, 2)
+    result["rdflib"] = rdflib.__version__ if graph is not None else f"left out: more than {options.memory:g} GB"
+    if graph is not None:
+        for kind in KINDS:
+            texts = [one.sparql for one in asked[kind]]
+            found[kind]["rdflib"] = timed(partial(asked_of_rdflib, graph), texts, options.seconds)
+            check(asked[kind], found[kind])
+    result["kinds"] = {kind: shown(by_road) for kind, by_road in found.items()}
     return result
+
+
+def check(asked: list[Asked], found: dict[str, Timed]) -> None:
+    """Ends the program where a road through the store has other answers than rdflib."""
+    for road in ROADS:
+        for one, ours, theirs in zip(asked, found[road].answers, found["rdflib"].answers, strict=False):
+            if ours != theirs:
+                sys.exit(f"{road}: other answers to {one.form}: {len(ours)} against {len(theirs)}")
+
+
+def shown(by_road: dict[str, Timed]) -> dict[str, Any]:
+    """Questions per second of each road, and the ratios to rdflib's."""
+    rows: dict[str, Any] = {}
+    for road, one in by_road.items():
+        rows[road] = {"per_cpu_second": round(one.cpu, 1), "per_second": round(one.wall, 1), "asked": len(one.answers)}
+        if road in ROADS and "rdflib" in by_road:
+            rows[road]["ratio"] = round(one.cpu / by_road["rdflib"].cpu, 2)
+            rows[road]["wall_ratio"] = round(one.wall / by_road["rdflib"].wall, 2)
+    return rows
 
 
 def main() -> None:
@@ -208,6 +265,7 @@ def main() -> None:
     parser.add_argument("--triples", type=int, default=50_000)
     parser.add_argument("--questions", type=int, default=100, help="of each kind")
     parser.add_argument("--seconds", type=float, default=30.0, help="for one kind and one road")
+    parser.add_argument("--memory", type=float, default=10.0, help="most gigabytes for rdflib")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", type=Path, help="file that one more result is put into")
     options = parser.parse_args()

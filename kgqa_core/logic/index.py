@@ -40,7 +40,10 @@ _known: WeakKeyDictionary[KgStore, Known] = WeakKeyDictionary()
 
 
 def index(store: KgStore) -> None:
-    """Makes the copies; again, when the tables that the connection sees have changed since."""
+    """Makes the copies; again, when the tables that the connection sees have changed since.
+
+    The connection has one thread from then on.
+    """
     run = store.connection.execute
     for table, end in ((BY_HEAD, "head"), (BY_TAIL, "tail")):
         run(
@@ -53,6 +56,7 @@ def index(store: KgStore) -> None:
     )
     every = "(SELECT id, id AS node FROM entities WHERE kind = 'literal')"
     run(f"CREATE OR REPLACE TEMP TABLE {MEASURES} AS SELECT node, dim, x FROM ({measured_sql(every)}) ORDER BY node")
+    run("SET threads = 1")  # to share out a query of a millisecond takes longer than to run it
     _known[store] = Known(dict(run("SELECT key, id FROM relations").fetchall()))
 
 

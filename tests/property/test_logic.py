@@ -1,4 +1,4 @@
-"""Random forms on random graphs: SQL against an evaluator in plain Python, and the algebra of forms.
+"""Random forms on random graphs: SQL and arrays in memory against an evaluator in plain Python; the algebra of forms.
 
 Graphs of odd seeds have free ids, every third is indexed, and keys and texts hold quotes and SQL.
 """
@@ -32,6 +32,7 @@ from kgqa_core.logic.forms import (
     is_value,
 )
 from kgqa_core.logic.index import index
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import isomorphic, normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
@@ -67,6 +68,10 @@ class Both:
     naive: Naive
 
     @cached_property
+    def memory(self):
+        return MemoryGraph(self.store)
+
+    @cached_property
     def schema(self):
         return Schema.read(self.store), types_of(self.store, ENTITIES)
 
@@ -92,6 +97,8 @@ def same_as_naive(one, form):
     else:
         assert list(found.nodes) == sorted(expected)
     assert all(0 <= triple < len(one.graph.triples) for triple in found.proof)
+    in_memory = one.memory.execute(form)
+    assert (in_memory.nodes, in_memory.value) == (found.nodes, found.value)
 
 
 @EXAMPLES
