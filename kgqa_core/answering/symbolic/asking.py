@@ -42,7 +42,7 @@ class Calculator:
 
     def told(self, solved: Solved) -> str:
         """The result as facts for a language model; empty where nothing was found."""
-        return told(solved.topics, solved.answers[: self.options.told])
+        return told(solved.kind, solved.topics, solved.words, solved.answers[: self.options.told])
 
     def reply(self, solved: Solved) -> dict[str, Any]:
         """operation, form (as text, None where none found anything), computed (the answer as text) and proof, texts of

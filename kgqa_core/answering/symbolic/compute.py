@@ -25,7 +25,7 @@ COMPUTED, PROOF = "computed.parquet", "proof.parquet"
 SCHEMA: dict[str, Any] = {
     "question": pl.String, "kind": pl.String, "form": pl.String, "answers": pl.List(pl.String),
     "keys": pl.List(pl.String), "weight": pl.Float64, "truncated": pl.Boolean, "tried": pl.Int32,
-    "topics": pl.List(pl.String),
+    "topics": pl.List(pl.String), "words": pl.String,
 }  # fmt: skip
 """Columns of computed.parquet: `Solved` without its proof; `form` is None where nothing was found."""
 PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}
@@ -88,7 +88,7 @@ def write(out: Path, solved: Sequence[Solved], proof: Mapping[str, Sequence[tupl
     rows = [
         (
             one.question, one.kind, None if one.form is None else str(one.form), list(one.answers), list(one.keys),
-            one.weight, one.truncated, one.tried, list(one.topics),
+            one.weight, one.truncated, one.tried, list(one.topics), one.words,
         )
         for one in ordered
     ]  # fmt: skip

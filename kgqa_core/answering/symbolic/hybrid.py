@@ -35,12 +35,13 @@ def add_computed(
         frame = pl.read_parquet(knowledge / "knowledge.parquet")
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
+    columns = ("question", "kind", "topics", "words", "answers")
     results = {
-        question: told(topics, answers[: options.told])
-        for question, topics, answers in read_computed(computed).select("question", "topics", "answers").iter_rows()
+        question: told(kind, topics, words, answers[: options.told])
+        for question, kind, topics, words, answers in read_computed(computed).select(columns).iter_rows()
     }
     rows = [
-        (question, retriever, form, joined(results.get(question, ""), text or ""), triples or [])
+        (question, retriever, form, joined(results.get(question, ""), text or "", options.facts), triples or [])
         for question, text, triples in frame.sort("question").select("question", "text", "triples").iter_rows()
     ]
     try:
@@ -50,11 +51,23 @@ def add_computed(
     return {"questions": len(rows), "computed": sum(bool(results.get(row[0])) for row in rows)}
 
 
-def told(topics: Sequence[str], answers: Sequence[str]) -> str:
-    """A result as triple-form text, one triple for each name; empty where there is none."""
-    return triple_form(("answer", "is", answer) for answer in answers)
+def told(kind: str, topics: Sequence[str], words: str, answers: Sequence[str]) -> str:
+    """A result as triple-form text, one triple for each name; empty where there is none.
+
+    What the question says is the relation, for a small model copies from a triple that sounds like the question; of
+    two that are compared the better one has it to the other.
+
+    >>> told("count", ["Estonia"], "How many cities has", ["15"])
+    '(Estonia, How many cities has, 15)'
+    >>> told("compare", ["Chad", "Togo"], "Which is larger or", ["Chad"])
+    '(Chad, Which is larger or, Togo)'
+    """
+    relation = words or "answer"
+    if kind == "compare":
+        return triple_form((one, relation, other) for one in answers for other in topics if other not in answers)
+    return triple_form((topics[0] if topics else "it", relation, answer) for answer in answers)
 
 
-def joined(result: str, text: str) -> str:
-    """A result before the text of facts."""
-    return ", ".join(filter(None, (result, text)))
+def joined(result: str, text: str, facts: bool = True) -> str:
+    """A result before the text of facts; facts: whether these stay where there is a result."""
+    return ", ".join(filter(None, (result, text if facts or not result else "")))

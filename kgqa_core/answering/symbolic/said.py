@@ -31,6 +31,8 @@ _AWAY = re.compile(
 )
 """Words before what is taken away."""
 
+_MARKS = re.compile(r"[?!.,;:()\"“”？！。，、；：]")
+
 AWAY, A_PLACE = "not", "second"
 """What stands in the masked text for all such words."""
 
@@ -68,12 +70,14 @@ class Said:
 
     masked: the text with a token for each mention, and one word for all that say a place or take something away, so
     that the classifier need not have met each of them.  mentions: in the order of the text, those not found in it last.
+    words: the text without mentions and without marks of punctuation.
     turned: what is taken away is named first, as in `leaving out X, which … Y`; None where the words do not say.
     place: of a ranking, None where none is named.  date: the first one that the text names.
     """
 
     masked: str
     mentions: tuple[Mention, ...]
+    words: str = ""
     turned: bool | None = None
     place: int | None = None
     date: Literal | None = None
@@ -104,7 +108,8 @@ def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequen
     turned = _turned(marked, places[order[0]], places[order[1]]) if len(order) > 1 else None
     plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(marks))}]", " ", marked)
     bare = " ".join(_PLACE.sub(f" {A_PLACE} ", _AWAY.sub(f" {AWAY} ", bare)).split())
-    return Said(bare, tuple(mentions), turned, place_in(plain), date_in(plain))
+    words = " ".join(_MARKS.sub(" ", plain).split())
+    return Said(bare, tuple(mentions), words, turned, place_in(plain), date_in(plain))
 
 
 def place_in(text: str) -> int | None:

@@ -38,6 +38,7 @@ class Solved:
     kind: of the operation, one of KINDS; form: None where no form found anything.  answers: names of entities and
     literals in order of id, a number, or `yes` or `no`.  keys: of these.  weight: of the form.  proof: triples that the
     answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
+    words: the question without them.
     """
 
     question: str
@@ -50,6 +51,7 @@ class Solved:
     truncated: bool = False
     tried: int = 0
     topics: tuple[str, ...] = ()
+    words: str = ""
 
 
 @dataclass
@@ -95,7 +97,7 @@ class Solver:
                 candidates = chain(proposed, assembler.candidates())
                 solved = self._first(question, self._dated(candidates, one), guess)
                 mentioned = tuple(called.get(m.entities[0][0], "") for m in one.mentions)
-                found.append(replace(solved, topics=mentioned))
+                found.append(replace(solved, topics=mentioned, words=one.words))
                 monitor.progress(len(found), len(questions), "questions")
         return found
 
