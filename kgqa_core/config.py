@@ -591,7 +591,7 @@ class OperatorOptions(Options):
 
     encoder: str = "scratch"
     """`scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a HF encoder."""
-    epochs: int = Field(default=10, ge=1)
+    epochs: int = Field(default=15, ge=1)
     """Largest number of passes over the distinct wordings of the training questions."""
     patience: int = Field(default=3, ge=1)
     """Passes without a better dev score before training stops."""
@@ -626,6 +626,8 @@ class SymbolicOptions(Options):
     """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
     told: int = Field(default=20, ge=1)
     """Names of a computed result that `hybrid` puts before the language model."""
+    facts: bool = True
+    """Keep the retrieved facts below computed results; without them a small model follows the result more often."""
 
 
 class AnsweringOptions(Options):
@@ -885,10 +887,10 @@ class DecodeOptions(Options):
     encoder: str = "scratch"
     """What retrieves: `scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a
     HF encoder."""
-    relations: int = Field(default=12, ge=1)
+    relations: int = Field(default=10, ge=1)
     """Relations of the graph that are retrieved for a question; those that its topics have come before others."""
     classes: int = Field(default=3, ge=0)
-    """Types of the graph that are retrieved for a question."""
+    """Types of the graph that are retrieved for a question; none where no gold form of the training names a type."""
     mentions: int = Field(default=4, ge=1, le=6)
     """Mentions of a question that are read as topics, the most confident ones."""
     candidates: int = Field(default=3, ge=1)
@@ -917,7 +919,7 @@ class DecodeOptions(Options):
     """Tokens read of a question."""
     retriever_epochs: int = Field(default=4, ge=1)
     """Largest number of passes in which the retriever learns."""
-    epochs: int = Field(default=8, ge=1)
+    epochs: int = Field(default=6, ge=1)
     """Largest number of passes in which the decoder learns."""
     patience: int = Field(default=2, ge=1)
     """Passes without a better dev score before training stops."""
@@ -970,15 +972,15 @@ class ParsingOptions(Options):
     """Forms that are left to the ranker by the cheap first stage."""
     kept: int = Field(default=10, ge=1)
     """Forms that are written down of a question."""
-    epochs: int = Field(default=4, ge=1)
+    epochs: int = Field(default=3, ge=1)
     """Largest number of passes with random wrong forms."""
-    hard_epochs: int = Field(default=2, ge=0)
+    hard_epochs: int = Field(default=1, ge=0)
     """Largest number of passes of the later phase."""
     patience: int = Field(default=2, ge=1)
     """Passes without a better dev score before a phase stops."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=16, ge=1)
     """Questions in one step; equal wordings are one."""
-    learning_rate: float = Field(default=3e-3, gt=0)
+    learning_rate: float = Field(default=8e-3, gt=0)
     """Peak learning rate of a scratch encoder and of what compares."""
     encoder_learning_rate: float = Field(default=3e-5, gt=0)
     """Peak learning rate of a pretrained encoder."""

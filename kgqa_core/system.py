@@ -186,7 +186,7 @@ class System:
         knowledge = "\n".join(filter(None, [knowledge, *numbered(passage.told for passage, _ in passages)]))
         solved = self.calculator.compute(begun, reader, retrieved) if self.calculator is not None else None
         if self.calculator is not None and solved is not None and self.model is not None:
-            knowledge = joined(self.calculator.told(solved), knowledge)
+            knowledge = joined(self.calculator.told(solved), knowledge, self.calculator.options.facts)
         completion = self._completion(text, knowledge, question, solved)
         answer = parse_output(completion.text, self.answering.template)
         return {
