@@ -202,7 +202,8 @@ def answer_questions(
         facts = facts_of(kg, dkg, questions, trained, retriever, profile) if retriever != PASSAGES else None
         knowledge = write_knowledge(kg, questions, facts, passages, rewriter, name, profile)
         if operator is not None and facts is not None:
-            computed = compute_all(kg, questions, questions, {retriever: facts}, operator, profile)[retriever]
+            given = (kg, questions, questions, {retriever: facts}, operator, profile)
+            computed = compute_all(*given, parses=False)[retriever]
             answers = answer_from(questions, computed, knowledge, name, profile)
         else:
             answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)

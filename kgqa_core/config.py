@@ -616,6 +616,11 @@ class OperatorOptions(Options):
 class SymbolicOptions(Options):
     """How the answerers `symbolic` and `hybrid` compute: where arguments come from, and what is tried."""
 
+    execution: ClassVar[frozenset[str]] = frozenset({"parser"})
+
+    parser: Literal["none", "rng", "decode"] = "none"
+    """A semantic parser of the section `parsing` whose forms are tried before those made of the retriever's facts: rank
+    and generate, or retrieve and decode.  A run trains it; `kgqa ask` and `kgqa answer` do without."""
     most_forms: int = Field(default=40, ge=1)
     """Forms that are run for a question, the likeliest first, until one finds something."""
     most_answers: int = Field(default=200, ge=1)

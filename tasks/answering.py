@@ -15,6 +15,7 @@ from kgqa_core.config import (
     split_retriever,
 )
 from tasks.outside import encoder_digest, model_digest
+from tasks.parsing import parsing_examples, train_and_parse
 from tasks.stage import stage
 
 
@@ -141,15 +142,22 @@ def compute_all(
     facts: dict[str, ArtifactRef],
     operator: ArtifactRef,
     profile: Profile,
+    *,
+    parses: bool = True,
 ) -> dict[str, ArtifactRef]:
     """What is computed from each retriever's facts that the profile answers from, by the retriever's name.
 
-    linked: the questions of retrievers that start from linked topics.
+    linked: the questions of retrievers that start from linked topics.  parses: whether the profile's parser, where it
+    names one, is trained on these questions and asked first.
     """
     rest = profile.answering.split, profile.answering.limit, profile.symbolic, profile.seed
     found = {}
     for name in dict.fromkeys(split_knowledge(name)[0] for name in profile.knowledge):
         asked = linked if split_retriever(name)[1] else questions
         assert asked is not None, f"{name} needs linked questions"
-        found[name] = compute(kg, asked, facts[name], operator, None, name, *rest)
+        parsed = None
+        if parses and profile.symbolic.parser != "none":
+            examples = parsing_examples(kg, questions, linked if asked is linked else None)
+            parsed = train_and_parse(profile.symbolic.parser, kg, examples, profile)
+        found[name] = compute(kg, asked, facts[name], operator, parsed, name, *rest)
     return found
