@@ -28,7 +28,7 @@ LEAST_KIND = math.log(0.02)
 """Kinds less likely than this are not tried, the likeliest apart."""
 SAID = math.log(0.3)
 """Least log probability of `nth` where the words name a place, and of `difference` where they take something away."""
-UNSAID_MEASURE, UNSAID_STEP = math.log(0.02), math.log(1e-4)
+UNSAID_MEASURE, UNSAID_STEP = math.log(1e-3), math.log(1e-4)
 """What a measure and a first relation cost that no path names; half of it where the question says their label."""
 CUT = math.log(0.05)
 """What it costs to take only the beginning of a path, or of what is compared only the end."""
@@ -185,7 +185,7 @@ class Assembler:
         found = self._kind(members)
         ends: dict[str, float] = {}
         for path, weight in self._logs:
-            ends[path[-1]] = max(weight + CUT, ends.get(path[-1], -math.inf))
+            ends[path[-1]] = max(weight, ends.get(path[-1], -math.inf))
         numbers = [r for r in self.schema.leaving(found.types if found and found.types else ()) if self._measured(r)]
         return [(r, max(self._unsaid(r, UNSAID_MEASURE), ends.get(r, -math.inf))) for r in numbers]
 
