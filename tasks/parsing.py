@@ -14,11 +14,17 @@ def parsing_examples(kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRe
     raise AssertionError
 
 
+def _rng_models(options: ParsingOptions) -> dict[str, str]:
+    """Digests of the pretrained models that a ranker and its generator start from."""
+    written = {"generator": encoder_digest(options.generator.model)} if options.generator.use else {}
+    return {"encoder": encoder_digest(options.encoder)} | written
+
+
 @stage(
     "parser",
     runs="kgqa_core.parsing.rng.train:train",
     label=lambda arguments: "rank and generate",
-    outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
+    outside=lambda arguments: _rng_models(arguments["options"]),
     packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
     tags=("gpu",),
 )

@@ -99,8 +99,8 @@ def gold_topics(
             continue
         forms = {*names.get(entity, ()), *(key_forms(question.topic_keys[place]) if paired else ())}
         mentioned = [form for form in forms if form.strip() and is_mentioned(question.text, form)]
-        best = max(mentioned, key=lambda form: (len(form), form), default=labels.get(entity, keys[entity]))
-        found.append(Topic(keys[entity], best, rho, number))
+        best = max(mentioned, key=lambda form: (len(form), form in question.text, form), default="")
+        found.append(Topic(keys[entity], best or labels.get(entity, keys[entity]), rho, number))
     return tuple(found)
 
 

@@ -33,6 +33,8 @@ VARIANTS = 3
 """Questions that are learnt of those that differ only in names."""
 HEAVIEST = 16
 """A lesson counts as the questions that it stands for, at most so many."""
+LATER = 0.3
+"""Learning rate of the later phase, as a share of the first one's."""
 POOLED = 16
 """Batches within which lessons are sorted by length."""
 
@@ -97,7 +99,7 @@ def fit(
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> Fitted:
-    """A ranker with the weights of its best epoch by dev EM; `work` keeps a killed run's state.
+    """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
     words: of every form, by number.  key: identifies lessons and words for the checkpoint.
     Raises TrainingError when there is no lesson; ModelError when the encoder is not one.
@@ -115,16 +117,23 @@ def fit(
         )
         ranker = Ranker(RankNetwork(encoder), reader, device)
         school = _School(ranker, learning, developing, words, options, seed)
-        phases = []
+        phases: list[Progress] = []
         for number, epochs in enumerate((options.epochs, options.hard_epochs)):
             if number == 1 and (not epochs or options.hard == 0):
                 break
             if number == 1:
                 school.find_hard(monitor)
+            rate = options.learning_rate * (LATER if number else 1.0)
             folder = None if work is None else work / f"phase{number}"
-            run_key = key_of(key, options.decisive(), seed, number)
-            progress, best = loop.run(ranker.network, school.course(number, epochs), options, run_key, monitor, folder)
-            ranker.network.load_state_dict(best, strict=False)
+            progress, best = loop.run(
+                ranker.network, school.course(number, epochs), options.model_copy(update={"learning_rate": rate}),
+                key_of(key, options.decisive(), seed, number), monitor, folder,
+            )  # fmt: skip
+            if not phases or not developing or progress.best >= phases[0].best:
+                ranker.network.load_state_dict(best, strict=False)
+                chosen = best
+            else:
+                ranker.network.load_state_dict(chosen, strict=False)
             phases.append(progress)
     return Fitted(ranker, description, tuple(phases), len(learning))
 

@@ -25,6 +25,7 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.parsing.rng.slots import MENTIONS
 from kgqa_core.training import loop
 from kgqa_core.training.checkpoint import Progress, key_of
 from kgqa_core.training.encoders import learn_tokenizer
@@ -88,20 +89,54 @@ class _Rates:
 
 
 class Generator:
-    """A language model with its tokenizer on a device.  seq2seq: whether it has an encoder; causal models have none."""
+    """A language model with its tokenizer on a device.
 
-    def __init__(self, body: Any, tokenizer: Tokenizer, end: int, pad: int, device: torch.device) -> None:
+    seq2seq: whether it has an encoder; causal models have none.  symbols: of forms, each one token of a scratch model,
+    numbered after the tokenizer's; empty for a pretrained one.
+    """
+
+    def __init__(
+        self,
+        body: Any,
+        tokenizer: Tokenizer,
+        end: int,
+        pad: int,
+        device: torch.device,
+        symbols: Sequence[str] = (),
+    ) -> None:
         self.body, self.tokenizer, self.end, self.pad, self.device = body.to(device), tokenizer, end, pad, device
         self.seq2seq = bool(body.config.is_encoder_decoder)
+        self.symbols = tuple(symbols)
+        self._numbers = {symbol: tokenizer.get_vocab_size() + i for i, symbol in enumerate(symbols)}
 
-    def read(self, text: str, most: int) -> list[int]:
-        """Token ids of a text, without special tokens."""
-        return self.tokenizer.encode(text, add_special_tokens=False).ids[:most]
+    def read(self, prompt: str, most: int) -> list[int]:
+        """Token ids of a prompt, without special tokens."""
+        if not self.symbols:
+            return self._words(prompt)[:most]
+        question, *forms = prompt.split(SEPARATOR)
+        ids = self._words(question)
+        for form in forms:
+            ids += [self._numbers[SEPARATOR], *self.read_form(form)]
+        return ids[:most]
+
+    def read_form(self, form: str) -> list[int]:
+        """Token ids of a form."""
+        if not self.symbols:
+            return self._words(form)[:LONGEST]
+        ids = []
+        for symbol in form.split():
+            number = self._numbers.get(symbol)
+            ids += self._words(symbol) if number is None else [number]
+        return ids[:LONGEST]
+
+    def _words(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
 
     def loss(self, prompts: Sequence[Prompt], most: int) -> Tensor:
         """Mean negative log-likelihood of the tokens of what is to be written."""
         said = [self.read(prompt.text, most) for prompt in prompts]
-        wanted = [[*self.read(prompt.form, LONGEST), self.end] for prompt in prompts]
+        wanted = [[*self.read_form(prompt.form), self.end] for prompt in prompts]
         if self.seq2seq:
             ids, mask = self._padded(said, self.pad)
             labels, _ = self._padded(wanted, -100)
@@ -138,8 +173,9 @@ class Generator:
     def _text(self, ids: list[int], prompt: int) -> str:
         own = ids if self.seq2seq else ids[prompt:]
         kept = [i for i in own if i not in (self.end, self.pad)]
-        if self.tokenizer.decoder is None:  # whole symbols
-            return " ".join(self.tokenizer.id_to_token(i) or "" for i in kept)
+        if self.symbols:
+            size = self.tokenizer.get_vocab_size()
+            return " ".join(self.symbols[i - size] if i >= size else self.tokenizer.id_to_token(i) or "" for i in kept)
         text: str = self.tokenizer.decode(kept)
         return text
 
@@ -213,18 +249,19 @@ def new_generator(prompts: Sequence[Prompt], options: GeneratorOptions, device: 
         return _pretrained(options.model, device)
     from transformers import T5Config, T5ForConditionalGeneration
 
-    symbols = sorted({symbol for prompt in prompts for symbol in prompt.form.split()})
+    symbols = [SEPARATOR, *sorted({symbol for prompt in prompts for symbol in prompt.form.split()})]
     words = [prompt.text.split(SEPARATOR)[0] for prompt in prompts]
-    tokenizer = learn_tokenizer(words, VOCABULARY, [END, *symbols, SEPARATOR.strip()])
+    tokenizer = learn_tokenizer(words, VOCABULARY, [END, *MENTIONS])
     heads = max(1, options.width // 32)
     end = tokenizer.token_to_id(END) or 0
+    size = tokenizer.get_vocab_size() + len(symbols)
     config = T5Config(
-        vocab_size=tokenizer.get_vocab_size(), d_model=options.width, d_kv=options.width // heads, num_heads=heads,
+        vocab_size=size, d_model=options.width, d_kv=options.width // heads, num_heads=heads,
         d_ff=2 * options.width, num_layers=options.layers, num_decoder_layers=options.layers, dropout_rate=0.1,
         pad_token_id=0, eos_token_id=end,
     )  # fmt: skip
     config.decoder_start_token_id = 0
-    return Generator(T5ForConditionalGeneration(config), tokenizer, end, 0, device)
+    return Generator(T5ForConditionalGeneration(config), tokenizer, end, 0, device, symbols)
 
 
 def save(folder: Path, generator: Generator) -> None:
@@ -232,7 +269,7 @@ def save(folder: Path, generator: Generator) -> None:
     folder.mkdir(exist_ok=True)
     generator.body.save_pretrained(folder, safe_serialization=True)
     (folder / "tokenizer.json").write_text(generator.tokenizer.to_str(pretty=False), encoding="utf-8")
-    facts = {"end": generator.end, "pad": generator.pad}
+    facts = {"end": generator.end, "pad": generator.pad, "symbols": generator.symbols}
     (folder / "generator.json").write_text(json.dumps(facts, sort_keys=True), encoding="utf-8")
 
 
@@ -244,7 +281,7 @@ def load(folder: Path, device: torch.device) -> Generator:
         body = _body(str(folder))
     except Exception as fault:  # the tokenizers library raises bare Exception
         raise ArtifactError(f"{folder} holds no trained generator ({fault}); train the parser with it") from None
-    return Generator(body.eval(), tokenizer, facts["end"], facts["pad"], device)
+    return Generator(body.eval(), tokenizer, facts["end"], facts["pad"], device, facts["symbols"])
 
 
 def _pretrained(name: str, device: torch.device) -> Generator:

@@ -41,9 +41,8 @@ class RankNetwork(nn.Module):
         else:
             self.near = nn.Conv1d(self.width, self.width, 3, padding=1)
             self.asked, self.formed = nn.Linear(self.width, INNER), nn.Linear(self.width, INNER)
-            self.beside = nn.ModuleList([nn.Linear(INNER, INNER, bias=False) for _ in range(2)])
-            self.alike = nn.ModuleList([nn.Linear(INNER, INNER) for _ in range(2)])
-            self.head = nn.Sequential(nn.Linear(2 * INNER, INNER), nn.ReLU(), nn.Linear(INNER, 1))
+            self.weights = nn.ModuleList([nn.Linear(self.width, 1) for _ in range(2)])
+            self.sharpness = nn.Parameter(torch.tensor([10.0, 10.0]))
 
     def question(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """States [batch, length, width] and vectors [batch, width] of questions."""
@@ -64,16 +63,18 @@ class RankNetwork(nn.Module):
         """First-stage scores of rows of vectors [pairs, width]."""
         return (self.tower(question) * form).sum(-1) / self.width**0.5
 
+    def weighed(self, states: Tensor, mask: Tensor, side: int) -> tuple[Tensor, Tensor]:
+        """Directions [batch, length, INNER] of the tokens of a question (side 0) or form (1), and their weights."""
+        small = nn.functional.normalize((self.asked, self.formed)[side](states), dim=-1) * mask.unsqueeze(-1)
+        weights = self.weights[side](states).squeeze(-1).masked_fill(mask == 0, -1e9).softmax(-1)
+        return small, weights
+
     def compared(self, question: Tensor, asked: Tensor, form: Tensor, formed: Tensor) -> Tensor:
-        """Second-stage scores [pairs] of states compared: [pairs, length, INNER] with masks, from `asked`, `formed`."""
-        likeness = question @ form.transpose(1, 2) / INNER**0.5
-        of_form = likeness.masked_fill(formed[:, None, :] == 0, -1e9).softmax(-1) @ form
-        of_question = likeness.transpose(1, 2).masked_fill(asked[:, None, :] == 0, -1e9).softmax(-1) @ question
-        sides = []
-        for number, (own, other, mask) in enumerate(((question, of_form, asked), (form, of_question, formed))):
-            sides.append(_mean(torch.relu(own + self.beside[number](other) + self.alike[number](own * other)), mask))
-        scores: Tensor = self.head(torch.cat(sides, -1)).squeeze(-1)
-        return scores
+        """Second-stage scores [pairs] of states compared: [pairs, length, INNER] with weights, from `weighed`."""
+        likeness = question @ form.transpose(1, 2)
+        of_question = (likeness.amax(2).clamp(min=0) * asked).sum(1)
+        of_form = (likeness.amax(1).clamp(min=0) * formed).sum(1)
+        return self.sharpness[0] * of_question + self.sharpness[1] * of_form
 
 
 class Ranker:
@@ -110,8 +111,9 @@ class Ranker:
             ]
             ids, mask = self._batch(rows)
             return apart, apart + network.head(network.encoder(ids, mask)).squeeze(-1)
-        small_question, small_form = network.asked(question_states), network.formed(form_states)
-        compared = network.compared(small_question[asked], question_mask[asked], small_form[formed], form_mask[formed])
+        q, q_weights = network.weighed(question_states, question_mask, 0)
+        f, f_weights = network.weighed(form_states, form_mask, 1)
+        compared = network.compared(q[asked], q_weights[asked], f[formed], f_weights[formed])
         return apart, apart + compared
 
     @torch.no_grad()

@@ -87,7 +87,7 @@ def train(
         "no_form": no_form,
         "parameters": sum(parameter.numel() for parameter in fitted.ranker.network.parameters()),
         "epochs": [phase.epoch for phase in phases],
-        **dev_of_best(fitted.phases[-1]),
+        **dev_of_best(max(fitted.phases, key=lambda phase: phase.best)),
     }
 
 

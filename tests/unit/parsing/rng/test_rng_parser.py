@@ -6,16 +6,20 @@ import math
 
 import pytest
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import GeneratorOptions, ParsingOptions
 from kgqa_core.errors import ArtifactError, TrainingError
-from kgqa_core.parsing.examples import read_examples
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.parser import parse
+from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.parsing.parsed import read_parsed
+from kgqa_core.parsing.rng.generate import as_text
 from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.train import train
+from kgqa_core.parsing.rng.written import readable, together
 from tests.support.trainings import Listener, content
 
 OPTIONS = ParsingOptions(
-    scratch_width=32, scratch_vocabulary=200, epochs=40, hard_epochs=8, patience=50, batch_size=8, learning_rate=1e-2,
+    scratch_width=64, scratch_vocabulary=200, epochs=15, hard_epochs=4, patience=20, batch_size=4, learning_rate=6e-3,
     negatives=20, device="cpu",
 )  # fmt: skip
 
@@ -79,8 +83,6 @@ def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
 
 
 def test_examples_without_a_gold_form_are_refused_in_words(world, tmp_path):
-    from kgqa_core.parsing.examples import ParseExample, write_examples
-
     write_examples(tmp_path, [ParseExample("q", "what", "train")])
     with pytest.raises(TrainingError, match="no training question has a gold form"):
         train(tmp_path, kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
@@ -108,3 +110,34 @@ class Stopper(Listener):
             self.left -= 1
             if self.left == 0:
                 raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_a_generator_writes_forms_that_are_mixed_with_the_ranker_s(world, tmp_path):
+    generator = GeneratorOptions(use=True, epochs=2, width=32, layers=1, beam=3, forms=3)
+    options = OPTIONS.model_copy(update={"epochs": 2, "hard_epochs": 0, "generator": generator})
+    (tmp_path / "parser").mkdir()
+    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    assert len(counts["epochs"]) == 2 and (tmp_path / "parser" / "generator" / "model.safetensors").is_file()
+    found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", generator=generator, kept=10_000)
+    assert len(found) == 22 and counts["unreadable"] >= 0
+    for rows in found.values():
+        assert sum(math.exp(row.score) for row in rows) == pytest.approx(1.0, abs=1e-6)
+    sure, _ = parsed(
+        world, tmp_path / "parser", tmp_path / "run", generator=generator.model_copy(update={"executable": True})
+    )
+    assert all(rows[0].empty is False for rows in sure.values())
+
+
+def test_what_is_written_is_read_again_or_counted():
+    form = parse("(AND (JOIN (R <a b>) <[M1]>) (gt s 5))")
+    told, unreadable = readable([(as_text(form), -1.0), ("NONE", -2.0), ("( JOIN (", -3.0), (as_text(form), -1.0)])
+    assert told == {normalise(form): pytest.approx(math.log(2) - 1), None: -2.0} and unreadable == 1
+
+
+def test_scores_of_both_are_mixed_by_weight():
+    ranker, generator = {"a": math.log(0.9), "b": math.log(0.1)}, {"b": math.log(0.8), "c": math.log(0.2)}
+    only = together(ranker, generator, 0.0)
+    assert only["a"] - only["b"] == pytest.approx(math.log(9)) and max(only, key=only.get) == "a"
+    mixed = together(ranker, generator, 0.9)
+    assert max(mixed, key=mixed.get) == "b" and sum(map(math.exp, mixed.values())) == pytest.approx(1.0)
