@@ -37,13 +37,11 @@ from kgqa_core.logic.forms import (
 )
 from kgqa_core.logic.measures import TIME, hi_sql, measure, measured_sql
 from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.units import UNITS
 
 Ints = NDArray[np.int64]
 NONE: Ints = np.empty(0, dtype=np.int64)
 
-SLACK = 1e-12
-"""Relative error that converted units may have, as in SQL."""
+_TESTS = {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
 
 
 class MemoryGraph:
@@ -220,12 +218,7 @@ class MemoryGraph:
             if op in ("eq", "le", "lt"):
                 near &= self.hi <= (found.lo if op == "lt" else found.hi)
             return np.flatnonzero(near)
-        slack = abs(found.lo) * SLACK if value.unit in UNITS else 0.0
-        if op == "eq":
-            return np.flatnonzero(near & (self.x >= found.lo - slack) & (self.x <= found.lo + slack))
-        limit = found.lo + (slack if op in ("le", "gt") else -slack)
-        tests = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
-        return np.flatnonzero(near & tests[op](self.x, limit))
+        return np.flatnonzero(near & _TESTS[op](self.x, found.lo))
 
     def _compared(self, form: Compare) -> Ints:
         if not form.counted:
@@ -238,8 +231,7 @@ class MemoryGraph:
         start = np.unique((self.tail if first.inverse else self.head)[own])
         source, _ = self.pairs(start, form.path)
         counts = np.bincount(source, minlength=len(start))
-        tests = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
-        return start[(counts > 0) & tests[form.op](counts, found.lo)]
+        return start[(counts > 0) & _TESTS[form.op](counts, found.lo)]
 
     def _of(self, nodes: Ints, path: Path, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
         """(place in `nodes`, dimension, value) of the values at the end of a path."""
