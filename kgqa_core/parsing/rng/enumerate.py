@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ class Enumerator:
         self._pools: dict[tuple[tuple[Starts, ...], bool, bool], Pool] = {}
 
     def _read_meetings(self) -> None:
-        """meets[a, b]: whether some entity has both; many[a]: whether some has several by it."""
+        """_beside: for each directed relation those that some entity has with it; many[a]: whether some has several."""
         graph, size = self.graph, self.relations
         backward = ~graph.literal[graph.tail]
         forward = graph.head * 2 * size + graph.relation
@@ -105,7 +106,11 @@ class Enumerator:
             (np.ones(len(both), dtype=np.int32), (both // (2 * size), both % (2 * size))),
             shape=(graph.entities, 2 * size),
         )
-        self.meets: NDArray[np.bool_] = (have.T @ have).toarray() > 0
+        beside = (have.T @ have).tocsr()
+        beside.sort_indices()
+        self._beside = [
+            frozenset(beside.indices[first:last].tolist()) for first, last in pairwise(beside.indptr.tolist())
+        ]
         self.many = np.zeros(2 * size, dtype=np.bool_)
         for keys in (forward, inverse):
             distinct, counts = np.unique(keys, return_counts=True)
@@ -151,7 +156,7 @@ class Enumerator:
             if known:
                 own |= set().union(*(self._of_type.get(kind, set()) for kind in known))
             else:
-                own |= set(np.flatnonzero(self.meets[sorted(own)].any(axis=0)).tolist()) if own else set()
+                own |= set().union(*(self._beside[way] for way in own))
         return tuple(sorted(own, key=lambda way: (-int(self.triples[way]), way)))
 
     # -- pools -------------------------------------------------------------------------------------------------
@@ -260,8 +265,7 @@ class Enumerator:
 
     def _after(self, way: int) -> list[int]:
         """The directed relations of what a relation leads to, those with most triples first."""
-        found = np.flatnonzero(self.meets[self._turned(way)])
-        return sorted(found.tolist(), key=lambda then: (-int(self.triples[then]), then))
+        return sorted(self._beside[self._turned(way)], key=lambda then: (-int(self.triples[then]), then))
 
     def _values(self, way: Way) -> list[int]:
         """What the things that a way leads to can be ranked by."""
@@ -269,11 +273,11 @@ class Enumerator:
 
     def _may_be(self, way: int, starts: Starts) -> bool:
         """Whether a topic is like what a relation leads to: it starts with that, or mostly as such things do."""
-        near = self.meets[self._turned(way)]
-        return self._turned(way) in starts or int(near[list(starts)].sum()) * 2 > len(starts)
+        near = self._beside[self._turned(way)]
+        return self._turned(way) in starts or sum(start in near for start in starts) * 2 > len(starts)
 
     def _meet(self, way: Way, beside: Way) -> bool:
-        return bool(self.meets[self._turned(way[-1]), self._turned(beside[-1])])
+        return self._turned(beside[-1]) in self._beside[self._turned(way[-1])]
 
     def _turned(self, way: int) -> int:
         return way + self.relations if way < self.relations else way - self.relations
