@@ -258,17 +258,15 @@ def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
 
 def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: Decision) -> None:
     names = f"{profile.kg.name} / {profile.questions.name}"
-    show_page(
-        "kgqa-scores",
-        [f"## Scores of {cell(names)}", "In percent, with 95 % intervals.", *score_tables(aggregates)],
-        f"Scores of {names}, 95 % intervals",
-    )
     page = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
+    links = link_line({"this run in MLflow": page, "its report": report_page(page)})
+    scored = [f"## Scores of {cell(names)}", "In percent, with 95 % intervals.", links, *score_tables(aggregates)]
+    show_page("kgqa-scores", scored, f"Scores of {names}, 95 % intervals")
     told = [
         f"## Champion of {cell(decision.name)}",
         cell(decision.why),
         f"It is run `{decision.champion_run}`.",
         f"Report of this run: `{run.folder / REPORT}`",
-        link_line({"this run in MLflow": page, "its report": report_page(page)}),
+        links,
     ]
     show_page("kgqa-champion", told, decision.why)

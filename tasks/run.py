@@ -277,7 +277,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     care_for_the_dead(home, run_id, tracker)
     run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
     name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
-    name = f"{flow_name()} {name}".removeprefix("pipeline ")
+    name = f"{flow_name()} {name} {run_id.rpartition('-')[0]}".removeprefix("pipeline ")
     told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
     run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **told, **_tags()})
     tracker.log(run.tracked, params=flatten(profile.model_dump(mode="json", exclude={"name", "description"})))

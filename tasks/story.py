@@ -48,15 +48,22 @@ def show_page(key: str, parts: Sequence[str], description: str) -> None:
 
 
 def story(title: str, ref: ArtifactRef, *, found: bool, links: Mapping[str, str | None] | None = None) -> list[str]:
-    """The parts of the page as Markdown: how it came about, the counts, for scores their tables, links."""
+    """The parts of the page as Markdown: how it came about, links, for scores their tables, the counts."""
     manifest = read_manifest(ref.folder)
     parts = [f"## {cell(title)}", why_found(manifest) if found else f"Made now, by run `{manifest.get('run_id')}`."]
-    parts.append(table([{"count": name, "value": value} for name, value in flatten(manifest["counts"]).items()]))
+    parts.append(link_line(links or {}))
     if ref.kind == "scores":
         parts += score_tables(json.loads((ref.folder / "aggregates.json").read_text(encoding="utf-8")))
+    parts += counted(flatten(manifest["counts"]))
     parts.append(f"artifact `{ref.kind}` · digest `{ref.digest[:16]}` · written {manifest['written']}")
-    parts.append(link_line(links or {}))
     return parts
+
+
+def counted(counts: Mapping[str, Any]) -> list[str]:
+    """Counts as a table, and the names of those that are 0 on one line below it."""
+    none = [name for name, value in counts.items() if value == 0 and not isinstance(value, bool)]
+    rows = [{"count": name, "value": value} for name, value in counts.items() if name not in none]
+    return [table(rows), f"0: {', '.join(map(cell, none))}" if none else ""]
 
 
 def link_line(links: Mapping[str, str | None]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.story import link_line, plain, score_tables, show_page, table
+from tasks.story import counted, link_line, plain, score_tables, show_page, table
 
 ALONE = ("hits_at_1", "hits_at_5", "recall_of_answers")
 READ = ("contains", "contains_substring", "exact", "f1", "hit_rra", "hit_rra_substring")
@@ -53,6 +53,13 @@ def test_links_are_one_line_without_those_that_are_not_known() -> None:
         "[stage](http://a/#/1) · [report](http://a/r)"
     )
     assert link_line({"stage": None}) == ""
+
+
+def test_counts_that_are_0_are_one_line_below_the_table() -> None:
+    rows, none = counted({"entities": 720, "aliases": 0, "share": 0.5, "done": False, "type_names": 0})
+    assert rows.splitlines()[2:] == ["| entities | 720 |", "| share | 0.5 |", "| done | False |"]
+    assert none == "0: aliases, type\\_names"
+    assert counted({"rejects": 0}) == ["", "0: rejects"] and counted({"triples": 3})[1] == ""
 
 
 def test_outside_a_flow_no_page_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
