@@ -4,7 +4,7 @@ The automaton reads a form from its outside in and knows at each place what may 
 must fit one.  Before it offers an action it makes sure that what the action opens can be closed again with the slots
 of the question, and within the actions that are left:
 
-- for each relation the fewest actions that fill what it leads to are found once a question (`_Costs`);
+- for each relation the fewest actions that fill what it leads to are found once a question (`Costs`);
 - where a second part depends on a first that is still open (AND, OR, GREATER), what the first is made of (a leaf, a
   join or a comparison) fits there as well, so that the largest of those numbers is kept free for it;
 - a path that is measured can always be one counted step.
@@ -18,14 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from kgqa_core.logic.forms import OPS
 from kgqa_core.parsing.decode.actions import END, FIXED, NK, NUMBER, PLACES, Slots
 from kgqa_core.parsing.decode.costs import COUNTED, NEVER, Costs
 from kgqa_core.parsing.decode.kinds import Kind, Kinds
-
-Alternatives = tuple[Kind, ...]
+from kgqa_core.parsing.decode.states import (
+    Alternatives,
+    Frame,
+    Hole,
+    Stack,
+    State,
+    fits_one,
+    narrowed,
+    stepped,
+    top,
+)  # fmt: skip
 
 _COUNTED, _THEN, _NK, _END = NUMBER["COUNTED"], NUMBER["THEN"], NUMBER[NK], NUMBER[END]
 _SECOND = {NUMBER["AND"]: "and", NUMBER["OR"]: "or", NUMBER["MINUS"]: "minus"}
@@ -35,45 +43,6 @@ _SIDES = {NUMBER[name] for name in ("GREATER", "LESS")}
 _COMPARES = {NUMBER[name] for name in OPS}
 _TC, _COUNT, _HOLDS = NUMBER["TC"], NUMBER["COUNT"], NUMBER["HOLDS"]
 _PLACES = tuple(NUMBER[place] for place in PLACES)
-
-
-class Hole(NamedTuple):
-    """What is expected next.
-
-    what: `form` (the whole), `set`, `place`, `measure` (a path that may be counted), `path`, `step` (one after which
-    the path goes on), `literal` or `end`.  fits: kinds of which the node, or what the next step is of, fits one; also:
-    one that it fits besides.  wanted: dimensions of a path's values, or of a literal.  steps: that a path may still
-    have.  ranked: whether a rank may stand here.  leaf: whether a topic, type or literal may.
-    """
-
-    what: str
-    fits: Alternatives = ()
-    also: Kind | None = None
-    wanted: int = 0
-    steps: int = 0
-    ranked: bool = True
-    leaf: bool = True
-
-
-class Frame(NamedTuple):
-    """What goes on when a part is read: of which operator, with the kinds that are known by then."""
-
-    what: str
-    fits: Alternatives = ()
-    kind: Kind = Kind(0)
-
-
-Stack = tuple[Frame, Any] | tuple[()]
-"""The innermost frame, and the stack below it."""
-
-
-class State(NamedTuple):
-    """After some actions.  kept: actions that are kept free for what waits in the stack.  used: actions so far."""
-
-    hole: Hole
-    stack: Stack
-    kept: int
-    used: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +106,7 @@ class Automaton:
             case "place":
                 return State(Hole("set", hole.fits, ranked=False), stack, kept, used)
             case "literal":
-                frame, rest = _top(stack)
+                frame, rest = top(stack)
                 return self._closed(frame.kind, rest, kept, used)
             case "measure" if action == _COUNTED:
                 return State(hole._replace(what="path", wanted=COUNTED), stack, kept, used)
@@ -146,7 +115,7 @@ class Automaton:
             case "step":
                 near, far = self.ends[action]
                 inner = Hole("path", (far,), wanted=hole.wanted, steps=hole.steps - 1)
-                return State(inner, _stepped(stack, near), kept, used)
+                return State(inner, stepped(stack, near), kept, used)
             case "measure" | "path":
                 return self._measured(hole, action, stack, kept, used)
         return State(Hole("end"), (), 0, used)
@@ -176,8 +145,8 @@ class Automaton:
         """Actions that begin a set of at most `room` actions."""
         fits, costs = hole.fits, self.costs
         if hole.leaf and room >= 1:
-            yield from (a for a, kind in self.leaves.items() if _fits(kind, fits))
-        joined = [a for a, (near, _) in self.ends.items() if _fits(near, fits)]
+            yield from (a for a, kind in self.leaves.items() if fits_one(kind, fits))
+        joined = [a for a, (near, _) in self.ends.items() if fits_one(near, fits)]
         yield from (a for a in joined if costs.fill[a] < room)
         if costs.set(fits) + costs.most < room:
             yield from _SECOND
@@ -197,7 +166,7 @@ class Automaton:
 
     def _path(self, hole: Hole, room: int) -> Iterator[int]:
         """Actions that begin a path, or go on with it, of at most `room` actions."""
-        first = [a for a, (near, _) in self.ends.items() if _fits(near, hole.fits)]
+        first = [a for a, (near, _) in self.ends.items() if fits_one(near, hole.fits)]
         first = [a for a in first if hole.also is None or self.ends[a][0].fits(hole.also)]
         on = {a: self.costs.going_on(a, hole.wanted, hole.steps - 1) for a in first}
         if hole.what == "step":
@@ -220,7 +189,7 @@ class Automaton:
             return State(Hole("set", (far,)), (Frame("join", kind=near), stack), kept, used)
         costs = self.costs
         if action in _SECOND:
-            frame = Frame(_SECOND[action], hole.fits)
+            frame = Frame(_SECOND[action], hole.fits, ranked=hole.ranked)
             return State(Hole("set", hole.fits, ranked=hole.ranked), (frame, stack), kept + costs.most, used)
         if action in _COMPARES:
             asked = Hole("measure", hole.fits, wanted=costs.values, steps=self.limits.steps)
@@ -235,7 +204,7 @@ class Automaton:
 
     def _closed(self, kind: Kind, stack: Stack, kept: int, used: int) -> State:
         """After the last action of a set of this kind."""
-        frame, rest = _top(stack)
+        frame, rest = top(stack)
         most, steps = self.costs.most, self.limits.steps
         match frame.what:
             case "whole":
@@ -247,34 +216,36 @@ class Automaton:
             case "minus":
                 return State(self._inner(), (Frame("minus from", kind=kind), rest), kept - most, used)
             case "and":
-                fits = _both(frame.fits, kind)
-                return State(Hole("set", fits, ranked=False), (Frame("both", kind=kind), rest), kept - most, used)
+                fits = narrowed(frame.fits, kind)
+                second = Hole("set", fits, ranked=frame.ranked)
+                return State(second, (Frame("both", kind=kind), rest), kept - most, used)
             case "both":
                 return self._closed(frame.kind.meets(kind), rest, kept, used)
             case "or":
                 fits = tuple(one for one in frame.fits if one.fits(kind))
-                return State(Hole("set", fits, ranked=False), (Frame("any", kind=kind), rest), kept - most, used)
+                second = Hole("set", fits, ranked=frame.ranked)
+                return State(second, (Frame("any", kind=kind), rest), kept - most, used)
             case "any":
                 return self._closed(frame.kind.either(kind), rest, kept, used)
             case "rank":
-                asked = Hole("measure", _both(frame.fits, kind), wanted=self.kinds.measured, steps=steps)
+                asked = Hole("measure", narrowed(frame.fits, kind), wanted=self.kinds.measured, steps=steps)
                 return State(asked, (Frame("ranked", kind=kind), rest), kept - 2, used)
             case "one":
                 fits = tuple(one for one in self._having(frame.fits, self.ends) if one.fits(kind))
                 other = Frame("other", frame.fits, kind)
                 return State(Hole("set", fits, ranked=False), (other, rest), kept - most, used)
             case "other":
-                fits = _both(frame.fits, frame.kind)
+                fits = narrowed(frame.fits, frame.kind)
                 asked = Hole("measure", fits, also=kind, wanted=self.kinds.measured, steps=steps)
                 return State(asked, (Frame("ranked", kind=frame.kind.either(kind)), rest), kept - 2, used)
         assert frame.what == "tc", frame
-        asked = Hole("path", _both(frame.fits, kind), wanted=self.costs.time, steps=steps)
+        asked = Hole("path", narrowed(frame.fits, kind), wanted=self.costs.time, steps=steps)
         return State(asked, (Frame("dated", kind=kind), rest), kept - self.costs.longest_dated, used)
 
     def _measured(self, hole: Hole, action: int, stack: Stack, kept: int, used: int) -> State:
         """After the last step of a path."""
         near, far = self.ends[action]
-        frame, rest = _top(_stepped(stack, near))
+        frame, rest = top(stepped(stack, near))
         if frame.what == "measured":
             return self._closed(frame.kind, rest, kept, used)
         wanted = self.kinds.number if hole.wanted == COUNTED else far.may & hole.wanted
@@ -309,24 +280,3 @@ def _leaves(kinds: Kinds, slots: Slots, entities: Mapping[str, frozenset[str]]) 
     literals = [kinds.literal(literal) for literal in slots.literals]
     found = enumerate([*topics, *classes, *literals], start=len(FIXED))
     return {action: kind for action, kind in found if kind is not None and kind.may}
-
-
-def _top(stack: Stack) -> tuple[Frame, Stack]:
-    assert stack, "a part ends that none began"
-    return stack[0], stack[1]
-
-
-def _stepped(stack: Stack, near: Kind) -> Stack:
-    """The stack after the first step of a path: what is measured must have it."""
-    frame, rest = _top(stack)
-    if frame.what == "ranked":
-        return (Frame("measured", kind=frame.kind.meets(near)), rest)
-    return (Frame("compared", kind=near), rest) if frame.what == "compare" else stack
-
-
-def _fits(kind: Kind, fits: Alternatives) -> bool:
-    return any(kind.fits(one) for one in fits)
-
-
-def _both(fits: Alternatives, kind: Kind) -> Alternatives:
-    return tuple(dict.fromkeys(one.meets(kind) for one in fits if one.fits(kind)))

@@ -19,7 +19,7 @@ from kgqa_core.parsing.decode.network import PointerT5, new_network
 from kgqa_core.parsing.decode.prepare import recall_at
 from kgqa_core.parsing.decode.pretrained import TextDecoder
 from kgqa_core.parsing.decode.retriever import Retriever, TwoTower
-from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Row, order_of, reader_of, slot_actions
+from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Orders, Row, reader_of, slot_actions
 from kgqa_core.parsing.decode.wording import PLACEHOLDERS
 from kgqa_core.training import loop
 from kgqa_core.training.checkpoint import Progress, key_of
@@ -120,9 +120,9 @@ def fit_decoder(
         )
         return {"exact": right / len(developing)}
 
+    orders = Orders(learning, options.batch_size, options.repeats, seed)
     course = loop.Course(
-        per_epoch=-(-len(learning) // options.batch_size), epochs=options.epochs, patience=options.patience,
-        order=lambda epoch: order_of(learning, options.batch_size, seed, epoch),
+        per_epoch=orders.per_epoch, epochs=options.epochs, patience=options.patience, order=orders.of,
         loss=lambda numbers: loss([learning[i] for i in numbers.tolist()]), measure=measure,
         standing=lambda found: [found["exact"]], section=SECTION,
     )  # fmt: skip

@@ -47,7 +47,9 @@ class DecodeParser:
         self.retriever = load_retriever(folder / "retriever")
         self.retriever.network.to(self.device)
         actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
-        self.decoder, self.no_form = load_decoder(folder / "decoder", actions, self.device)
+        stored = load_decoder(folder / "decoder", actions, self.device)
+        self.decoder, self.no_form = stored.decoder, stored.no_form
+        self.options = options.model_copy(update={"classes": min(options.classes, stored.classes)})
         self._results: dict[Form, Result | None] = {}
 
     def read(self, examples: Sequence[ParseExample]) -> tuple[Asked, list[Row]]:

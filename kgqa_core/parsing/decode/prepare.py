@@ -70,7 +70,10 @@ class Asked:
         return [own.text for own in self.words]
 
     def rows(self, scores: Tensor, options: DecodeOptions, gold: Sequence[Form | None] = ()) -> list[Row]:
-        """The row of each question, what gold forms need being always retrieved.  scores: [questions, items]."""
+        """The row of each question, what gold forms need being always retrieved.
+
+        scores: [questions, items].  Items stand by their score, so that their order says nothing of what is gold.
+        """
         items, found = self.ground.items, []
         for number, words in enumerate(self.words):
             anchored = {key for topic, _ in words.topics for key in self.nearby.get(topic.key, ())}
@@ -79,10 +82,16 @@ class Asked:
             if form is not None:
                 needed = elements(form)
                 relations = _with(needed.relations, relations, options.relations)
-                classes = _with(needed.classes, classes, max(options.classes, len(needed.classes)))
-            own = {key: float(scores[number, self.ground.place[key]]) for key in (*relations, *classes)
-                   if key in self.ground.place}  # fmt: skip
-            relations, classes = ([key for key in keys if key in own] for keys in (relations, classes))
+                classes = _with(needed.classes, classes, options.classes)
+            own = {
+                key: float(scores[number, self.ground.place[key]])
+                for key in (*relations, *classes)
+                if key in self.ground.place
+            }
+            relations, classes = (
+                sorted((key for key in keys if key in own), key=lambda key: (-own[key], key))
+                for keys in (relations, classes)
+            )
             found.append(make_row(words, relations, classes, own, items, self.nearby, self.types))
         return found
 
@@ -145,5 +154,5 @@ def recall_at(scores: Tensor, wanted: Sequence[frozenset[int]], relations: int, 
 
 
 def _with(needed: Sequence[str], retrieved: Sequence[str], most: int) -> list[str]:
-    others = [key for key in retrieved if key not in needed]
-    return [*needed, *others[: max(0, most - len(needed))]]
+    """What is needed, then the first of what was retrieved, as long as there is room."""
+    return list(dict.fromkeys((*needed, *retrieved)))[:most]

@@ -17,9 +17,9 @@ from kgqa_core.parsing.decode.wording import LITERALS, MENTIONS, MOST_MENTIONS, 
 from kgqa_core.training.encoders import PAD as PADDING
 from kgqa_core.training.encoders import SPECIAL, UNKNOWN, Reader
 
-FEATURES = 2 + 2 * MOST_MENTIONS
-"""Numbers that describe a slot: confidence of a topic, score of an item, and whether the topics of each mention have a
-relation as its head, and as its tail."""
+FEATURES = 2 + 3 * MOST_MENTIONS
+"""Numbers that describe a slot: confidence of a topic, score of an item, whether the topics of each mention have a
+relation as its head and as its tail, and which mention a topic is of."""
 
 TYPES_READ = 2
 """Types of a topic that are read."""
@@ -29,8 +29,9 @@ TYPES_READ = 2
 class Row:
     """A question for the decoder.
 
-    text: masked.  labels, kinds, features: of each slot, in the order of `slots`.  actions: those that write the gold
-    form and END; empty where there is none to learn.
+    text: masked.  labels, kinds, features: of each slot, in the order of `slots`.  mentions: words that name each
+    topic, for they may be others than a name (a linker takes "capital" for a place too).  actions: those that write the
+    gold form and END; empty where there is none to learn.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Row:
     labels: tuple[str, ...]
     kinds: tuple[int, ...]
     features: tuple[tuple[float, ...], ...]
+    mentions: tuple[str, ...] = ()
     actions: tuple[int, ...] = ()
 
 
@@ -63,7 +65,9 @@ def make_row(
     for topic, place in words.topics:
         own = sorted(types.get(topic.key, ()))[:TYPES_READ]
         labels.append(" ".join([MENTIONS[place], *(items.words.get(key, "") for key in own)]).strip())
-        features.append((topic.rho, *nothing[1:]))
+        is_of = [0.0] * MOST_MENTIONS
+        is_of[place] = 1.0
+        features.append((topic.rho, *nothing[1:-MOST_MENTIONS], *is_of))
     for key in classes:
         labels.append(items.words[key])
         features.append((0.0, scores[key], *nothing[2:]))
@@ -78,10 +82,11 @@ def make_row(
             head, tail = nearby.get(topic.key, {}).get(key, (False, False))
             has[2 * place] |= head
             has[2 * place + 1] |= tail
-        features.append((0.0, scores[key], *map(float, has)))
+        features.append((0.0, scores[key], *map(float, has), *nothing[-MOST_MENTIONS:]))
     sizes = (len(slots.topics), len(slots.classes), len(slots.literals), len(slots.relations))
     kinds = tuple(kind for kind, size in enumerate(sizes) for _ in range(size))
-    return Row(words.text, slots, tuple(labels), kinds, tuple(features))
+    mentions = tuple(topic.mention.lower() for topic, _ in words.topics)
+    return Row(words.text, slots, tuple(labels), kinds, tuple(features), mentions)
 
 
 def slot_actions(mentions: int, candidates: int, classes: int, relations: int) -> int:
@@ -110,10 +115,13 @@ class Batcher:
     def batch(self, rows: Sequence[Row], device: torch.device, shuffle: bool = False) -> tuple[Batch, Tensor]:
         """The tensors of some rows, and their actions [batch, length], padded.
 
-        shuffle: the slots of a row stand in a drawn order, so that nothing is learnt of it.
+        shuffle: the slots of a row stand in a drawn order, so that nothing is learnt of it, and half of the rows are
+        read without the words of their mentions, so that little is learnt of names.
         """
         words, mask = self.reader.batch(self.tokens([row.text for row in rows]))
-        distinct = sorted({label for row in rows for label in row.labels}) or [""]
+        bare = (torch.rand(len(rows)) < 0.5).tolist() if shuffle else [False] * len(rows)
+        own_labels = [row.labels if without else named(row) for row, without in zip(rows, bare, strict=True)]
+        distinct = sorted({label for labels in own_labels for label in labels}) or [""]
         number = {label: place for place, label in enumerate(distinct)}
         labels, labels_mask = self.reader.batch(self.tokens(distinct))
         most = max([1, *(len(row.labels) for row in rows)])
@@ -127,7 +135,7 @@ class Batcher:
             if not size:
                 continue
             order = torch.randperm(size) if shuffle else torch.arange(size)
-            label[place, order] = torch.tensor([number[one] for one in row.labels])
+            label[place, order] = torch.tensor([number[one] for one in own_labels[place]])
             kind[place, order] = torch.tensor(row.kinds)
             features[place, order] = torch.tensor(row.features)
             there[place, :size] = 1
@@ -142,6 +150,12 @@ class Batcher:
         return Batch(*(tensor.to(device) for tensor in tensors)), actions.to(device)
 
 
+def named(row: Row) -> tuple[str, ...]:
+    """The label of each slot, with the words of their mention in those of topics."""
+    topics = tuple(f"{label} {words}" for label, words in zip(row.labels, row.mentions, strict=False))
+    return topics + row.labels[len(topics) :]
+
+
 def pointed(slots: Slots) -> tuple[list[int], list[int]]:
     """Slot and role of each action beyond the fixed ones, in their order."""
     leaves = slots.items - len(slots.relations)
@@ -150,12 +164,30 @@ def pointed(slots: Slots) -> tuple[list[int], list[int]]:
     return items, [LEAF] * leaves + [FORWARD] * len(relations) + [INVERSE] * len(relations)
 
 
-def order_of(rows: Sequence[Row], size: int, seed: int, epoch: int) -> list[Tensor]:
-    """Numbers of an epoch's batches, of similar length within pools of sixteen batches."""
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-    lengths = torch.tensor([len(row.text.split()) * 64 + len(row.labels) for row in rows])
-    shuffled = torch.randperm(len(rows), generator=generator)
-    cut: list[Tensor] = []
-    for pool in shuffled.split(16 * size):
-        cut += pool[torch.sort(lengths[pool], stable=True).indices].split(size)
-    return [cut[index] for index in torch.randperm(len(cut), generator=generator).tolist()]
+class Orders:
+    """The batches of each epoch, all epochs alike in number.
+
+    repeats: questions of one wording that an epoch takes at most; each epoch draws others of them.
+    """
+
+    def __init__(self, rows: Sequence[Row], size: int, repeats: int, seed: int) -> None:
+        self.size, self.repeats, self.seed = size, repeats, seed
+        place = {text: number for number, text in enumerate(dict.fromkeys(row.text for row in rows))}
+        self.wording = torch.tensor([place[row.text] for row in rows])
+        self.lengths = torch.tensor([len(row.text.split()) + len(row.labels) for row in rows])
+        taken = int(torch.bincount(self.wording).clamp(max=repeats).sum())
+        self.per_epoch = -(-taken // size)
+
+    def of(self, epoch: int) -> list[Tensor]:
+        """Numbers of an epoch's batches, of similar length within pools of sixteen batches."""
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+        shuffled = torch.randperm(len(self.wording), generator=generator)
+        by_wording = shuffled[torch.sort(self.wording[shuffled], stable=True).indices]
+        counts = torch.bincount(self.wording)
+        first = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
+        kept = by_wording[torch.arange(len(by_wording)) - first < self.repeats]
+        kept = kept[torch.randperm(len(kept), generator=generator)]
+        cut: list[Tensor] = []
+        for pool in kept.split(16 * self.size):
+            cut += pool[torch.sort(self.lengths[pool], stable=True).indices].split(self.size)
+        return [cut[index] for index in torch.randperm(len(cut), generator=generator).tolist()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ def load_retriever(folder: Path) -> Retriever:
 
 def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_form: bool) -> None:
     """Writes a trained decoder into a new folder.  no_form: whether it learnt to say that there is no form."""
-    config = {"no_form": no_form, "max_tokens": options.max_tokens, "network": decoder.shape}
+    config = {
+        "no_form": no_form, "classes": options.classes, "max_tokens": options.max_tokens, "network": decoder.shape
+    }  # fmt: skip
     if isinstance(decoder.network, TextDecoder):
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder, config)
@@ -76,14 +79,24 @@ def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_f
         save(folder, decoder.network, decoder.tokenizer, config)
 
 
-def load_decoder(folder: Path, actions: int, device: torch.device) -> tuple[PointerDecoder | TextDecoder, bool]:
-    """The stored decoder, and whether it says that there is no form.
+@dataclass(frozen=True)
+class Stored:
+    """A decoder.  no_form: whether it learnt from questions without form.  classes: types read of a question."""
+
+    decoder: PointerDecoder | TextDecoder
+    no_form: bool
+    classes: int
+
+
+def load_decoder(folder: Path, actions: int, device: torch.device) -> Stored:
+    """The stored decoder.
 
     actions: beyond the fixed ones, of a question at most.  Raises ArtifactError when it is damaged.
     """
     config = read_config(folder)
+    learnt = bool(config["no_form"]), int(config["classes"])
     if config["network"] is None:
-        return TextDecoder(folder / "model", device), bool(config["no_form"])
+        return Stored(TextDecoder(folder / "model", device), *learnt)
     try:
         tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
     except Exception as fault:  # the tokenizers library raises bare Exception
@@ -91,7 +104,7 @@ def load_decoder(folder: Path, actions: int, device: torch.device) -> tuple[Poin
     network = new_network(**config["network"])
     _fill(network, folder)
     batcher = Batcher(reader_of(tokenizer, config["max_tokens"]), actions)
-    return PointerDecoder(network, batcher, device), bool(config["no_form"])
+    return Stored(PointerDecoder(network, batcher, device), *learnt)
 
 
 def _write(folder: Path, config: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from transformers import LogitsProcessor
 from kgqa_core.errors import ModelError
 from kgqa_core.parsing.decode.actions import END, FIXED, NUMBER
 from kgqa_core.parsing.decode.automaton import Automaton, State
-from kgqa_core.parsing.decode.rows import Row
+from kgqa_core.parsing.decode.rows import Row, named
 
 _END = NUMBER[END]
 _ENDINGS = (";", ".", "|", ",", "?")
@@ -60,10 +60,10 @@ class Pieces:
     def text(self, row: Row) -> str:
         """What the model reads: the masked question, and the words of its slots."""
         sizes = (len(row.slots.topics), len(row.slots.classes), len(row.slots.literals), len(row.slots.relations))
-        parts, at = [row.text], 0
+        parts, at, labels = [row.text], 0, named(row)
         for name, size in zip(("entities", "types", "values", "relations"), sizes, strict=True):
             if size:
-                parts.append(f"{name}: " + "; ".join(row.labels[at : at + size]))
+                parts.append(f"{name}: " + "; ".join(labels[at : at + size]))
             at += size
         return " | ".join(parts).replace("[", "").replace("]", "")
 

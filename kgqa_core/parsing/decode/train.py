@@ -14,6 +14,7 @@ import torch
 from kgqa_core.config import DecodeOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import elements
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parsing.decode.fit import SECTION, Texts, fit_decoder, fit_retriever
 from kgqa_core.parsing.decode.prepare import Asked, Ground, gold_forms, gold_items, recall, recall_at
@@ -62,6 +63,8 @@ def train(
                 f"none of the {len(own['train'].examples)} training questions has a gold form with a relation of this "
                 "graph; give them forms or relation paths"
             )
+        if not any(elements(form).classes for form in gold["train"] if form is not None):
+            options = options.model_copy(update={"classes": 0})  # what no form uses need not be read
         sha = hashlib.sha256((examples / FILE).read_bytes())
         sha.update(f"{ground.items} {sorted(own['train'].types.items(), key=str)}".encode())
         key = sha.hexdigest()

@@ -82,6 +82,7 @@ def test_every_walk_ends_in_time_in_a_form_that_reads_and_types():
         "(OR (JOIN in fr) (JOIN in de))",
         "(COUNT (JOIN in fr))",
         "(ARGMAX (JOIN in fr) population)",
+        "(AND (JOIN in fr) (ARGMAX (TYPE city) population))",
         "(ARGMIN (TYPE city) (COUNT (R capital)))",
         "(NTHMAX 2 (JOIN in fr) population)",
         "(GREATER fr de (JOIN (R in) population))",
