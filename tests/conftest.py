@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,12 @@ for _name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "OPENA
 
 settings.register_profile("kgqa", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("kgqa")
+
+
+def pytest_sessionfinish() -> None:
+    """End the tests' Prefect server, where one was started."""
+    if "tests.support.prefect_server" in sys.modules:
+        sys.modules["tests.support.prefect_server"].stop()
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from prefect.server.api.server import SubprocessASGIServer
@@ -19,17 +17,24 @@ SECONDS = 600
 """Longest wait for its start, on a machine with other work."""
 
 
+_running = ExitStack()
+
+
 @functools.cache
 def shared_server() -> str:
-    """Address of the API; the server is started by the first call and ends with this process."""
-    folder = tempfile.mkdtemp(prefix="kgqa-prefect-")
+    """Address of the API; the server is started by the first call and ended by `stop`, with the session."""
+    folder = _running.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-prefect-", ignore_cleanup_errors=True))
     database = f"sqlite+aiosqlite:///{Path(folder) / 'prefect.db'}"
     server = SubprocessASGIServer(port=closed_port())
     with temporary_settings({PREFECT_SERVER_DATABASE_CONNECTION_URL: database}):
         server.start(timeout=SECONDS)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    atexit.register(server.stop)
+    _running.callback(server.stop)
     return server.api_url
+
+
+def stop() -> None:
+    """End the server, if there is one."""
+    _running.close()
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Watched:
     def run(self, name: str, *words: str | Path, settings: tuple[str, ...] = (), **more: str) -> Outcome:
         """Runs a command of this home and keeps what it says, also as a file below the folder."""
         given = [part for setting in settings for part in ("--set", setting)]
-        outcome = kgqa(*words, "--home", self.home, *given, env=self.environment(**more), cwd=self.folder)
+        outcome = kgqa(*words, "--home", self.home, *given, served=False, env=self.environment(**more), cwd=self.folder)
         self.outcomes[name] = outcome
         (self.folder / f"{name}.out").write_text(outcome.out, encoding="utf-8")
         (self.folder / f"{name}.err").write_text(outcome.err, encoding="utf-8")
