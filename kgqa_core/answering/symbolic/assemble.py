@@ -203,7 +203,9 @@ class Assembler:
         for one, other in combinations(self._sides, 2):
             for turned, odds in enumerate(self.guess.orders):
                 if self.said.turned is not None:
-                    odds = 0.0 if bool(turned) == self.said.turned else UNLIKE
+                    if bool(turned) != self.said.turned:
+                        continue
+                    odds = 0.0
                 for (of, weight), (without, more) in product(*((other, one) if turned else (one, other))):
                     if self.fits(And((of, without))):
                         yield Minus(of, without), weight + more + odds

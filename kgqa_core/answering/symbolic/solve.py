@@ -123,8 +123,11 @@ class Solver:
 
     def _first(self, question: Question, candidates: Iterable[Candidate], guess: Guess) -> Solved:
         """The first candidate that finds something; several numbers give way to a single answer nearly as likely."""
-        tried, several = 0, None
+        tried, several, least = 0, None, -math.inf
         for tried, one in enumerate(islice(candidates, self.options.most_forms), 1):
+            least = one.weight - self.options.margin if tried == 1 else least
+            if one.weight < least:
+                break
             if several is not None and one.weight < several[0].weight - NEARLY:
                 break
             result = self._run(one.form, named=one.kind == "none")

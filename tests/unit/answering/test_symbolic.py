@@ -199,6 +199,9 @@ def test_a_less_likely_form_is_taken_where_the_likeliest_finds_nothing(store):
     found = solved(store, Sure("none"), question, paths)
     assert found.answers == ("es",)
     assert solved(store, Sure("none"), question, [(("unknown",), 1.0)]).form is None
+    question, far = asked(store, "What is es?", "es"), [(("capital",), 1.0), (("<inv>-borders",), 1e-5)]
+    assert solved(store, Sure("none"), question, far).form is None
+    assert solved(store, Sure("none"), question, far, margin=20).answers == ("fr",)
 
 
 def test_nothing_is_answered_where_no_form_finds_anything(store):
