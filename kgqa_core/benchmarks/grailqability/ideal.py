@@ -12,8 +12,8 @@ from kgqa_core.benchmarks.grailqability.arrays import Ints
 from kgqa_core.benchmarks.grailqability.trace import Tracer, is_exact
 from kgqa_core.datasets.gold_forms import Candidate, candidates
 from kgqa_core.errors import FormError, FormTimeout
-from kgqa_core.logic.execute import Result
-from kgqa_core.logic.forms import Count, Form, Holds, elements
+from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.forms import Arg, Count, Form, Greater, Holds, Nth, Path, children, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.monitor import QUIET, Monitor
@@ -23,6 +23,8 @@ EMPTY = "its form has no answer in the graph"
 WRONG = "its form does not lead to an annotated answer"
 NOT_COMPUTED = "no form of its type computes the annotated answer"
 FAILED = "its form cannot be run"
+PROOFS = 1_000_000
+"""Triples that a form may rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Ideal:
     """A question with its ideal form and result.
 
     nodes, value: as `logic.execute.Result`.  asks: the form whose being empty makes the question unanswerable.
-    support: triples on every way to every answer, ascending.  relations, classes, mentions: ids that the form names.
+    support: the triples that it rests on (`rests_on`).  relations, classes, mentions: ids that the form names.
     agrees: whether the result is the annotated answer, exactly.
     """
 
@@ -127,12 +129,10 @@ def _run(question: Question, candidate: Candidate, tracer: Tracer) -> Ideal | No
     denoted = tracer.denote(core)
     if not len(denoted.nodes) or (result.empty and result.value is None):
         return None
-    nodes = np.array(result.nodes, dtype=np.int64) if result.nodes else denoted.nodes
-    proved = denoted.support() if not result.nodes or not is_exact(core) else _union(denoted.proof(nodes, False))
     like = likeness(question, form, result.nodes, result.value)
     return Ideal(
         question=question, form=form, origin=candidate.origin, nodes=result.nodes, value=result.value, asks=core,
-        support=proved, relations=_ids(used.relations, tracer.relation_ids),
+        support=rests_on(core, tracer), relations=_ids(used.relations, tracer.relation_ids),
         classes=_ids(used.classes, tracer.entity_ids), mentions=_ids(used.entities, tracer.entity_ids),
         agrees=like == 1.0,
     )  # fmt: skip
@@ -149,6 +149,35 @@ def result_of(form: Form, tracer: Tracer, memory: MemoryGraph) -> Result:
         asked = tracer.denote(form.one).nodes
         return Result(value=bool(len(asked)) and len(nodes) == len(asked))
     return Result(nodes=tuple(nodes.tolist()))
+
+
+def rests_on(form: Form, tracer: Tracer) -> Ints:
+    """The triples without which a form may lose its answers, ascending: those on every way to every answer.
+
+    What ranks or compares rests on all that it looks at: of a third best nothing is left when a fourth one goes, and
+    there were three.
+    """
+    looked = looked_at(form)
+    if looked:
+        parts = [rests_on(part, tracer) for part, _ in looked]
+        parts += [tracer.along(path, tracer.memory.nodes(part)) for part, path in looked]
+        return np.unique(np.concatenate(parts))
+    if is_exact(form):
+        return tracer.denote(form).support()
+    proof = np.array(execute(form, tracer.store, rows=PROOFS).proof, dtype=np.int64)
+    return np.unique(np.concatenate([proof, *(rests_on(part, tracer) for part in ranking(form))]))
+
+
+def looked_at(form: Form) -> tuple[tuple[Form, Path], ...]:
+    """The sets that a form ranks or compares, with the path to what it compares; nothing of other forms."""
+    if isinstance(form, (Arg, Nth)):
+        return ((form.of, form.path),)
+    return ((form.one, form.path), (form.other, form.path)) if isinstance(form, Greater) else ()
+
+
+def ranking(form: Form) -> list[Form]:
+    """The outermost forms within a form that rank or compare."""
+    return [found for child in children(form) for found in ([child] if looked_at(child) else ranking(child))]
 
 
 def likeness(question: Question, form: Form, nodes: Sequence[int], value: int | bool | None) -> float | None:
@@ -173,7 +202,3 @@ def form_key(form: Form) -> str:
 
 def _ids(keys: Sequence[str], known: dict[str, int]) -> tuple[int, ...]:
     return tuple(sorted(known[key] for key in keys))
-
-
-def _union(arrays: list[Ints]) -> Ints:
-    return np.unique(np.concatenate(arrays)) if arrays else np.empty(0, dtype=np.int64)

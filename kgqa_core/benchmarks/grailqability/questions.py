@@ -29,8 +29,8 @@ def benchmark_questions(
     """
     asked = read_benchmark(benchmark).asked
     with KgStore.open(kg) as store:
-        made = link([_raw(one) for one in asked], store, source=SOURCE, gold=False).questions
         topics = _topics(asked, store)
+        made = link([_raw(one, topics) for one in asked], store, source=SOURCE, gold=False).questions
     questions = [_there(one, topics, question) for one, question in zip(asked, made, strict=True)]
     write_questions(out, questions)
     monitor.progress(len(questions), len(questions), "questions")
@@ -41,11 +41,12 @@ def benchmark_questions(
     }
 
 
-def _raw(asked: Asked) -> RawQuestion:
+def _raw(asked: Asked, topics: dict[str, int]) -> RawQuestion:
     return canonical(
         {
             "id": asked.id, "question": asked.question, "split": asked.split, "language": asked.language,
-            "topic_entities": list(asked.topic_entities), "answers": list(asked.answers) if asked.answerable else [],
+            "topic_entities": [key for key in asked.topic_entities if key in topics],
+            "answers": list(asked.answers) if asked.answerable else [],
             "answer_type": asked.answer_type, "s_expression": asked.s_expression, "complexity": asked.complexity,
             "hops": asked.hops,
         },

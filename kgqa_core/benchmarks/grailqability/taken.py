@@ -1,11 +1,17 @@
-"""What each drop took of the ideal graph, worked out from the list of drops alone, for the verifier."""
+"""For the verifier: what each drop took, from the list of drops alone, and what an ideal answer rests on, by SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kgqa_core.benchmarks.grailqability.ideal import looked_at, ranking
 from kgqa_core.benchmarks.grailqability.records import FACT, Drop
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.forms import Form, Path
+
+ROWS = 1_000_000
+"""Nodes and proof triples of one form; a question with more cannot be verified."""
 
 
 class Taken:
@@ -34,3 +40,38 @@ class Taken:
                 found = [step for step in steps if step is not None]
                 if found:
                     self.triples[i] = min(found)
+
+
+class Rests:
+    """`ideal.rests_on` by SQL, over one open graph."""
+
+    def __init__(self, store: KgStore) -> None:
+        self._store = store
+        self._relations = {key: number for number, key in enumerate(store.relation_keys())}
+
+    def run(self, form: Form) -> Result:
+        """The result of a form with its whole proof.  Raises FormError."""
+        return execute(form, self._store, rows=ROWS, seconds=60)
+
+    def of(self, form: Form, found: Result | None = None) -> set[int]:
+        """The triples that a form rests on; found: its result, where it is known."""
+        looked = looked_at(form)
+        triples = set() if looked else set((found or self.run(form)).proof)
+        for part, path in looked:
+            result = self.run(part)
+            triples |= self.of(part, result) | self._along(path, result.nodes)
+        for part in () if looked else ranking(form):
+            triples |= self.of(part)
+        return triples
+
+    def _along(self, path: Path, nodes: Sequence[int]) -> set[int]:
+        triples: set[int] = set()
+        for step in path:
+            near, far = ("tail", "head") if step.inverse else ("head", "tail")
+            rows = self._store.connection.execute(
+                f"SELECT id, {far} FROM triples WHERE relation = $1 AND {near} IN (SELECT unnest($2::BIGINT[]))",
+                [self._relations.get(step.relation, -1), sorted(set(nodes))],
+            ).fetchall()
+            triples.update(i for i, _ in rows)
+            nodes = [node for _, node in rows]
+        return triples

@@ -122,6 +122,18 @@ class Tracer:
             self._members[key] = np.array([entity for (entity,) in rows], dtype=np.int64)
         return self._members[key]
 
+    def along(self, path: Path, nodes: Ints) -> Ints:
+        """The triples on every way along a path from some nodes, ascending."""
+        found = [NONE]
+        for step in path:
+            relation = self.relation_ids.get(step.relation)
+            if relation is None:
+                break
+            triples, _, nodes = self.graph.hop(nodes, relation, backward=step.inverse)
+            found.append(triples)
+            nodes = np.unique(nodes)
+        return _union(found)
+
     def _each(self, parts: Sequence[Form]) -> list[Denoted]:
         return [self.denote(part) for part in parts]
 

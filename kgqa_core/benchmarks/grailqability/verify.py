@@ -21,7 +21,7 @@ from kgqa_core.benchmarks.grailqability.records import (
     read_benchmark,
 )
 from kgqa_core.benchmarks.grailqability.splits import Group, levels
-from kgqa_core.benchmarks.grailqability.taken import Taken
+from kgqa_core.benchmarks.grailqability.taken import ROWS, Rests, Taken
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.answers import answer_texts
@@ -32,9 +32,6 @@ from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import SPLITS
-
-ROWS = 1_000_000
-"""Nodes and proof triples of one form; a question with more cannot be verified."""
 
 SPLIT_SLACK, SHARE_SLACK = 0.005, 0.01
 """How far a split's size, and its share of unanswerable questions, may be from what was asked for."""
@@ -92,6 +89,7 @@ class _Verifier:
         self.checks: dict[str, Check] = {}
         self.graph = Taken(benchmark.drops, ideal)
         self.keys: dict[int, str] = {}
+        self.rests = Rests(ideal)
         for store in (ideal, modified):
             index(store)
             store.connection.execute("SET threads = 1")  # more of them cost more than so small queries take
@@ -129,7 +127,7 @@ class _Verifier:
         """Checks the labels of a question; returns the steps that touch it."""
         asked, ideal, form = case.asked, case.ideal, case.form
         name = asked.id
-        whole = execute(form, self.ideal, rows=ROWS, seconds=60)
+        whole = self.rests.run(form)
         texts = self._texts(form, whole)
         self._check(
             "the ideal form gives the ideal answers", not whole.truncated and texts == ideal.answers,
@@ -192,8 +190,8 @@ class _Verifier:
     def _support(self, form: Form, whole: Result) -> Iterable[int]:
         """The triples that the ideal answer rests on; of a `no` those of what is asked about."""
         if isinstance(form, Holds) and whole.value is False:
-            return execute(form.of, self.ideal, rows=ROWS, seconds=60).proof
-        return whole.proof
+            return self.rests.of(form.of)
+        return self.rests.of(form, whole)
 
     def _texts(self, form: Form, result: Result | None, answerable: bool = True) -> tuple[str, ...]:
         missing = [node for node in result.nodes if node not in self.keys] if result is not None else []
