@@ -47,6 +47,7 @@ def test_benchmark_compares_all_roads_on_a_small_graph(tmp_path: Path, capsys: p
     assert "best dense" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_benchmark_of_sizes_generates_measures_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_each_leg_reads_its_own_mention_and_a_word_for_the_others() -> None:
     assert len(leg_texts(one, True, "[T]", {})) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["bce", "normalised"])
 def test_training_on_single_topics_is_the_plain_training(world: Any, tmp_path: Path, loss: str) -> None:
     plain = OPTIONS.model_copy(update={"loss": loss, "exclude_topic": True})

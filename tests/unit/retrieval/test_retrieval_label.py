@@ -81,12 +81,13 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, trained: Path, t
     assert found["hits_at_1"]["test"] == 1.0
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path: Path) -> None:
     run(world, tmp_path / "again", QUICK)
     assert content(tmp_path / "again") == content(undisturbed)
 
 
-@pytest.mark.parametrize("stop_at", [1, 30])
+@pytest.mark.parametrize("stop_at", [pytest.param(1, marks=pytest.mark.slow), 30])
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:

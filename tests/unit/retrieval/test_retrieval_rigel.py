@@ -69,7 +69,9 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
     assert content(tmp_path / "other")["model.safetensors"] != content(undisturbed)["model.safetensors"]
 
 
-@pytest.mark.parametrize("stop_at", [1, 5, 30])
+@pytest.mark.parametrize(
+    "stop_at", [pytest.param(1, marks=pytest.mark.slow), 5, pytest.param(30, marks=pytest.mark.slow)]
+)
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:
@@ -83,6 +85,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     assert list((tmp_path / "work").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_checkpoint_of_other_options_or_damaged_is_not_used(world: Any, undisturbed: Path, tmp_path: Path) -> None:
     options = QUICK.model_copy(update={"checkpoint_seconds": 1e-9})
     with pytest.raises(KeyboardInterrupt):
@@ -175,6 +178,7 @@ def test_exclude_topic_takes_the_topic_out_after_each_hop() -> None:
     assert [entity for entity, weight in left if weight > 0] == [1]
 
 
+@pytest.mark.slow
 def test_minilm_trains_and_warns_of_text_that_it_cannot_read(world: Any, tmp_path: Path) -> None:
     chinese = [replace(question, text="马振霞是哪里人" + question.text[:4]) for question in world.questions[:8]]
     (tmp_path / "questions").mkdir()
