@@ -50,6 +50,7 @@ def some(root: Path, folder: str, *patterns: str) -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "format", "statements", "qualifiers"), TABLES)
 def test_tables_are_read_whole(shared_data, path, format, statements, qualifiers):
     found = read(needs(shared_data, path))
@@ -75,6 +76,7 @@ def kgtk_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader((line.rstrip("\n") for line in stream), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+@pytest.mark.slow
 def test_every_kgtk_file_is_read_whole(shared_data):
     counts: Counter[str] = Counter()
     for path in some(shared_data, "wikidata_samples/kgtk", "*.tsv.gz"):
@@ -188,6 +190,7 @@ def statements_in(document: object) -> tuple[int, int]:
     return texts + len(claims), qualifiers
 
 
+@pytest.mark.slow
 def test_wikidatas_json_holds_the_claims_and_texts_that_json_finds(shared_data):
     folder = "wikidata_samples"
     read_whole = 0
