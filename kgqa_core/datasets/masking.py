@@ -80,6 +80,7 @@ def topic_names(kg: Path | None, questions: Sequence[Question]) -> dict[int, lis
 
 
 def key_forms(key: str) -> list[str]:
+    """What an entity may be called by its key: the key, and of an IRI its last part in words."""
     if "://" not in key and not key.startswith("urn:"):
         return [key]
     tail = unquote(re.split(r"[/#:]", key.rstrip("/#"))[-1]).replace("_", " ")
