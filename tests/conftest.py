@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -27,7 +27,9 @@ for _name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "OPENA
     os.environ.pop(_name, None)
 
 
-settings.register_profile("kgqa", deadline=None)  # a busy machine is no fault of the code
+settings.register_profile(
+    "kgqa", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # a busy machine is no fault
 settings.load_profile("kgqa")
 
 
