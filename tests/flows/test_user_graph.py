@@ -128,6 +128,7 @@ def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> Non
     assert kgqa("report", "--home", folder / "home").out.count("Hits@1") >= 1
 
 
+@pytest.mark.slow
 def test_linked_topics_beside_gold_ones_show_what_linking_costs(own: tuple[Path, Outcome]) -> None:
     folder, first = own
     outcome = kgqa(
