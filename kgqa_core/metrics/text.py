@@ -98,8 +98,8 @@ def hit_rra_substring(gold: Gold, output: str) -> float:
 def exact(gold: Gold, output: str) -> float:
     """1 when the whole output is a name or alias of a gold answer, or a list of all of them; numbers by value.
 
-    Range 0 or 1, higher is better.  Both sides are normalised, so "1,234", "1234" and "1234.0" are equal.  A list is cut
-    as `f1` cuts it; one that leaves a gold answer out, or names something else, is not exact.
+    Range 0 or 1, higher is better.  Both sides are normalised, so "1,234", "1234" and "1234.0" are equal.  A list is
+    cut as `f1` cuts it; one that leaves a gold answer out, or names something else, is not exact.
     """
     return float(tokens(output) in gold.names or (gold.size > 1 and f1(gold, output) == 1.0))
 

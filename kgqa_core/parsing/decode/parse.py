@@ -29,6 +29,9 @@ BATCH = 64
 BLOCK = 512
 """Questions that are retrieved for at once, and those that are decoded."""
 
+LONGER = 6
+"""Actions that a form may have beyond the longest that was learnt: beams that go on and on cost time for nothing."""
+
 Scored = tuple[Form | None, float, float]
 """A form, its log-probability and the least ρ of its entities."""
 
@@ -49,7 +52,11 @@ class DecodeParser:
         actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
         stored = load_decoder(folder / "decoder", actions, self.device)
         self.decoder, self.no_form = stored.decoder, stored.no_form
-        self.options = options.model_copy(update={"classes": min(options.classes, stored.classes)})
+        learnt = {
+            "classes": min(options.classes, stored.classes),
+            "most_actions": min(options.most_actions, stored.longest + LONGER),
+        }
+        self.options = options.model_copy(update=learnt)
         self._results: dict[Form, Result | None] = {}
 
     def read(self, examples: Sequence[ParseExample]) -> tuple[Asked, list[Row]]:

@@ -32,12 +32,16 @@ class Allowed(LogitsProcessor):  # type: ignore[misc]
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """scores [rows, actions] with -inf for what may not come after input_ids [rows, actions so far]."""
-        kept = torch.full_like(scores, float("-inf"))
+        rows: list[int] = []
+        allowed: list[int] = []
         for row, actions in enumerate(input_ids[:, 1:].tolist()):
             number = row // self.beams
             state = self.state(number, tuple(actions))
-            allowed = list(self.automata[number].allowed(state)) if state is not None else [_PAD]
-            kept[row, allowed] = scores[row, allowed]
+            own = self.automata[number].allowed(state) if state is not None else (_PAD,)
+            rows += [row] * len(own)
+            allowed += own
+        kept = torch.full_like(scores, float("-inf"))
+        kept[rows, allowed] = scores[rows, allowed]
         return kept
 
     def state(self, number: int, actions: tuple[int, ...]) -> State | None:

@@ -65,10 +65,11 @@ def load_retriever(folder: Path) -> Retriever:
     return Retriever(network, reader)
 
 
-def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_form: bool) -> None:
-    """Writes a trained decoder into a new folder.  no_form: whether it learnt to say that there is no form."""
+def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_form: bool, longest: int) -> None:
+    """Writes a trained decoder into a new folder.  no_form, longest: as of `Stored`."""
     config = {
-        "no_form": no_form, "classes": options.classes, "max_tokens": options.max_tokens, "network": decoder.shape
+        "no_form": no_form, "classes": options.classes, "longest": longest, "max_tokens": options.max_tokens,
+        "network": decoder.shape,
     }  # fmt: skip
     if isinstance(decoder.network, TextDecoder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,11 +82,16 @@ def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_f
 
 @dataclass(frozen=True)
 class Stored:
-    """A decoder.  no_form: whether it learnt from questions without form.  classes: types read of a question."""
+    """A decoder.
+
+    no_form: whether it learnt from questions without form.  classes: types read of a question.  longest: of the forms
+    that it learnt, in actions.
+    """
 
     decoder: PointerDecoder | TextDecoder
     no_form: bool
     classes: int
+    longest: int
 
 
 def load_decoder(folder: Path, actions: int, device: torch.device) -> Stored:
@@ -94,7 +100,7 @@ def load_decoder(folder: Path, actions: int, device: torch.device) -> Stored:
     actions: beyond the fixed ones, of a question at most.  Raises ArtifactError when it is damaged.
     """
     config = read_config(folder)
-    learnt = bool(config["no_form"]), int(config["classes"])
+    learnt = bool(config["no_form"]), int(config["classes"]), int(config["longest"])
     if config["network"] is None:
         return Stored(TextDecoder(folder / "model", device), *learnt)
     try:

@@ -91,7 +91,8 @@ def train(
         decoder = fit_decoder(rows["train"], rows["dev"], options, seed, device, key=key, monitor=monitor, work=work)
     no_form = any(form is None for form in gold["train"])
     save(out / "retriever", retriever.network, retriever.reader.tokenizer, {"encoder": description})
-    save_decoder(out / "decoder", decoder, options, no_form=no_form)
+    longest = max(len(row.actions) for row in rows["train"]) - 1
+    save_decoder(out / "decoder", decoder, options, no_form=no_form, longest=longest)
     write_curves(out, _joined(first, decoder.progress))
     if work is not None:
         for part in ("retriever", "decoder"):
@@ -102,6 +103,7 @@ def train(
         "no_form": {split: sum(form is None for form in forms) for split, forms in gold.items()},
         "left_out": {split: len(reasons) for split, reasons in left_out.items()}
         | {"reasons": dict(Counter(left_out["train"]).most_common(SHOWN))},
+        "longest": longest,
         "distinct_texts": len(texts["train"].texts),
         "items": {"relations": len(ground.items.relations), "classes": len(ground.items.classes)},
         "recall": recalls,
