@@ -21,7 +21,7 @@ from tests.support.tiny_models import save_seq2seq
 from tests.support.trainings import Listener
 
 OPTIONS = DecodeOptions(
-    scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=6, epochs=25,
+    scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=45,
     patience=50, batch_size=8, learning_rate=1e-2, relations=5, beam=4, most_actions=8, checkpoint_seconds=1e-6,
     device="cpu", repeats=4,
 )  # fmt: skip
