@@ -63,7 +63,7 @@ class SentenceEncoder:
         self.width = int(model.config.hidden_size)
         place = "" if device.type == "cpu" else f" {device.type}"
         self._read_by = backend.to_str()
-        how = f"{torch.__version__} {max_tokens} {STEP} mean int16{place}\n"
+        how = f"{torch.__version__} {max_tokens} {STEP} mean int16 full{place}\n"
         self.digest = _digest(model, how + self._read_by)
         self._reader = Reader(backend, "", int(tokenizer.pad_token_id or 0), unknown, min(max_tokens, longest))
         self._body = Pretrained(model, self.width).eval().to(device)
@@ -95,7 +95,10 @@ class SentenceEncoder:
             size = max(1, self._batch_tokens // length)
             for start in range(0, len(places), size):
                 part = places[start : start + size]
-                yield part, fixed_point(self._forward([rows[place] for place in part], length))
+                batch = [rows[place] for place in part]
+                if self._device.type == "cpu":  # processors choose how to multiply by the number of rows
+                    batch += batch[:1] * (size - len(part))
+                yield part, fixed_point(self._forward(batch, length)[: len(part)])
 
     def _forward(self, rows: Sequence[Sequence[int]], length: int) -> NDArray[np.float32]:
         ids = torch.full((len(rows), length), self._reader.pad, dtype=torch.long)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from pathlib import Path
 
 import polars as pl
@@ -30,9 +29,10 @@ rejected."""
 
 def save_told(out: Path, told: Mapping[str, Outcome]) -> None:
     """Writes the outcomes of a part's prompts.  Raises StorageError."""
+    names = list(TOLD)[2:]  # a rewriter is not asked how likely its words are
     rows = [
-        (prompt, outcome.cached, *(astuple(outcome.completion) if outcome.completion is not None else (None,) * 5))
-        for prompt, outcome in told.items()
+        (prompt, told_of.cached, *(getattr(told_of.completion, name, None) for name in names))
+        for prompt, told_of in told.items()
     ]
     try:
         pl.DataFrame(rows, schema=TOLD, orient="row").write_parquet(out / FILE)

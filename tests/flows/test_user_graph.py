@@ -13,6 +13,10 @@ from tests.support.command import Outcome, kgqa
 from tests.support.toy import write_graph, write_questions
 
 
+QUICK = ("--set", "retriever.encoder=scratch", "--set", "hop_path.encoder=scratch")
+"""MiniLM, the default, would learn as well and take five times as long."""
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outcome]]:
     """A folder with graph, questions and home, and the outcome of `kgqa run` on them."""
@@ -28,11 +32,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outcom
         folder / "asked.jsonl",
         "--home",
         folder / "home",
-        # MiniLM, the default, would learn as well and take five times as long
-        "--set",
-        "retriever.encoder=scratch",
-        "--set",
-        "hop_path.encoder=scratch",
+        *QUICK,
     )
     yield folder, outcome
 
@@ -134,7 +134,7 @@ def test_linked_topics_beside_gold_ones_show_what_linking_costs(own: tuple[Path,
     outcome = kgqa(
         "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
         folder / "home", "--set", "retrieval.topics=both", "--set", "answering.knowledge=[none, rigel, rigel@linked]",
-        "--set", "operations.runner.shards=2",
+        "--set", "operations.runner.shards=2", *QUICK,
     )  # fmt: skip
     assert outcome.code == 0, outcome.err[-4000:]
     status = {name: stage["status"] for name, stage in outcome.json["stages"].items()}
