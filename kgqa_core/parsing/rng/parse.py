@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import ParsingOptions
-from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.answers import answer_texts
-from kgqa_core.logic.execute import Result
-from kgqa_core.logic.forms import Count, Form
+from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parsing.examples import ParseExample, read_examples
@@ -27,12 +23,10 @@ from kgqa_core.parsing.rng.readings import Reading, Readings
 from kgqa_core.parsing.rng.slots import filled
 from kgqa_core.parsing.rng.train import coverage, form_words
 from kgqa_core.parsing.rng.written import named, prompt_text, readable, together
+from kgqa_core.parsing.running import Runner, Scored, tally
 
 BLOCK = 1000
 """Questions that are parsed at once."""
-
-Scored = tuple[Form | None, float, float]
-"""A form without slots, its score and the least ρ of its entities; None is "no form"."""
 
 
 class RngParser:
@@ -46,6 +40,7 @@ class RngParser:
     def __init__(self, store: KgStore, model_folder: Path, options: ParsingOptions) -> None:
         self.store, self.options = store, options
         self.graph = MemoryGraph(store)
+        self.runner = Runner(store, self.graph)
         self.enumerator = Enumerator(store, self.graph, options)
         self.readings = Readings(self.enumerator, options)
         self.ranker, self.no_form = model.load(model_folder, options.device)
@@ -53,7 +48,6 @@ class RngParser:
         if options.generator.use:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
         self.unreadable = 0
-        self._results: dict[Form, Result | None] = {}
 
     def parse(self, asked: Sequence[ParseExample]) -> list[list[Parsed]]:
         """The best forms of each question, best first, with their answers; an empty list where there is none."""
@@ -70,7 +64,7 @@ class RngParser:
         best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
         if self.generator is not None:
             best = self._rewritten(read, ranked, best)
-        return self._answered([reading.id for reading in read], [own[: self.options.kept] for own in best])
+        return self.runner.told([reading.id for reading in read], [own[: self.options.kept] for own in best])
 
     def _best(self, reading: Reading, ranked: Ranked) -> list[Scored]:
         """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
@@ -113,7 +107,7 @@ class RngParser:
                 if form is None:
                     by_generator[None] = score
                 elif (whole := named(form, reading, reading.whole)) is not None:
-                    if self._run(whole[0]) is None:
+                    if self.runner.run(whole[0]) is None:
                         self.unreadable += 1
                         continue
                     by_generator[whole[0]] = score
@@ -128,35 +122,8 @@ class RngParser:
         return found
 
     def _finds_nothing(self, form: Form | None) -> bool:
-        result = self._run(form)
+        result = self.runner.run(form)
         return result is None or result.empty
-
-    def _answered(self, ids: Sequence[str], best: Sequence[list[Scored]]) -> list[list[Parsed]]:
-        results = [[self._run(form) for form, _, _ in own] for own in best]
-        nodes = {node for own in results for result in own if result is not None for node in result.nodes}
-        keys = self.store.entity_keys(sorted(nodes))
-        found = []
-        for question, own, run in zip(ids, best, results, strict=True):
-            rows = []
-            for place, ((form, score, rho), result) in enumerate(zip(own, run, strict=True)):
-                told: dict[str, Any] = {}
-                if form is not None and result is not None:
-                    nothing = result.value == 0 if isinstance(form, Count) else result.empty
-                    told = {"answers": answer_texts(form, result, keys), "empty": nothing}
-                rows.append(Parsed(question, place, None if form is None else str(form), score, rho, **told))
-            found.append(rows)
-        return found
-
-    def _run(self, form: Form | None) -> Result | None:
-        """The result of a form; None where it cannot be run."""
-        if form is None:
-            return None
-        if form not in self._results:
-            try:
-                self._results[form] = self.graph.execute(form)
-            except (FormError, FormTimeout):
-                self._results[form] = None
-        return self._results[form]
 
 
 def predict(
@@ -185,14 +152,4 @@ def predict(
             rows += [row for found in opened.of_readings(own) for row in found]
             monitor.progress(min(start + BLOCK, len(asked)), len(asked), "questions")
     write_parsed(out, rows)
-    first = [row for row in rows if row.rank == 0]
-    return {
-        "questions": len(asked),
-        "parsed": len(first),
-        "no_form": sum(row.form is None for row in first),
-        "empty": sum(row.empty is True for row in first),
-        "not_run": sum(row.form is not None and row.empty is None for row in rows),
-        "unreadable": opened.unreadable,
-        "by_split": dict(sorted(Counter(example.split for example in asked).items())),
-        "coverage": coverage(asked, read),
-    }
+    return tally(asked, rows) | {"unreadable": opened.unreadable, "coverage": coverage(asked, read)}
