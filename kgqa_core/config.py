@@ -886,9 +886,10 @@ class DecodeOptions(Options):
 
     learn_unanswerable: bool = True
     """Learn from questions that the graph has no form for, too (A+U): "no form" is then one of the actions."""
-    failed: Literal["no form", "keep"] = "no form"
-    """What is said where the best form finds nothing: that there is no form, as the paper does, or the form itself,
-    which is right where only its facts are missing."""
+    failed: Literal["auto", "no form", "keep"] = "auto"
+    """What is said where the best form finds nothing: `no form`, that there is none, as the paper does, or `keep`, the
+    form itself, which is right where only its facts are missing.  `auto` keeps it where the parser has learnt to say
+    that there is no form (A+U), and does as the paper where it cannot say so otherwise (A)."""
     model: str = "scratch"
     """What decodes: `scratch` (a small T5 that points at slots, learnt from the training questions), or a folder or hub
     id of a HF sequence-to-sequence or causal model that writes actions as text."""

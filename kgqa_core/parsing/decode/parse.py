@@ -46,10 +46,12 @@ class DecodeParser:
         actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
         stored = load_decoder(folder / "decoder", actions, self.device)
         self.decoder, self.no_form = stored.decoder, stored.no_form
-        learnt = {
+        learnt: dict[str, Any] = {
             "classes": min(options.classes, stored.classes),
             "most_actions": min(options.most_actions, stored.longest + LONGER),
         }
+        if options.failed == "auto":
+            learnt["failed"] = "keep" if stored.no_form else "no form"
         self.options = options.model_copy(update=learnt)
         self.runner = Runner(store, self.graph)
 

@@ -70,15 +70,21 @@ def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_p
         assert [row.rank for row in rows] == list(range(len(rows))) and len({row.form for row in rows}) == len(rows)
 
 
-def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, trained, tmp_path):
+@pytest.fixture
+def less(world, tmp_path):
+    """The world without the capital of Forland."""
     lines = (world.kg.parent / "world.nt").read_text("utf-8").splitlines()
     gone = f"<{key('Forland')}> <{U}capital>"
     (tmp_path / "less.nt").write_text("\n".join(line for line in lines if not line.startswith(gone)) + "\n", "utf-8")
     options = KgOptions(files=(str(tmp_path / "less.nt"),))
     publish_folder("kg", tmp_path / "kg", lambda out, work: build(out, options=options, work=work))
-    less = replace(world, kg=tmp_path / "kg")
+    return replace(world, kg=tmp_path / "kg")
+
+
+def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, less, trained, tmp_path):
     kept, _ = parsed(less, trained[0], tmp_path / "kept", failed="keep")
     said, _ = parsed(less, trained[0], tmp_path / "said", failed="no form")
+    assert parsed(less, trained[0], tmp_path / "auto")[0] == kept  # it has learnt to say that there is no form
     best, instead = kept["q5-00"][0], said["q5-00"][0]
     assert (best.form, best.empty, best.answers) == ("(JOIN (R urn:x:capital) urn:x:forland)", True, ())
     assert (instead.form, instead.empty) == (None, None) and instead.score >= best.score
@@ -87,11 +93,13 @@ def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, trai
     assert said["q5-02"] == kept["q5-02"]
 
 
-def test_without_unanswerable_questions_no_form_is_never_decoded(world, tmp_path):
+def test_without_unanswerable_questions_no_form_is_only_said_of_what_finds_nothing(world, less, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "retriever_epochs": 1})
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
     found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed", failed="keep")
     assert counts["no_form"]["train"] == 0 and all(row.form is not None for rows in found.values() for row in rows)
+    gone, _ = parsed(less, tmp_path / "parser", tmp_path / "gone", failed="no form")
+    assert parsed(less, tmp_path / "parser", tmp_path / "auto")[0] == gone
 
 
 @pytest.mark.parametrize("stop_at", [2, 11])
