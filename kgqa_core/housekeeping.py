@@ -75,7 +75,7 @@ def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) 
 
     keep: finished runs whose artifacts stay, and as many builds.  older: days; what is younger stays in any case.
     cache: also what language models answered, which is paid again.
-    Raises ArtifactError when a champion's record cannot be read.
+    Raises ArtifactError when a champion's record cannot be read, or its run does not say what it made.
     """
     result, disk, now = Plan(), Disk(), time.time()
     everyone = in_use(root / "locks")
@@ -138,6 +138,7 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
         named = champions(root)
     except (OSError, ValueError) as fault:
         raise ArtifactError(f"a champion's record cannot be read ({fault}); nothing is removed") from None
+    _check_champions(root, every, named)
     for run in every:
         if f"runs/{run.id}" in everyone.names or not idle(run.path / OWNER):
             needed[run.id] = "a run under way"
@@ -153,6 +154,17 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
         if name.startswith("runs/"):
             needed.setdefault(name.removeprefix("runs/"), "a run under way")
     return needed, oldest
+
+
+def _check_champions(root: Path, every: list[RunFolder], named: dict[str, list[str]]) -> None:
+    """Raises ArtifactError when it cannot be told which artifacts a champion needs."""
+    told = {run.id for run in every if run.uses}
+    for system, (champion, *_) in ((system, names) for system, names in named.items() if names):
+        if champion not in told:
+            raise ArtifactError(
+                f"{root / 'runs' / champion / 'run.json'} does not say what the champion of {system} is made of, so "
+                f"nothing is removed; put it back, or delete {root / 'champions' / f'{system}.json'}"
+            )
 
 
 def _reasons(

@@ -90,7 +90,7 @@ def runs(root: Path) -> list[RunFolder]:
 
 
 def champions(root: Path) -> dict[str, list[str]]:
-    """Runs that each champion record names as champion or as the one before it.
+    """Runs that each champion record names: the champion, then the one before it.
 
     Raises ValueError for a record that cannot be read.
     """

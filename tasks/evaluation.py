@@ -127,6 +127,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
         "aggregates": aggregates,
     }
     _remember(run, profile, one, scores, aggregates, counts)
+    run.save(status="done", **record)  # before it may be champion: whoever is needs a record of what it made
     decision = contend(run, record)
     _show_in_prefect(run, profile, aggregates, decision)
     run.save(status="done", **record, champion=decision.as_json())

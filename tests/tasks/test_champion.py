@@ -12,6 +12,7 @@ import pytest
 from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import make_profile
 from tasks.champion import champion, contend, model_of
+from tasks.evaluation import publish as publish_run
 from tasks.run import Run, StageRecord
 from tasks.tracking import NoTracker
 from tests.support.finished import binary, finished_run, publish, questions
@@ -174,3 +175,26 @@ def test_only_the_scores_of_champion_and_predecessor_are_kept(home: Home) -> Non
 def test_names_of_systems_cannot_leave_the_folder() -> None:
     hostile = make_profile({"kg": {"name": "../../etc/x"}, "questions": {"name": "a'b c/d"}})
     assert model_of(hostile) == "kgqa-..-..-etc-x-a-b-c-d"
+
+
+def test_the_record_of_a_run_says_what_it_made_before_it_can_be_champion(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finish(home, "run-a", 50)
+    assert run.profile is not None
+    run.stages.append(StageRecord("dkg", "dkg", artifact=ArtifactRef(**run.made("kg")["kg"].model_dump())))
+    path = run.folder / "run.json"
+    path.unlink()
+
+    def read_then_contend(run: Run, record: dict[str, Any]) -> Any:
+        told = json.loads(path.read_text())
+        assert told["status"] == "done" and {stage["name"] for stage in told["stages"]} >= {"kg", "scores"}
+        return contend(run, record)
+
+    monkeypatch.setattr("kgqa_core.report.page.write", lambda *_, **__: None)
+    monkeypatch.setattr("kgqa_core.report.examples.gather_examples", lambda **_: [])
+    monkeypatch.setattr("tasks.evaluation._remember", lambda *_: None)
+    monkeypatch.setattr("tasks.evaluation._show_in_prefect", lambda *_: None)
+    monkeypatch.setattr("tasks.evaluation.contend", read_then_contend)
+    assert publish_run(run, run.profile, run.made("scores")["scores"])["champion"]["moved"]
+    assert json.loads(path.read_text())["champion"]["champion_run"] == "run-a"

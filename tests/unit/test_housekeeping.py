@@ -116,6 +116,22 @@ def test_nothing_is_removed_when_no_run_has_finished_or_a_champion_cannot_be_rea
         sweep(home.root)
 
 
+@pytest.mark.parametrize("record", [None, '{"stages"', '{"stages": [], "status": "killed"}'])
+def test_nothing_is_removed_when_a_champion_does_not_say_what_it_is_made_of(home: Home, record: str | None) -> None:
+    model = make(home, "retriever", "a", 30)
+    champion, old = finish(home, 29, model), finish(home, 20)
+    finish(home, 3)
+    (home.root / "champions").mkdir()
+    write_json(home.root / "champions" / "atlas.json", {"champion": {"run_id": champion}, "previous": {"run_id": "x"}})
+    home.let_go()
+    assert going(plan(home.root, keep=1)) == {f"{old}/report.html"}
+    path = home.root / "runs" / champion / "run.json"
+    path.unlink() if record is None else path.write_text(record)
+    with pytest.raises(ArtifactError, match=r"the champion of atlas .* nothing is removed"):
+        sweep(home.root, keep=1)
+    assert model.folder.is_dir() and (home.root / "runs" / old / "report.html").is_file()
+
+
 def test_the_last_builds_and_the_mention_dictionaries_of_graphs_that_stay_are_kept(home: Home) -> None:
     graph, other = make(home, "kg", "a", 30), make(home, "kg", "b", 30)
     outdated, dictionary = make(home, "mentions", "a", 25, graph), make(home, "mentions", "b", 20, graph)
