@@ -15,14 +15,14 @@ BASE, OVERLAY = "kg_base", "kg_overlay"
 """Names under which an overlay's views look for the graph beneath, and under which the overlay itself is attached."""
 
 PLACE = f"{VOLATILE}/base.json"
-"""Where the base of an overlay lies, beside its file: `path`, and `relative` to the overlay's folder."""
+"""Where the base of an overlay lies, beside its file: `path`, and perhaps `relative` to the overlay's folder."""
 
 COPIED = ("triples", "qualifiers")
 """Tables of an overlay whose rows are numbered anew: they are copied into memory, for quick look-ups."""
 
 
 def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Attaches a graph's file read-only as `kg`.
+    """Attaches a graph's file read-only as `kg`, and shuts every other file out before anything of it is read.
 
     An overlay is attached as `kg_overlay` beside its base; `kg` is then a database in memory with copies of COPIED and
     views of the other tables.  Raises ArtifactError when the base of an overlay is not there, or is another graph;
@@ -32,15 +32,27 @@ def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     base = base_of(file)
     if base is None:
         run(f"ATTACH {quoted(file)} AS kg (READ_ONLY)")
+        shut_out(connection)
         return
     run(f"ATTACH {quoted(base)} AS {BASE} (READ_ONLY)")
     run(f"ATTACH {quoted(file)} AS {OVERLAY} (READ_ONLY)")
+    shut_out(connection)
     _check_base(connection, file, base)
     run("ATTACH ':memory:' AS kg")
     names = run("SELECT table_name FROM duckdb_tables() WHERE database_name = ? ORDER BY table_name", [BASE]).fetchall()
     for (name,) in names:
         kind, order = ("TABLE", " ORDER BY ALL") if name in COPIED else ("VIEW", "")
         run(f"CREATE {kind} kg.{name} AS FROM {OVERLAY}.{name}{order}")
+
+
+def shut_out(connection: duckdb.DuckDBPyConnection, *but: Path) -> None:
+    """No file can be reached any more but those attached, the connection's spill folder and what is below `but`.
+
+    A graph's file may have a view in the place of a table, which reads whatever files DuckDB lets it.
+    """
+    if but:
+        connection.execute(f"SET allowed_directories = [{', '.join(quoted(folder) for folder in but)}]")
+    connection.execute("SET enable_external_access = false")
 
 
 def base_of(file: Path) -> Path | None:
@@ -53,7 +65,8 @@ def base_of(file: Path) -> Path | None:
         return None
     try:
         place = json.loads(note.read_text(encoding="utf-8"))
-        candidates = [Path(place["path"]), file.parent / place["relative"]]
+        seen_from_here = [file.parent / place["relative"]] if "relative" in place else []
+        candidates = [Path(place["path"]), *seen_from_here]
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise ArtifactError(f"{note} cannot be read ({fault}); build the overlay again") from None
     found = next((path for path in candidates if path.is_file()), None)

@@ -20,6 +20,7 @@ from kgqa_core.artifacts import VOLATILE
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg import diff
+from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.build import Part, build_parts, part_of
 from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.detect import check_format
@@ -144,6 +145,7 @@ class _Keep:
         """`ids` and `relation_ids` as of a build, then with the ids of the old graph."""
         assign_ids(connection)
         connection.execute(f"ATTACH {quoted(self._path)} AS old (READ_ONLY)")
+        shut_out(connection)
         literal = "CASE tag WHEN 0 THEN 'entity' ELSE 'literal' END"
         _pin(
             connection,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import duckdb
 
 from kgqa_core.artifacts import write_json
 from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, SCHEMA, KgStore
 from kgqa_core.monitor import QUIET, Monitor
@@ -70,12 +72,12 @@ def compare(
     entities.parquet, relations.parquet and triples.parquet list them, sorted by change and key, and summary.json holds
     the counts.  Raises ArtifactError for a path without graph.
     """
-    with _both(old, new, memory_limit, threads, work) as connection:
+    with _both(old, new, memory_limit, threads, work) as (connection, scratch):
         _differ(connection, monitor)
         summary = _summarise(connection)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-            _write(connection, out)
+            _write(connection, scratch, out)
             write_json(out / "summary.json", summary)
     return summary
 
@@ -85,7 +87,7 @@ def differences(
 ) -> dict[str, tuple[int, int]]:
     """Rows that only `a` and only `b` has, by table; tables without such rows are left out."""
     found = {}
-    with _both(a, b, memory_limit, threads, work) as connection:
+    with _both(a, b, memory_limit, threads, work) as (connection, _):
         _differ(connection, QUIET)
         for table in COMPARED:
             counts = tuple(_count(connection, f"FROM only_{side}_{table}") for side in ("old", "new"))
@@ -116,8 +118,8 @@ def keyed_digest(kg: Path) -> str:
 @contextmanager
 def _both(
     old: Path, new: Path, memory_limit: str, threads: int, work: Path | None
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with both graphs attached, read only, as `old` and `new`."""
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """A connection with both graphs attached, read only, as `old` and `new`, and the one folder it may write into."""
     for graph in (old, new):
         KgStore.open(graph).close()
     with tempfile.TemporaryDirectory(dir=work, prefix="diff-") as folder:
@@ -130,8 +132,9 @@ def _both(
             for name, graph in (("old", old), ("new", new)):
                 path = graph / FILE if graph.is_dir() else graph
                 connection.execute(f"ATTACH {quoted(path)} AS {name} (READ_ONLY)")
+            shut_out(connection, Path(folder))
             try:
-                yield connection
+                yield connection, Path(folder)
             except duckdb.OutOfMemoryException as fault:
                 raise ArtifactError(
                     f"{memory_limit} of memory does not suffice to compare {old} and {new} "
@@ -268,7 +271,7 @@ def _summarise(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int
     return summary
 
 
-def _write(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
+def _write(connection: duckdb.DuckDBPyConnection, scratch: Path, out: Path) -> None:
     order = "ORDER BY ALL) TO {} (FORMAT parquet, COMPRESSION zstd)"
     for name, sql in {
         "entities": "SELECT change, kind, key, datatype, detail FROM entity_changes JOIN terms USING (id)",
@@ -277,8 +280,9 @@ def _write(connection: duckdb.DuckDBPyConnection, out: Path) -> None:
         "FROM triple_changes x JOIN terms h ON h.id = head JOIN terms t ON t.id = tail "
         "JOIN relation_terms r ON r.id = relation",
     }.items():
-        path = quoted(out / f"{name}.parquet")
-        connection.execute(f"COPY ({sql} {order.format(path)}")
+        file = scratch / f"{name}.parquet"
+        connection.execute(f"COPY ({sql} {order.format(quoted(file))}")
+        shutil.move(file, out / file.name)
 
 
 def _count(connection: duckdb.DuckDBPyConnection, sql: str) -> int:

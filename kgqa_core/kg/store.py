@@ -109,7 +109,6 @@ class KgStore:
             try:
                 attach(connection, path)
                 connection.execute("USE kg")
-                connection.execute("SET enable_external_access = false")
                 store = cls(connection, path)
                 if store.meta.get("schema_version") != SCHEMA_VERSION:
                     raise ArtifactError(

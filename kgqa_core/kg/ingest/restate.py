@@ -16,6 +16,7 @@ import duckdb
 import polars as pl
 
 from kgqa_core.config import KgOptions
+from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, Batch, empty
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import KgStore
@@ -164,6 +165,7 @@ def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = No
         }
         with duckdb.connect(":memory:", config=config) as connection:
             connection.execute(f"ATTACH {quoted(str(graph))} AS kg (READ_ONLY); USE kg")
+            shut_out(connection)
             yield from _statements(connection, meta)
 
 

@@ -24,7 +24,6 @@ def query(path: Path, sql: str, *, limit: int = 1000) -> dict[str, Any]:
     with duckdb.connect(":memory:", config={"threads": 2, "temp_directory": ""}) as connection:
         attach(connection, file)
         connection.execute("USE kg")
-        connection.execute("SET enable_external_access = false")
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET lock_configuration = true")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -13,6 +14,8 @@ from kgqa_core.digest import content_digest, hash_file
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
+from kgqa_core.kg.diff import compare
+from kgqa_core.kg.ingest.restate import statements
 from kgqa_core.kg.look.query import query
 from kgqa_core.kg.overlay import Hidden, write_overlay
 from kgqa_core.kg.store import KgStore
@@ -112,3 +115,35 @@ def test_an_overlay_of_an_overlay_and_a_base_that_is_gone_are_refused(overlay: P
     shutil.move(tmp_path / "base", tmp_path / "elsewhere")
     with pytest.raises(ArtifactError, match="is not at"):
         KgStore.open(overlay)
+
+
+def spoil(file: Path, view: str, base: Path | None = None) -> None:
+    """Puts a view in the place of a graph's table of the same name."""
+    with duckdb.connect() as connection:
+        if base is not None:
+            connection.execute(f"ATTACH '{base}' AS kg_base (READ_ONLY)")
+        connection.execute(f"ATTACH '{file}' AS kg_overlay; USE kg_overlay")
+        name = view.split()[0]
+        connection.execute(f"DROP {'VIEW' if base else 'TABLE'} {name}; CREATE VIEW {view}; CHECKPOINT kg_overlay")
+
+
+def test_a_view_of_an_overlay_that_reads_another_file_is_refused(overlay: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("canary")
+    view = f"qualifiers AS SELECT content AS triple, filename AS statement FROM read_text('{secret}')"
+    spoil(overlay / "kg.duckdb", view, tmp_path / "base" / "kg" / "kg.duckdb")
+    with pytest.raises(ArtifactError, match="disabled by configuration") as caught:
+        KgStore.open(overlay)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_view_in_the_place_of_a_table_reads_no_file_for_a_comparison_or_an_update(tmp_path: Path) -> None:
+    honest, hostile = graph(tmp_path / "honest"), graph(tmp_path / "hostile")
+    (tmp_path / "secret.txt").write_text("canary")
+    source = f"FROM read_text('{tmp_path / 'secret.txt'}')"
+    spoil(hostile / "kg.duckdb", f"aliases AS SELECT 0 AS id, 'en' AS lang, content AS alias {source}")
+    with pytest.raises(duckdb.PermissionException):
+        compare(honest, hostile, out=tmp_path / "changes")
+    spoil(hostile / "kg.duckdb", f"filtered AS SELECT content AS rule, 1 AS statements {source}")
+    with pytest.raises(duckdb.PermissionException):
+        list(statements(hostile / "kg.duckdb"))

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -182,3 +183,14 @@ def test_names_that_are_cut_by_a_block_are_put_together(tmp_path: Path, monkeypa
     assert [(whole.folder / name).read_bytes() for name in files] == [
         (cut.folder / name).read_bytes() for name in files
     ]
+
+
+def test_a_view_in_the_place_of_a_table_puts_no_file_into_the_dictionary(tmp_path: Path) -> None:
+    write_graph(tmp_path / "kg" / "kg.duckdb", {"a": named("Paris")})
+    (tmp_path / "secret.txt").write_text("canary")
+    with duckdb.connect(str(tmp_path / "kg" / "kg.duckdb")) as connection:
+        view = f"SELECT 0 AS id, 'en' AS lang, content AS label FROM read_text('{tmp_path / 'secret.txt'}')"
+        connection.execute(f"DROP TABLE relation_labels; CREATE VIEW relation_labels AS {view}")
+    (tmp_path / "m").mkdir()
+    with pytest.raises(duckdb.PermissionException):
+        build(tmp_path / "m", kg=tmp_path / "kg")
