@@ -1,7 +1,8 @@
 """Which of two systems is the champion: a new one must be better by more than luck.
 
-The new system takes the title only when the whole interval of the paired difference lies above 0.  In every other
-case the champion stays, and the decision says why.
+The new system takes the title only when the whole interval of the paired difference lies above 0 and, where all scores
+are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  In every
+other case the champion stays, and the decision says why.
 """
 
 from __future__ import annotations
@@ -106,11 +107,13 @@ def decide(
         shared = f"only {pairs.height}" if pairs.height else "no"
         return stays(f"it and this run share {shared} scored questions of the same text", mine)
     found = difference(pairs, seed=seed, level=level)
-    moved = found.low > 0
+    above = found.low > 0
+    moved = above and (found.p is None or found.p < 1 - level)
+    doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not moved else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
     return Decision(
         moved,
-        f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {mine}, {found.n:,} questions",
+        f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {mine}, {found.n:,} questions{doubt}",
         found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
         metric=metric, experiment=mine,
     )  # fmt: skip

@@ -51,6 +51,15 @@ def test_ties_and_worse_runs_do_not_move_it() -> None:
     assert not worse.moved and worse.high is not None and worse.high < 0
 
 
+def test_a_few_won_questions_do_not_move_the_title_though_the_interval_lies_above_0() -> None:
+    decision = duel([0.0] * 4 + [1.0] * 996, [1.0] * 1000)
+    assert not decision.moved and decision.champion_run == "old" and decision.low is not None and decision.low > 0
+    assert decision.why.endswith("1,000 questions, but p = 0.125 (McNemar) is not below 0.05")
+    assert duel([0.0] * 6 + [1.0] * 994, [1.0] * 1000).moved  # p = 0.031
+    graded = duel([0.1] * 4 + [1.0] * 996, [1.0] * 1000)
+    assert graded.moved and graded.p is None
+
+
 def test_level_of_confidence_decides_the_doubtful_case() -> None:
     old = [0.0] * 14 + [1.0] * 186
     new = [1.0] * 10 + [0.0] * 4 + [1.0] * 183 + [0.0] * 3  # 10 won, 3 lost
