@@ -220,7 +220,7 @@ def _companions(every: list[Stored], there: set[str]) -> Iterator[Stored]:
 
 def _run_items(run: RunFolder, disk: Disk) -> Iterator[Item]:
     """What goes of an old run: everything but its record, and all of one that left no record."""
-    if run.status == "killed":
+    if not any((run.path / name).exists() for name in RECORDS - {OWNER}):
         yield Item("run", run.id, run.path, disk.size(run.path)[0], "killed, and later ones have finished")
         return
     for path in entries(run.path):

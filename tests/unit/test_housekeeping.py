@@ -132,6 +132,19 @@ def test_nothing_is_removed_when_a_champion_does_not_say_what_it_is_made_of(home
     assert model.folder.is_dir() and (home.root / "runs" / old / "report.html").is_file()
 
 
+def test_a_killed_run_keeps_its_record_and_what_the_tracker_has_not_heard(home: Home) -> None:
+    marked, waiting, nothing = finish(home, 29, status="killed"), finish(home, 28), finish(home, 27)
+    (home.root / "runs" / waiting / "untracked.jsonl").write_text("{}\n")
+    for name in (waiting, nothing):
+        (home.root / "runs" / name / "run.json").unlink()
+        (home.root / "runs" / name / "owner.lock").touch()
+    finish(home, 3)
+    home.let_go()
+    assert going(sweep(home.root, keep=1)) == {f"{marked}/report.html", f"{waiting}/report.html", nothing}
+    assert (home.root / "runs" / marked / "run.json").is_file()
+    assert (home.root / "runs" / waiting / "untracked.jsonl").is_file()
+
+
 def test_the_last_builds_and_the_mention_dictionaries_of_graphs_that_stay_are_kept(home: Home) -> None:
     graph, other = make(home, "kg", "a", 30), make(home, "kg", "b", 30)
     outdated, dictionary = make(home, "mentions", "a", 25, graph), make(home, "mentions", "b", 20, graph)
