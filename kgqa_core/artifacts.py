@@ -324,14 +324,29 @@ def publish_folder(
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of an artifact.  Raises ArtifactError when it is missing or not readable."""
+    """The manifest of an artifact.  Raises ArtifactError when it is missing, not readable or of another shape."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
         raise ArtifactError(f"{folder} is not an artifact: {fault}; run the pipeline again to rebuild it") from None
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA_VERSION:
         raise ArtifactError(f"{folder} was written by another version of kgqa; run the pipeline again to rebuild it")
+    if not _well_formed(manifest):
+        raise ArtifactError(f"the manifest of {folder} is damaged; run the pipeline again to rebuild it")
     return manifest
+
+
+def _well_formed(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest has what is read of every artifact."""
+    files = manifest.get("files")
+    named = all(isinstance(manifest.get(name), str) for name in ("kind", "key", "digest"))
+    told = all(isinstance(manifest.get(name, {}), dict) for name in ("counts", "made_of"))
+    if not (named and told and isinstance(files, dict)):
+        return False
+    return all(
+        isinstance(facts, dict) and isinstance(facts.get("bytes"), int) and isinstance(facts.get("sha256"), str)
+        for facts in files.values()
+    )
 
 
 _VERIFIED: dict[str, str] = {}

@@ -50,12 +50,18 @@ class Disagreement(ArtifactError):
 
 
 def safe_name(name: object) -> PurePosixPath:
-    """A file name of a manifest that stays inside its folder.  Raises ArtifactError for any other."""
+    """A name of a manifest that stays inside its folder and that a file can have.  Raises ArtifactError for others."""
     text = name if isinstance(name, str) else ""
     path = PurePosixPath(text)
     plain = text and "\\" not in text and "\0" not in text and text == path.as_posix() and not path.is_absolute()
-    if not plain or ".." in path.parts or text == "." or len(os.fsencode(text)) > 1000:
+    if not plain or ".." in path.parts or text == ".":
         raise ArtifactError(f"a manifest names the file {name!r}, which could leave its folder; it is not used")
+    try:
+        short = len(text.encode()) <= 1000 and all(len(part.encode()) <= 255 for part in path.parts)
+    except UnicodeEncodeError:
+        short = False
+    if not short:
+        raise ArtifactError(f"a manifest names the file {text[:40]!r}…, which cannot be written; it is not used")
     return path
 
 

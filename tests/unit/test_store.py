@@ -13,6 +13,7 @@ import pytest
 
 from kgqa_core import store as store_module
 from kgqa_core.artifacts import Home, read_manifest, verify
+from kgqa_core.digest import hash_file
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.home import note_unpushed, unpushed
 from kgqa_core.store import Disagreement, Store, StoreFault, safe_name
@@ -208,6 +209,39 @@ def test_a_folder_of_the_index_and_names_of_the_manifest_cannot_leave_either(
         verify(ref.folder.rename(tmp_path / "elsewhere"))
     with pytest.raises(ArtifactError):
         safe_name(7)
+
+
+@pytest.mark.parametrize("name", ["d" * 300 + "/x", "é" * 128, "\ud800", "a/" * 500 + "b"])
+def test_a_name_that_no_file_can_have_is_refused_and_the_artifact_made_here(
+    folder_store: Path, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    Home(tmp_path / "one").prepare().compute("facts", KEY, fill, {})
+    _forge(folder_store, lambda index: index["files"].update({name: index["files"]["empty"]}))
+    _, fresh = Home(tmp_path / "two").prepare().compute("facts", KEY, fill, {})
+    assert fresh and "cannot be written; it is not used; the artifact is made here" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": None}, {"files": ["empty"]}, {"files": {"empty": None}}, {"files": {"empty": {"sha256": "0"}}},
+        {"files": {"empty": {"bytes": 0, "sha256": 0}}}, {"kind": 7}, {"digest": None}, {"counts": 3}, {"made_of": []},
+    ],
+)  # fmt: skip
+def test_a_manifest_of_another_shape_is_refused_and_the_artifact_made_here(
+    folder_store: Path, tmp_path: Path, change: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    ref, _ = Home(tmp_path / "one").prepare().compute("facts", KEY, fill, {})
+    path = next(folder_store.glob("*/manifest.json"))
+    forged = json.dumps(json.loads(path.read_text()) | change)
+    path.write_text(forged)
+    facts = {"bytes": path.stat().st_size, "sha256": hash_file(path)}
+    _forge(folder_store, lambda index: index["files"].update({"manifest.json": facts}))
+    made, fresh = Home(tmp_path / "two").prepare().compute("facts", KEY, fill, {})
+    assert fresh and made.digest == ref.digest and "the artifact is made here" in caplog.text
+    (ref.folder / "manifest.json").write_text(forged)
+    with pytest.raises(ArtifactError):
+        read_manifest(ref.folder)
 
 
 def test_a_symbolic_link_in_a_store_is_not_followed(folder_store: Path, tmp_path: Path) -> None:
