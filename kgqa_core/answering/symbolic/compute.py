@@ -69,6 +69,7 @@ def compute(
         "without_paths": sum(not paths.get(question.id) for question in chosen),
         "kinds": dict(sorted(kinds.items())),
         "truncated": sum(one.truncated for one in solved),
+        "timeouts": solver.timeouts,
     }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kgqa_core.answering.symbolic.operator import Operation, operation_of
 from kgqa_core.answering.symbolic.said import read
 from kgqa_core.datasets.gold_forms import Candidate, candidates
-from kgqa_core.errors import FormError
+from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
@@ -64,10 +64,10 @@ def gold_form(question: Question, keys: Mapping[int, str], graph: MemoryGraph) -
 
 
 def _answers(candidate: Candidate, question: Question, graph: MemoryGraph) -> bool:
-    """Whether a form finds just what is annotated."""
+    """Whether a form finds, in time, just what is annotated."""
     try:
         result = graph.execute(candidate.form)
-    except FormError:
+    except (FormError, FormTimeout):
         return False
     said = question.answer_keys[0].casefold() if question.answer_keys else ""
     if isinstance(candidate.form, Holds):

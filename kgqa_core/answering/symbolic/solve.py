@@ -13,7 +13,7 @@ from kgqa_core.answering.symbolic.dates import Dates
 from kgqa_core.answering.symbolic.operator import KINDS, Guess, OperatorModel, operation_of
 from kgqa_core.answering.symbolic.said import Said, read
 from kgqa_core.config import SymbolicOptions
-from kgqa_core.errors import FormError
+from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Count, Form, Holds
@@ -56,12 +56,16 @@ class Solved:
 
 @dataclass
 class Solver:
-    """Computes answers on one graph, which stays open as long as the solver is used."""
+    """Computes answers on one graph, which stays open as long as the solver is used.
+
+    timeouts: forms so far that took longer than `options.seconds`.
+    """
 
     store: KgStore
     model: OperatorModel
     options: SymbolicOptions
     schema: Schema = field(init=False)
+    timeouts: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         index(self.store)
@@ -151,7 +155,7 @@ class Solver:
         return row is not None and row[0] == len(result.nodes)
 
     def _run(self, form: Form, named: bool) -> Result | None:
-        """What a form finds; None for nothing, for a count of 0, and for a `no` of something that has no such thing.
+        """What a form finds in time; None for nothing, a count of 0, and a `no` of something that has no such thing.
 
         named: what the form names is no answer unless it is the only one.
         """
@@ -162,6 +166,9 @@ class Solver:
             if isinstance(form, Holds) and not result.value:
                 instead = execute(form.of, self.store, seconds=self.options.seconds)
                 return None if instead.empty else replace(result, proof=instead.proof)
+        except FormTimeout:
+            self.timeouts += 1
+            return None
         except FormError:
             return None
         return None if result.empty or (isinstance(form, Count) and not result.value) else result

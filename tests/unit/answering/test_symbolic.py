@@ -9,10 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from kgqa_core.answering.symbolic.arguments import walked
+from kgqa_core.answering.symbolic.lessons import gold_form
 from kgqa_core.answering.symbolic.operator import BESTS, KINDS, ORDERS, Guess, Operation, operation_of
 from kgqa_core.answering.symbolic.said import date_in, place_in, read
 from kgqa_core.answering.symbolic.solve import Solver
 from kgqa_core.config import SymbolicOptions
+from kgqa_core.errors import FormTimeout
+from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import Fact, Question
 from tests.support.small_graph import small_graph
@@ -208,6 +211,28 @@ def test_nothing_is_answered_where_no_form_finds_anything(store):
     for kind, path in (("count", "<inv>-in"), ("none", "capital"), ("best", "borders")):
         found = solved(store, Sure(kind), asked(store, "es?", "es"), [((path,), 1.0)])
         assert (found.form, found.answers, found.proof, found.kind) == (None, (), (), kind)
+
+
+def test_a_form_that_takes_too_long_counts_as_having_found_nothing(store, monkeypatch):
+    def late(form, *given, **options):
+        if form == parse("(JOIN in fr)"):
+            raise FormTimeout("too long")
+        return execute(form, *given, **options)
+
+    monkeypatch.setattr("kgqa_core.answering.symbolic.solve.execute", late)
+    proposed = {"q": [("(JOIN in fr)", -0.1), ("(JOIN in de)", -0.2)]}
+    found = solved(store, Sure("none"), asked(store, "towns", "fr"), [], proposed)
+    assert (found.answers, found.tried, SOLVERS[id(store)].timeouts) == (("berlin", "bonn"), 2, 1)
+
+
+def test_a_gold_form_that_takes_too_long_teaches_nothing():
+    class Late:
+        def execute(self, form):
+            raise FormTimeout("too long")
+
+    ways = {"complexity": "count", "relation_paths": (("<inv>-in",),)}
+    question = Question("q", "How many?", topic_entities=(0,), answer_keys=("3",), **ways)
+    assert gold_form(question, {0: "fr"}, Late()) is None
 
 
 def test_forms_of_a_parser_come_first(store):
