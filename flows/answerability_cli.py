@@ -119,13 +119,16 @@ def score(
 ) -> None:
     """Score somebody's forms and answers: F1(L), F1(R) and EM on A, U, NK, NA, by drop and by level."""
     from kgqa_core.benchmarks.grailqability.records import read_benchmark
-    from kgqa_core.benchmarks.grailqability.score import read_predicted, table
+    from kgqa_core.benchmarks.grailqability.score import check_predicted, read_predicted, table
     from kgqa_core.errors import nearest
     from kgqa_core.types import SPLITS
 
     if split not in SPLITS:
         raise InputError(f"there is no split {split!r}{nearest(split, SPLITS) or '; choose train, dev or test'}")
-    rows = table(read_benchmark(folder), read_predicted(predictions), split)
+    benchmark, predicted = read_benchmark(folder), read_predicted(predictions)
+    if without := check_predicted(benchmark, predicted, split):
+        err.print(f"{without:,} {split} questions have no prediction and score 0")
+    rows = table(benchmark, predicted, split)
     _table(f"Scores on {split}", rows, to_stderr=as_json)
     if as_json:
         print_json({"split": split, "scores": rows})
@@ -247,10 +250,13 @@ def _graph_folder(paths: list[Path]) -> str | None:
 def _copy(made: Any, out: Path) -> Path:
     """A copy of the benchmark in a folder of its own."""
     from kgqa_core.artifacts import MANIFEST, publish_folder, read_manifest
+    from kgqa_core.benchmarks.grailqability.records import GRAPH
+    from kgqa_core.kg.overlay import say_where
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
         shutil.copytree(made.folder, folder, dirs_exist_ok=True)
         (folder / MANIFEST).unlink()
+        say_where(folder / GRAPH, out / GRAPH)
         return dict(read_manifest(made.folder)["counts"])
 
     return publish_folder("answerability", out, fill).folder
@@ -260,7 +266,12 @@ def _statistics(folder: Path) -> dict[str, Any]:
     path = folder / "statistics.json"
     if not path.is_file():
         raise InputError(f"{folder} is no answerability benchmark: it has no statistics.json")
-    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as fault:
+        raise InputError(f"{path} cannot be read: {fault}") from None
+    if not isinstance(table, dict) or not {"splits", "drops", "goals"} <= set(table):
+        raise InputError(f"{path} is not that of an answerability benchmark; `kgqa answerability build` makes one")
     return table
 
 

@@ -25,7 +25,7 @@ import polars as pl
 
 from kgqa_core.artifacts import MANIFEST, content_digest, read_manifest, write_json
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.attach import BASE, OVERLAY, PLACE
+from kgqa_core.kg.attach import BASE, OVERLAY, PLACE, base_of
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
 
@@ -109,9 +109,19 @@ def write_overlay(out: Path, *, base: Path, hidden: Hidden, note: Mapping[str, A
         write_meta(connection, OVERLAY, meta | {"counts": counts, "overlay": about | sizes | dict(note or {})})
         run(f"CHECKPOINT {OVERLAY}")
     (out / PLACE).parent.mkdir(exist_ok=True)
-    place = {"path": str(file.resolve()), "relative": os.path.relpath(file.resolve(), out.resolve())}
-    write_json(out / PLACE, place)
+    write_json(out / PLACE, {"path": str(file.resolve())})
     return counts
+
+
+def say_where(overlay: Path, final: Path) -> None:
+    """Writes down where an overlay's graph lies as seen from where the overlay will lie, so that both can be moved.
+
+    Raises ArtifactError when it is no overlay, or its graph is not there.
+    """
+    base = base_of(overlay / FILE)
+    if base is None:
+        raise ArtifactError(f"{overlay} is no overlay")
+    write_json(overlay / PLACE, {"path": str(base), "relative": os.path.relpath(base, final.resolve())})
 
 
 def graph_digest(path: Path) -> str:

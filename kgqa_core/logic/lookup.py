@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kgqa_core.errors import FormError, nearest
 from kgqa_core.kg.store import REMOVED, KgStore
 from kgqa_core.logic import index
-from kgqa_core.logic.forms import Elements
+from kgqa_core.logic.forms import Elements, Form, Join, TimeConstraint, children
 
 _ENDINGS: tuple[tuple[str, str], ...] = (
     ("from_date", "to_date"),
@@ -34,6 +34,14 @@ def ending(relation: str) -> str | None:
         if found:
             return relation[: len(relation) - len(begin)] + end
     return None
+
+
+def endings(form: Form) -> frozenset[str]:
+    """Keys of the relations that a form reads without naming them: those that end what its conditions on time begin."""
+    begun = [step.relation for step in form.path[-1:]] if isinstance(form, TimeConstraint) else []
+    begun += [where.relation for where in form.where if where.op == "at"] if isinstance(form, Join) else []
+    own = {end for relation in begun if (end := ending(relation)) is not None}
+    return frozenset(own.union(*(endings(child) for child in children(form))))
 
 
 class Ids:

@@ -98,7 +98,7 @@ class MemoryGraph:
     def execute(self, form: Form) -> Result:
         """The result of a form, without proof.  Raises FormError as `logic.execute` does, FormTimeout where it runs."""
         form = normalise(form)
-        if _outside(form):
+        if outside(form):
             return execute(form, self.store, proof=False)
         if isinstance(form, Count):
             return Result(value=len(self.nodes(form.of)))
@@ -118,7 +118,7 @@ class MemoryGraph:
             case Literal():
                 return self._equal(form)
             case Class(key=key):
-                return self._members(key)
+                return self.members(key)
             case Join(path=path, of=of):
                 return self.back(self.nodes(of), path)
             case And(parts=parts):
@@ -141,6 +141,11 @@ class MemoryGraph:
 
     def hop(self, nodes: Ints, relation: int, *, backward: bool) -> tuple[Ints, Ints]:
         """(place in `nodes`, node reached) of a relation's triples out of `nodes`, or backward into them."""
+        source, triples = self.edges(nodes, relation, backward=backward)
+        return source, (self.head if backward else self.tail)[triples]
+
+    def edges(self, nodes: Ints, relation: int, *, backward: bool) -> tuple[Ints, Ints]:
+        """(place in `nodes`, place of the triple in `head`, `relation` and `tail`) of the same triples."""
         keys = nodes * self.relations + relation
         index = self._backward if backward else self._forward
         starts = np.searchsorted(index, keys, "left")
@@ -150,7 +155,7 @@ class MemoryGraph:
             return NONE, NONE
         source = np.repeat(np.arange(len(nodes)), lengths)
         places = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths) + np.arange(total)
-        return source, self.head[self._back[places]] if backward else self.tail[places]
+        return source, self._back[places] if backward else places
 
     def around(self, node: int) -> tuple[Ints, Ints]:
         """Relations of the triples that leave a node, and of those that lead to it, each once."""
@@ -182,7 +187,8 @@ class MemoryGraph:
             raise FormError(f"relation {key!r} is not in this graph ({len(known):,} relations){nearest(key, known)}")
         return found
 
-    def _members(self, key: str) -> Ints:
+    def members(self, key: str) -> Ints:
+        """Entities of a type or of one below it, ascending.  Raises FormError for a key that the graph has not."""
         if key not in self._types:
             if not self.know([key]):
                 raise FormError(f"type {key!r} is not in this graph; `kgqa kg stats` shows the types there are")
@@ -278,8 +284,8 @@ class MemoryGraph:
         return np.unique(np.concatenate(found))
 
 
-def _outside(form: Form) -> bool:
-    """Whether a form needs what is not in memory."""
+def outside(form: Form) -> bool:
+    """Whether a form needs what is not in memory: qualifiers, or TC."""
     if isinstance(form, TimeConstraint) or (isinstance(form, Join) and form.where):
         return True
-    return any(map(_outside, children(form)))
+    return any(map(outside, children(form)))

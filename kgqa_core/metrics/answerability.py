@@ -34,15 +34,16 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What a system gave.  form: None for NK, and for systems that have no forms."""
+    """What a system gave.  form: None for NK.  formless: the system has no forms, which says nothing of NK."""
 
     form: str | None = None
     answers: frozenset[str] = frozenset()
+    formless: bool = False
 
 
 def exact_match(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
     """1 when the predicted form is isomorphic to the gold one, or both say that there is none (Gu et al. 2021)."""
-    if predicted is None:
+    if predicted is None or predicted.formless:
         return 0.0
     none = predicted.form is None or predicted.form.strip() in NO_FORM
     if gold.form is None or none:

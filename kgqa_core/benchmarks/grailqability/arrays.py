@@ -1,8 +1,8 @@
-"""The ideal graph in memory, with what is dropped so far taken out: one hop costs the edges that it follows."""
+"""The ideal graph in memory, with what is dropped so far taken out: its triples, its types, and forms over both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.memory import MemoryGraph
 
 Ints = NDArray[np.int64]
 NONE: Ints = np.empty(0, dtype=np.int64)
@@ -74,6 +75,73 @@ class Graph:
     def popularity(self) -> Ints:
         """[relations]: triples of each, dropped ones too."""
         return np.bincount(self.relation, minlength=self.relations).astype(np.int64)
+
+
+class Members:
+    """The rows (entity, type) of a graph, those with something dropped left out; `there` [entities] says what is left.
+
+    A type stays below another one when a type between them is dropped.
+    """
+
+    def __init__(self, store: KgStore, there: NDArray[np.bool_]) -> None:
+        self.there = there
+        rows = store.connection.execute("SELECT DISTINCT entity, type FROM types ORDER BY type, entity").fetchnumpy()
+        self.entity, self.type = (np.asarray(rows[name], dtype=np.int64) for name in ("entity", "type"))
+        self._below: dict[int, set[int]] = {}
+        self._above: dict[int, set[int]] = {}
+        for type_, super_ in store.connection.execute("SELECT type, super FROM supertypes").fetchall():
+            self._below.setdefault(super_, set()).add(type_)
+            self._above.setdefault(type_, set()).add(super_)
+        self._types = np.unique(self.type)
+
+    def of(self, type_: int) -> Ints:
+        """Entities of a type, or of one below it, ascending."""
+        runs = [self._run(each) for each in sorted({type_, *self.below(type_)}) if self.there[each]]
+        found = np.unique(np.concatenate([self.entity[run] for run in runs])) if runs else NONE
+        return found[self.there[found]]
+
+    def below(self, type_: int) -> set[int]:
+        """Types below one, dropped ones too."""
+        return self._below.get(type_, set())
+
+    def classes_of(self, dropped: Collection[int]) -> set[int]:
+        """Types whose members are fewer when these entities, or types, are dropped."""
+        gone = np.asarray(sorted(dropped), dtype=np.int64)
+        direct = {*np.intersect1d(gone, self._types).tolist(), *self.type[np.isin(self.entity, gone)].tolist()}
+        return direct | {above for type_ in direct for above in self._above.get(type_, ())}
+
+    def alone(self) -> dict[int, Ints]:
+        """Type → entities that are of no other type any more, ascending."""
+        left = self.there[self.entity] & self.there[self.type]
+        entity, type_ = self.entity[left], self.type[left]
+        single = np.bincount(entity, minlength=len(self.there))[entity] == 1
+        entity, type_ = entity[single], type_[single]
+        types, starts = np.unique(type_, return_index=True)
+        return dict(zip(types.tolist(), np.split(entity, starts[1:]), strict=False))
+
+    def _run(self, type_: int) -> slice:
+        return slice(*np.searchsorted(self.type, [type_, type_ + 1]))
+
+
+class Living(MemoryGraph):
+    """What `logic.memory` finds in a graph from which things are dropped; qualifiers and TC are those of the whole.
+
+    whole: the graph before anything was dropped, whose arrays are shared.
+    """
+
+    def __init__(self, whole: MemoryGraph, graph: Graph, members: Members) -> None:
+        self.__dict__.update(whole.__dict__)
+        self._graph, self._of_class = graph, members
+
+    def edges(self, nodes: Ints, relation: int, *, backward: bool) -> tuple[Ints, Ints]:
+        """As that of the whole graph, without dropped triples."""
+        source, triples = super().edges(nodes, relation, backward=backward)
+        alive = self._graph.alive[triples]
+        return source[alive], triples[alive]
+
+    def members(self, key: str) -> Ints:
+        """As those of the whole graph, without what was dropped."""
+        return self._of_class.of(self.know([key])[key])
 
 
 def _joined(starts: Any, stops: Any) -> Ints:

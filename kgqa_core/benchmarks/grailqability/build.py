@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def build(
             graphs = {"ideal": store.counts(), "modified": modified.counts()}
         where, level = _splits(ideals, labels, dropped, options, seed)
         rows = _rows(ideals, labels, where, level, dropped, store)
-        drops = _drop_rows(dropped, graph, store)
+        drops = _drop_rows(dropped, Counter(label.step for label in labels), graph, store)
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
     for name in SPLITS:
         write_rows(out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
@@ -161,7 +162,9 @@ def _rows(
     dropped: Dropped, store: KgStore,
 ) -> list[tuple[Asked, IdealOf]]:  # fmt: skip
     """The questions with their ideal halves, by split and id."""
-    keys = store.entity_keys(sorted({i for ideal in ideals for i in (*ideal.nodes, *ideal.question.topic_entities)}))
+    known = {i for ideal in ideals for i in (*ideal.nodes, *ideal.question.topic_entities)}
+    known |= {i for label in labels if label.result is not None for i in label.result.nodes}
+    keys = store.entity_keys(sorted(known))
     rows = []
     for ideal, label, place, new in zip(ideals, labels, where, level, strict=True):
         question, form = ideal.question, str(ideal.form)
@@ -188,11 +191,11 @@ def _rows(
     return sorted(rows, key=lambda row: (order[row[0].split], row[0].id))
 
 
-def _drop_rows(dropped: Dropped, graph: Graph, store: KgStore) -> list[Drop]:
+def _drop_rows(dropped: Dropped, lost: Mapping[int, int], graph: Graph, store: KgStore) -> list[Drop]:
+    """The drops; lost: questions that each step made unanswerable."""
     relations = store.relation_keys()
     ends = {int(end) for step in dropped.steps if step.kind == FACT for end in _fact(graph, step.element)[::2]}
     keys = store.entity_keys(sorted(ends | set(dropped.entities)))
-    lost = np.bincount(dropped.step_of[dropped.step_of >= 0], minlength=len(dropped.steps))
     rows = []
     for step in dropped.steps:
         if step.kind == FACT:
@@ -203,7 +206,7 @@ def _drop_rows(dropped: Dropped, graph: Graph, store: KgStore) -> list[Drop]:
         rows.append(
             Drop(
                 step=step.number, kind=step.kind, element=element, popularity=step.popularity,
-                affected=round(step.affected, 6), weight=round(step.weight, 9), unanswerable=int(lost[step.number]),
+                affected=round(step.affected, 6), weight=round(step.weight, 9), unanswerable=lost[step.number],
                 facts=len(step.triples), relations=tuple(sorted(relations[r] for r in step.relations)),
                 entities=tuple(sorted(keys[e] for e in step.entities)),
             )

@@ -23,7 +23,7 @@ from kgqa_core.benchmarks.grailqability.arrays import NONE, Ints
 from kgqa_core.benchmarks.grailqability.ideal import Ideal
 from kgqa_core.benchmarks.grailqability.records import ENTITY, FACT, KINDS, RELATION, TYPE
 from kgqa_core.benchmarks.grailqability.schema import TypeInfo
-from kgqa_core.benchmarks.grailqability.trace import Tracer
+from kgqa_core.benchmarks.grailqability.trace import Tracer, is_exact
 from kgqa_core.benchmarks.grailqability.uses import Uses, Weights
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -84,6 +84,7 @@ class Dropper:
     ) -> None:  # fmt: skip
         self.ideals, self.uses, self.tracer, self.graph = ideals, uses, tracer, tracer.graph
         self.types = {info.id: info for info in types}
+        self._classes = {each for ideal in ideals for each in ideal.classes}
         self.literal, self.largest = literal, largest
         self.answerable: NDArray[np.bool_] = np.ones(len(ideals), dtype=np.bool_)
         self.dropped = Dropped(
@@ -157,9 +158,10 @@ class Dropper:
             found[list(self.types)] = 0.0
             return np.where(self.graph.there & ~self.literal, found, 0.0)
         found = np.zeros(self.graph.entities)
+        alone = self.tracer.members.alone()
         for info in self.types.values():
             if self.graph.there[info.id]:
-                found[info.id] = len(self._naming(info.relations, (info.id, *info.own)))
+                found[info.id] = len(self._naming(info.relations, (info.id, *alone.get(info.id, ()))))
         return found
 
     def _naming(self, relations: Sequence[int], entities: Sequence[int]) -> Ints:
@@ -175,7 +177,8 @@ class Dropper:
         if kind == TYPE:
             info = self.types[element]
             relations = tuple(r for r in info.relations if r not in self.dropped.relations)
-            entities = tuple(e for e in (element, *info.own) if self.graph.there[e])
+            alone = self.tracer.members.alone().get(element, NONE).tolist()
+            entities = tuple(e for e in dict.fromkeys((element, *alone)) if self.graph.there[e])
         graph = self.graph
         pieces = [graph.of_relations(relations)] if relations else []
         pieces += [graph.around(np.array(sorted(entities), dtype=np.int64))] if entities else []
@@ -183,18 +186,20 @@ class Dropper:
         graph.alive[triples] = False
         graph.there[list(entities)] = False
         named = self._naming(relations, entities)
-        users = self.uses.facts.questions(triples)
+        fewer = sorted(self.tracer.members.classes_of(entities) & self._classes) if self._classes else []
+        of_classes = set(self.uses.names.questions(fewer).tolist())
+        users = np.union1d(self.uses.facts.questions(triples), np.array(sorted(of_classes), dtype=np.int64))
         users = np.setdiff1d(users[self.answerable[users]], named, assume_unique=True)
         lost, witnesses = [], {}
         for question in users.tolist():
-            known = self._witness.get(question)
-            if known is not None and len(known) and not np.isin(known, triples).any():
+            known = self._witness.get(question, NONE)
+            if len(known) and question not in of_classes and not np.isin(known, triples).any():
                 continue
-            denoted = self.tracer.denote(self.ideals[question].asks)
-            if len(denoted.nodes):
-                witnesses[question] = denoted.witness()
-            else:
+            form = self.ideals[question].asks
+            if not self.tracer.stands(form):
                 lost.append(question)
+            elif is_exact(form):
+                witnesses[question] = self.tracer.denote(form).witness()
         both = np.union1d(named, np.array(lost, dtype=np.int64))
         return _Effect(relations, entities, triples, both, witnesses)
 

@@ -12,6 +12,7 @@ from kgqa_core.benchmarks.grailqability.ideal import Ideal, result_of
 from kgqa_core.benchmarks.grailqability.trace import Tracer
 from kgqa_core.logic.execute import Result
 from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.lookup import endings
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -41,12 +42,14 @@ def label_all(
         of_form = {dropped.relations[r] for r in ideal.relations if r in dropped.relations}
         of_form |= {dropped.entities[e] for e in ideal.names if e in dropped.entities}
         taken = dropped.taken[ideal.support]
-        of_facts = set(np.unique(taken[taken >= 0]).tolist())
+        of_facts = set(np.unique(taken[taken >= 0]).tolist()) | _unnamed(ideal, dropped, tracer)
         result = None if of_form else result_of(ideal.form, tracer, modified)
         answerable = result is not None and answers(ideal.form, ideal.value, result, _left(ideal, tracer))
         step = int(dropped.step_of[number])
+        if not answerable and not of_form and not of_facts:
+            of_facts = _members(ideal, dropped, tracer)
         if not answerable and step < 0:
-            step = max(of_facts)
+            step = max(of_facts, default=len(dropped.steps) - 1)
         labels.append(
             Label(
                 answerable=answerable, known=not of_form, result=result, step=-1 if answerable else step,
@@ -57,6 +60,22 @@ def label_all(
         if number % 500 == 499 or number + 1 == len(ideals):
             monitor.progress(number + 1, len(ideals), "labels")
     return labels
+
+
+def _unnamed(ideal: Ideal, dropped: Dropped, tracer: Tracer) -> set[int]:
+    """Steps that dropped types below those that a form names, or relations that end what its times begin."""
+    below = {t for named in ideal.classes for t in tracer.members.below(named)}
+    ends = {tracer.relation_ids.get(key) for key in endings(ideal.form)} - {None}
+    return {step for t, step in dropped.entities.items() if t in below} | {
+        step for r, step in dropped.relations.items() if r in ends
+    }
+
+
+def _members(ideal: Ideal, dropped: Dropped, tracer: Tracer) -> set[int]:
+    """Steps that dropped members of the classes that a form names: it may ask for nothing else."""
+    classes = {t for named in ideal.classes for t in (named, *tracer.members.below(named))}
+    whole = tracer.members.entity[np.isin(tracer.members.type, sorted(classes))]
+    return {dropped.entities[e] for e in whole.tolist() if e in dropped.entities}
 
 
 def answers(form: Form, ideal: int | bool | None, result: Result, left: bool) -> bool:

@@ -14,15 +14,11 @@ from kgqa_core.kg.store import KgStore
 
 @dataclass(frozen=True, slots=True)
 class TypeInfo:
-    """A type.  popularity: triples of its entities and those of types below it.  relations: those that belong to it.
-
-    own: entities that have no other type, which go with it.
-    """
+    """A type.  popularity: triples of its entities and those of types below it.  relations: those that belong to it."""
 
     id: int
     popularity: int
     relations: tuple[int, ...]
-    own: tuple[int, ...]
 
 
 def types_of(store: KgStore, share: float) -> list[TypeInfo]:
@@ -44,11 +40,6 @@ def types_of(store: KgStore, share: float) -> list[TypeInfo]:
                    GROUP BY m.type"""
             ).fetchall()
         )
-        own: dict[int, list[int]] = {}
-        for entity, type_ in run(
-            "SELECT entity, any_value(type) FROM types GROUP BY entity HAVING count(*) = 1 ORDER BY entity"
-        ).fetchall():
-            own.setdefault(type_, []).append(entity)
         belongs: dict[int, set[int]] = {}
         for end in ("head", "tail"):
             for relation, type_ in _nearest(run, end, share):
@@ -56,9 +47,7 @@ def types_of(store: KgStore, share: float) -> list[TypeInfo]:
         types = [t for (t,) in run("SELECT DISTINCT type FROM types ORDER BY type").fetchall()]
     finally:
         run("DROP TABLE member")
-    return [
-        TypeInfo(t, int(popularity.get(t, 0)), tuple(sorted(belongs.get(t, ()))), tuple(own.get(t, ()))) for t in types
-    ]
+    return [TypeInfo(t, int(popularity.get(t, 0)), tuple(sorted(belongs.get(t, ())))) for t in types]
 
 
 def _nearest(run: Any, end: str, share: float) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kgqa_core.benchmarks.grailqability.records import IID, KINDS, LEVELS, Asked, Benchmark, IdealOf
 from kgqa_core.datasets.jsonl import check_faults, read_json_lines
-from kgqa_core.errors import FormError
+from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.parser import parse
@@ -92,6 +92,8 @@ def same_form(one: str, other: str) -> bool:
 def read_predicted(path: Path) -> dict[str, Predicted]:
     """Predictions by question id: JSON lines `{"id": …, "s_expression": … or null, "answers": […]}`.
 
+    null says that there is no form (NK); a line without `s_expression` is of a system that has none, and EM is 0.
+
     Raises QuestionFileError, which lists the first five faults with their lines.
     """
     faults: list[str] = []
@@ -107,12 +109,34 @@ def read_predicted(path: Path) -> dict[str, Predicted]:
         elif name in found:
             faults.append(f"line {number}: id '{name}' is already used")
         else:
-            found[name] = Predicted(form, frozenset(_text(answer) for answer in answers))
+            said = frozenset(_text(answer) for answer in answers)
+            found[name] = Predicted(form, said, formless="s_expression" not in value)
     check_faults(path, faults)
     return found
 
 
+def check_predicted(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str) -> int:
+    """How many questions of a split have no prediction.
+
+    Raises InputError for ids that the benchmark has not, and where no question of the split has a prediction.
+    """
+    own = {row.id for row in benchmark.asked}
+    there = {row.id for row in benchmark.asked if row.split == split}
+    strange = sorted(set(predicted) - own)
+    if strange:
+        some = ", ".join(repr(name) for name in strange[:3])
+        raise InputError(f"{len(strange):,} predictions are of no question of {benchmark.folder}, as {some}")
+    if not there & set(predicted):
+        raise InputError(f"no prediction is of the {len(there):,} {split} questions of {benchmark.folder}")
+    return len(there - set(predicted))
+
+
 def _text(answer: Any) -> str:
+    """As answers are written: `yes`, `5`, a text."""
+    if isinstance(answer, bool):
+        return "yes" if answer else "no"
+    if isinstance(answer, float) and answer.is_integer():
+        return str(int(answer))
     return answer if isinstance(answer, str) else json.dumps(answer)
 
 

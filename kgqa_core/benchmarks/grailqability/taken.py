@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kgqa_core.benchmarks.grailqability.ideal import looked_at, ranking
 from kgqa_core.benchmarks.grailqability.records import FACT, Drop
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Form, Path
+from kgqa_core.logic.lookup import endings
 
 ROWS = 1_000_000
 """Nodes and proof triples of one form; a question with more cannot be verified."""
@@ -18,6 +19,7 @@ class Taken:
     """relations, entities: key → step that dropped it.  triples: id of a triple of the ideal graph → first step."""
 
     def __init__(self, drops: Sequence[Drop], store: KgStore) -> None:
+        self._store = store
         self.relations = {key: drop.step for drop in drops for key in drop.relations}
         self.entities = {key: drop.step for drop in drops for key in drop.entities}
         keys = store.relation_keys()
@@ -40,6 +42,30 @@ class Taken:
                 found = [step for step in steps if step is not None]
                 if found:
                     self.triples[i] = min(found)
+
+    def unnamed(self, form: Form, classes: Collection[str]) -> set[int]:
+        """Steps that took what a form reads and does not name: types below its classes, ends of its times."""
+        gone = [self.relations[key] for key in endings(form) if key in self.relations]
+        return {*gone, *(self.entities[key] for key in self._below(classes) if key in self.entities)}
+
+    def members(self, classes: Collection[str]) -> set[int]:
+        """Steps that dropped members of some classes."""
+        rows = self._store.connection.execute(
+            "SELECT DISTINCT e.key FROM types t JOIN entities y ON y.id = t.type JOIN entities e ON e.id = t.entity "
+            "WHERE y.key IN (SELECT unnest($1::VARCHAR[]))",
+            [sorted({*classes, *self._below(classes)})],
+        ).fetchall()
+        return {self.entities[key] for (key,) in rows if key in self.entities}
+
+    def _below(self, classes: Collection[str]) -> set[str]:
+        if not classes:
+            return set()
+        rows = self._store.connection.execute(
+            "SELECT DISTINCT b.key FROM supertypes s JOIN entities a ON a.id = s.super "
+            "JOIN entities b ON b.id = s.type WHERE a.key IN (SELECT unnest($1::VARCHAR[]))",
+            [sorted(classes)],
+        ).fetchall()
+        return {key for (key,) in rows}
 
 
 class Rests:

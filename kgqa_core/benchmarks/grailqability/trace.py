@@ -2,7 +2,7 @@
 
 The builder asks thousands of times whether a question still has an answer; this is what it asks.  Sets (joins without
 conditions, AND, OR, MINUS) are exact; ranks and comparisons are taken for their members that have a value at all, which
-is where an answer may be.  `logic.memory` has the last word on those, and the verifier asks SQL about everything.
+is where an answer may be.  `Living` has the last word on those, and the verifier asks SQL about everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgqa_core.benchmarks.grailqability.arrays import NONE, Graph, Ints
+from kgqa_core.benchmarks.grailqability.arrays import NONE, Graph, Ints, Living, Members
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import (
     And,
@@ -33,7 +33,7 @@ from kgqa_core.logic.forms import (
     TimeConstraint,
     children,
 )
-from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.logic.memory import MemoryGraph, outside
 
 Proof = Callable[[Ints, bool], list[Ints]]
 
@@ -66,7 +66,7 @@ def is_exact(form: Form) -> bool:
 class Tracer:
     """Forms of one graph, denoted in its arrays; keys that the graph has not denote nothing.
 
-    memory: the same graph without drops, for what only `logic.memory` gives exactly.
+    memory: the same graph without drops, living: with them, for what only `logic.memory` gives exactly.
     """
 
     def __init__(self, graph: Graph, store: KgStore) -> None:
@@ -74,7 +74,8 @@ class Tracer:
         run = store.connection.execute
         self.entity_ids: dict[str, int] = dict(run("SELECT key, id FROM entities WHERE kind = 'entity'").fetchall())
         self.relation_ids: dict[str, int] = dict(run("SELECT key, id FROM relations").fetchall())
-        self._members: dict[str, Ints] = {}
+        self.members = Members(store, graph.there)
+        self.living = Living(self.memory, graph, self.members)
         self._static: dict[Form, Ints] = {}
 
     def denote(self, form: Form) -> Denoted:
@@ -83,7 +84,8 @@ class Tracer:
             case Entity(key=key):
                 return self._there(np.array([self.entity_ids[key]] if key in self.entity_ids else [], dtype=np.int64))
             case Class(key=key):
-                return self._there(self.members(key))
+                found = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
+                return Denoted(found, lambda kept, one: [])
             case Literal() | Compare():
                 return self._valued(form)
             case Join(path=path, of=of):
@@ -111,16 +113,15 @@ class Tracer:
                 return _all(self._each((of, one)))
         raise AssertionError(form)
 
-    def members(self, key: str) -> Ints:
-        """Entities of a type, or of one below it, dropped ones too, ascending."""
-        if key not in self._members:
-            rows = self.store.connection.execute(
-                "SELECT DISTINCT entity FROM types t WHERE type = $1 OR type IN "
-                "(SELECT type FROM supertypes WHERE super = $1) ORDER BY entity",
-                [self.entity_ids.get(key, -1)],
-            ).fetchall()
-            self._members[key] = np.array([entity for (entity,) in rows], dtype=np.int64)
-        return self._members[key]
+    def stands(self, form: Form) -> bool:
+        """Whether a form still has an answer; what needs qualifiers or TC is taken for what it may have."""
+        if not is_exact(form) and not outside(form):
+            result = self.living.execute(form)
+            return bool(result.value) if result.value is not None else bool(result.nodes)
+        found = self.denote(form).nodes
+        if isinstance(form, Holds):
+            return bool(len(found)) and len(found) == len(self.denote(form.one).nodes)
+        return bool(len(found))
 
     def along(self, path: Path, nodes: Ints) -> Ints:
         """The triples on every way along a path from some nodes, ascending."""

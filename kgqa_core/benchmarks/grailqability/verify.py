@@ -1,7 +1,8 @@
 """Runs every question of a benchmark on both graphs, and checks every label and every rule of the splits.
 
-Nothing here is taken from the builder but the files: forms are run by SQL (`logic.execute`), what is missing is looked
-up in the modified graph, and who misses what is worked out again from the drops and the proofs of the ideal answers.
+The rules are written here a second time.  Forms are run by SQL (`logic.execute`), what is missing is looked up in the
+modified graph, who misses what is worked out again from the drops and the proofs of the ideal answers, and the drops
+are made once more, one after the other, to see which of them took a question's answer.
 """
 
 from __future__ import annotations
@@ -12,21 +13,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.benchmarks.grailqability.labels import answers
 from kgqa_core.benchmarks.grailqability.records import (
+    FACT,
+    FULL,
     GRAPH,
+    IID,
+    PARTIAL,
     Asked,
     Benchmark,
     IdealOf,
     read_benchmark,
 )
-from kgqa_core.benchmarks.grailqability.splits import Group, levels
+from kgqa_core.benchmarks.grailqability.replay import Replay
 from kgqa_core.benchmarks.grailqability.taken import ROWS, Rests, Taken
-from kgqa_core.errors import FormError, InputError
+from kgqa_core.errors import FormError, FormTimeout, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.answers import answer_texts
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import Form, Holds, elements
+from kgqa_core.logic.forms import Count, Form, Holds, elements
 from kgqa_core.logic.index import index
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
@@ -59,6 +63,7 @@ class _Case:
     form: Form
     relations: frozenset[str]
     names: frozenset[str]
+    classes: frozenset[str]
 
 
 def verify(folder: Path, *, kg: Path | None = None, monitor: Monitor = QUIET) -> dict[str, Any]:
@@ -99,23 +104,47 @@ class _Verifier:
 
     def run(self) -> list[Check]:
         self._dropped()
-        cases = [_case(asked, ideal) for asked, ideal in zip(self.benchmark.asked, self.benchmark.ideal, strict=True)]
+        cases = self._cases()
         touched = []
         for number, case in enumerate(cases, start=1):
-            touched.append(self._question(case))
+            try:
+                touched.append(self._question(case))
+            except (FormError, FormTimeout) as fault:
+                touched.append(frozenset())
+                self._check("every form runs", False, f"{case.asked.id}: {fault}")
             if number % 100 == 0 or number == len(cases):
                 self.monitor.progress(number, len(cases), "questions on both graphs")
+        self._causes(cases)
         self._splits(cases, touched)
         return list(self.checks.values())
+
+    def _cases(self) -> list[_Case]:
+        """The questions whose ideal form can be read."""
+        found = []
+        for asked, ideal in zip(self.benchmark.asked, self.benchmark.ideal, strict=True):
+            try:
+                found.append(_case(asked, ideal))
+            except FormError as fault:
+                self._check("every form runs", False, f"{asked.id}: {fault}")
+        return found
 
     def _check(self, rule: str, holds: bool, fault: str) -> None:
         self.checks.setdefault(rule, Check(rule)).that(holds, fault)
 
     def _dropped(self) -> None:
-        """What was dropped is not in the modified graph, and nothing else is gone."""
+        """What was dropped is not in the modified graph, nothing else is gone, and the drops say what they did."""
+        facts = Counter(self.graph.triples.values())
+        lost = Counter(row.step for row in self.benchmark.ideal)
         for drop in self.benchmark.drops:
             left = sorted(set(drop.relations) & self.relations) + sorted(set(drop.entities) & self.there)
             self._check("what was dropped is gone", not left, f"step {drop.step}: {left} is there")
+            own = drop.kind == FACT or set(drop.element) <= {*drop.relations, *drop.entities}
+            same = (facts[drop.step], lost[drop.step]) == (drop.facts, drop.unanswerable)
+            self._check(
+                "a drop tells what it took", own and same,
+                f"step {drop.step} says {drop.element[0]}, {drop.facts} facts, {drop.unanswerable} questions; it took "
+                f"{facts[drop.step]} and {lost[drop.step]}",
+            )  # fmt: skip
         before = self.ideal.counts()["triples"]
         after, gone = self.modified.counts()["triples"], len(self.graph.triples)
         self._check(
@@ -156,6 +185,9 @@ class _Verifier:
         of_form = {self.graph.relations[k] for k in case.relations if k in self.graph.relations}
         of_form |= {self.graph.entities[k] for k in case.names if k in self.graph.entities}
         of_facts = {self.graph.triples[t] for t in self._support(form, whole) if t in self.graph.triples}
+        of_facts |= self.graph.unnamed(form, case.classes)
+        if not asked.answerable and not of_form and not of_facts:
+            of_facts = self.graph.members(case.classes)
         lost = () if asked.answerable else tuple(sorted(of_form or of_facts))
         self._check(
             "what a question misses is what took it", ideal.missing == lost,
@@ -184,7 +216,10 @@ class _Verifier:
             known = True
             if isinstance(form, Holds):
                 known = bool(execute(form.of, self.modified, rows=1, seconds=60, proof=False).nodes)
-            answerable = answers(form, whole.value, found, known)
+            if isinstance(form, Holds):  # a no needs that something is known, a yes that it is still so
+                answerable = found.value == whole.value and (whole.value is True or known)
+            else:
+                answerable = bool(found.value if isinstance(form, Count) else found.nodes)
         return answerable, self._texts(form, found, answerable)
 
     def _support(self, form: Form, whole: Result) -> Iterable[int]:
@@ -199,8 +234,34 @@ class _Verifier:
             self.keys.update(self.ideal.entity_keys(missing))
         return answer_texts(form, result, self.keys, answerable=answerable)
 
+    def _causes(self, cases: Sequence[_Case]) -> None:
+        """Makes the drops again: before its step a question has an answer, after it none."""
+        replay = Replay(self.ideal, self.benchmark.drops, self.graph)
+        waiting: dict[int, list[_Case]] = {}
+        for case in cases:
+            if case.ideal.step is not None:
+                waiting.setdefault(case.ideal.step, []).append(case)
+        for drop in self.benchmark.drops:
+            own = [case for case in waiting.get(drop.step, ()) if replay.can(case.form)]
+            before = [replay.answers(case.form, case.ideal.answers) for case in own]
+            replay.make(drop)
+            for case, stood in zip(own, before, strict=True):
+                stands = replay.answers(case.form, case.ideal.answers)
+                self._check(
+                    "the drop that a question names took its answer", stood and not stands,
+                    f"{case.asked.id}: step {drop.step} {'came after the one that did' if not stood else 'did not'}",
+                )  # fmt: skip
+
     def _splits(self, cases: Sequence[_Case], touched: Sequence[frozenset[int]]) -> None:
         goals = self.benchmark.statistics["goals"]
+        for row in self.benchmark.statistics["splits"]:
+            own = [case.asked for case in cases if row["split"] in (case.asked.split, "all")]
+            have = {"questions": len(own), "U": sum(not asked.answerable for asked in own),
+                    "NK": sum(asked.s_expression is None for asked in own)}  # fmt: skip
+            self._check(
+                "the tables count what is there", have == {name: row[name] for name in have},
+                f"{row['split']}: {have} are not what statistics.json says",
+            )  # fmt: skip
         sizes = Counter(case.asked.split for case in cases)
         lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
         share = sum(lost.values()) / len(cases)
@@ -227,19 +288,21 @@ class _Verifier:
             places.setdefault(_key(case.form), set()).add(case.asked.split)
         for form, where in sorted(places.items()):
             self._check("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
-        groups = [
-            Group((number,), case.ideal.drop, frozenset(case.ideal.missing), mine, frozenset(_elements(case)))
-            for number, (case, mine) in enumerate(zip(cases, touched, strict=True))
-        ]
-        for case, level in zip(cases, levels(groups, [case.asked.split for case in cases]), strict=True):
+        in_train = frozenset().union(
+            *(mine for case, mine in zip(cases, touched, strict=True) if case.asked.split == SPLITS[0])
+        )
+        shown = frozenset(part for case in cases if case.asked.split == SPLITS[0] for part in _elements(case))
+        for case in cases:
+            level = None
+            if case.asked.split != SPLITS[0] and not case.asked.answerable:
+                missing = set(case.ideal.missing)
+                level = (
+                    IID if missing <= in_train else PARTIAL if missing & in_train or _elements(case) & shown else FULL
+                )
             self._check(
                 "levels are what training has seen", case.ideal.level == level,
                 f"{case.asked.id} is {case.ideal.level}, but it is {level}",
             )  # fmt: skip
-        in_train = frozenset().union(
-            *(mine for case, mine in zip(cases, touched, strict=True) if case.asked.split == SPLITS[0])
-        )
-        for case in cases:
             if case.ideal.level not in (None, "iid"):
                 new = set(case.ideal.missing) - in_train
                 self._check(
@@ -256,13 +319,14 @@ class _Verifier:
 def _case(asked: Asked, ideal: IdealOf) -> _Case:
     form = parse(ideal.s_expression)
     used = elements(form)
-    return _Case(asked, ideal, form, frozenset(used.relations), frozenset((*used.entities, *used.classes)))
+    names = frozenset((*used.entities, *used.classes))
+    return _Case(asked, ideal, form, frozenset(used.relations), names, frozenset(used.classes))
 
 
-def _elements(case: _Case) -> Iterable[str]:
+def _elements(case: _Case) -> frozenset[str]:
     used = elements(case.form)
-    for kind, keys in (("r", used.relations), ("t", used.classes), ("e", used.entities)):
-        yield from (kind + key for key in keys)
+    parts = (("r", used.relations), ("t", used.classes), ("e", used.entities))
+    return frozenset(kind + key for kind, keys in parts for key in keys)
 
 
 def _key(form: Form) -> str:

@@ -43,7 +43,7 @@ NUMBER, TIME = "number", "time"
 """Datatypes of the slot of a number, and of that of a date."""
 
 _DATE = re.compile(r"(?<![\w.-])\d{4}-\d{2}-\d{2}(?![\w-])")
-_NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(\.\d+)?(?![\w-])")
+_NUMBER = re.compile(r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?![\w-]|,\d)")
 VALUES = 2
 """Numbers and dates of a text that are tried."""
 
