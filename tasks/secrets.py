@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from kgqa_core.config import Profile
 from kgqa_core.errors import ConfigError
-from kgqa_core.llm.faults import shown
+from kgqa_core.llm.faults import is_web, shown
 
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(KEY|KEY_ID|TOKEN|PASSWORD|SECRET)|KGQA_STORE_OPTIONS")
 """Variables that a profile may have filled: such that hold secrets, and no others."""
@@ -62,14 +62,13 @@ def _check_addresses(profile: Profile) -> None:
     for key, address in addresses.items():
         if address is None:
             continue
-        try:
-            parts = urlsplit(address)
-        except ValueError:
-            continue  # said by the endpoint itself
-        named = [name for name, _ in parse_qsl(parts.query) if SECRET.search(name)]
-        if parts.username or parts.password or named:
+        if not is_web(address):  # which may be a mistyped password: it is not shown
+            raise ConfigError(f"{key} is not an http(s) address; write for example http://localhost:8000/v1")
+        named = [name for name, _ in parse_qsl(urlsplit(address).query) if SECRET.search(name)]
+        if "@" in address or named:
+            what = "a user or password" if "@" in address else f"a secret in {named[0]!r}"
             raise ConfigError(
-                f"{key} ({shown(address)}) holds {f'a secret in {named[0]!r}' if named else 'a user or password'}, and "
+                f"{key} ({shown(address)}) holds {what}, and "
                 "profiles are written into every run; put the key into an environment variable and name it in "
                 "llm.endpoints.NAME.key_env"
             )

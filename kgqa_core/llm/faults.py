@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 RETRIED = (408, 409, 425, 429)
 """Statuses below 500 that another try may mend."""
@@ -104,10 +105,24 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 def shown(url: str) -> str:
-    """An address without user, password, query and fragment."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    """An address without user, password, query and fragment: of what stands before the last @, only http(s) stays.
+
+    >>> shown("https://me:hun/ter2@host/v1?key=x"), shown("me:hunter2@host/v1")
+    ('https://host/v1', 'host/v1')
+    """
+    scheme, mark, rest = url.partition("://")
+    if scheme.lower() not in ("http", "https"):
+        scheme, mark, rest = "", "", url
+    return scheme.lower() + mark + re.split("[?#]", rest.rpartition("@")[2])[0]
+
+
+def is_web(url: str) -> bool:
+    """Whether an address is one of http or https, with a host."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # also where what looks like a port is none
+        return False
 
 
 def secrets_of(url: str) -> list[str]:

@@ -18,12 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
-from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain, redacted, secrets_of, shown
+from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain, is_web, redacted, secrets_of, shown
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
@@ -85,7 +84,7 @@ class OpenAIModel:
         self.limit_name = "max_tokens"
         self.tells_probabilities = True
         setting = f"llm.endpoints.{endpoint}.base_url" if endpoint else "llm.base_url"
-        if self.base_url is not None and urlsplit(self.base_url).scheme not in ("http", "https"):
+        if self.base_url is not None and not is_web(self.base_url):
             raise EndpointError(
                 f"{setting} '{shown(self.base_url)}' is not an http(s) address; write for example "
                 "http://localhost:8000/v1"

@@ -12,6 +12,7 @@ from prefect.blocks.system import Secret
 
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ConfigError
+from kgqa_core.llm.faults import shown
 from tasks.secrets import take_in
 from tests.support.prefect_server import on_shared_server
 
@@ -77,6 +78,19 @@ def test_an_address_with_a_secret_has_no_place_in_a_profile(address: str, named:
     with pytest.raises(ConfigError, match="llm.*base_url.*environment variable") as caught:
         take_in(make_profile({"llm": llm}))
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", [
+    "me:canary@host/v1", "http://me:canary@[host/v1", "me:canary@http://host/v1", "http://me:can/ary@host/v1",
+    "http://me:canary", "canary", "ftp://me:canary@host", "http://me@host/x?canary@", "http://host/v1/canary@x",
+])  # fmt: skip
+@pytest.mark.parametrize("named", [False, True])
+def test_an_address_that_may_hide_a_password_is_refused_and_never_shown(address: str, named: bool) -> None:
+    llm = {"endpoints": {"lab": {"base_url": address}}} if named else {"base_url": address}
+    with pytest.raises(ConfigError, match="llm.*base_url") as caught:
+        take_in(make_profile({"llm": llm}))
+    for part in ("canary", "can/", "ary@"):
+        assert part not in str(caught.value) and ("@" not in address or part not in shown(address))
 
 
 def test_an_address_with_a_version_is_fine() -> None:
