@@ -164,7 +164,8 @@ def _kind(
     said = by_form(*parsed[one.question.id], linked=linked) if parsed and one.question.id in parsed else None
     if shares:
         weight = PARSER if said else 0.0
-        weighed = {kind: (share + weight * (kind == said)) / (1 + weight) for kind, share in shares.items()}
+        kinds = shares.keys() | ({said} if said else set())
+        weighed = {kind: (shares.get(kind, 0.0) + weight * (kind == said)) / (1 + weight) for kind in kinds}
         best = max(weighed, key=lambda kind: (weighed[kind], kind))
         return best, round(weighed[best], 6)
     return said or by_rule(one) or FACT, None

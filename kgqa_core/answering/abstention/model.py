@@ -41,7 +41,7 @@ class Abstainer:
 
     retrievers: whose findings it reads, sorted.  groups: of features, as `AbstentionOptions.features`.
     knowledge: what the language model read.  threshold: confidence below which a question is not answered.
-    answerable: the classifier.  why: of each reason, against the others; empty where training had no reasons.
+    answerable: the classifier.  why: of each reason, against the others; empty where training had too few of one.
     usual: what is usual for a wording; None where wordings are not read.
     """
 
@@ -64,8 +64,9 @@ class Abstainer:
         return np.clip(self.answerable.confidence(read), DOUBT, 1 - DOUBT)
 
     def reasons(self, read: Array) -> list[dict[str, float]]:
-        """Of each question the probability of each reason, should it be unanswerable; empty where none was learnt."""
-        if not self.why:
+        """Of each question the probability of each reason, should it be unanswerable; empty where training had not
+        enough examples of two, since a lone one would always be certain."""
+        if len(self.why) < 2:
             return [{} for _ in read]
         chances = np.stack([own.confidence(read) for own in self.why.values()], axis=1)
         shares = chances / chances.sum(axis=1, keepdims=True)

@@ -119,18 +119,25 @@ def _reasons(
     known: Mapping[str, Label],
     strength: float,
 ) -> dict[str, Additive]:
-    """A classifier of each reason against the others, from unanswerable questions; none where too few are explained."""
+    """A classifier of each reason against the others, from unanswerable questions; none at all where a reason that
+    occurs has too few, for the others would share out what belongs to it.  Dev questions calibrate where they have
+    enough of both outcomes."""
     told = {split: [known[one.question.id].why for one in own] for split, own in sets.items()}
     places = {split: [place for place, why in enumerate(own) if why is not None] for split, own in told.items()}
     found: dict[str, Additive] = {}
     for reason in REASONS:
-        here = [told["train"][place] == reason for place in places["train"]]
-        if min(sum(here), len(here) - sum(here)) < LEAST:
+        here, there = ([told[split][place] == reason for place in places[split]] for split in ("train", "dev"))
+        if not any(here + there):
             continue
+        if not _enough(here):
+            return {}
         own = Additive.fit(names, read["train"][places["train"]], here, strength)
-        there = [told["dev"][place] == reason for place in places["dev"]]
-        found[reason] = own.calibrated(read["dev"][places["dev"]], there)
+        found[reason] = own.calibrated(read["dev"][places["dev"]], there) if _enough(there) else own
     return found
+
+
+def _enough(outcomes: Sequence[bool]) -> bool:
+    return min(sum(outcomes), len(outcomes) - sum(outcomes)) >= LEAST
 
 
 def _write(out: Path, names: Sequence[str], sets: Mapping[str, Sequence[Evidence]], read: Mapping[str, Array]) -> None:

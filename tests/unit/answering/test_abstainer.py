@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +193,43 @@ def test_what_a_parser_says_counts_as_a_second_source(
     assert _kind(question, sure, {"q": ("(JOIN mayor x)", True)})[0] == RELATION
     assert _kind(question, doubtful, {"q": ("(JOIN mayor x)", False)}) == (RELATION, 0.5)
     assert _kind(question, {}, {"q": (None, None)}) == (RELATION, None)
+
+
+def test_a_reason_that_nothing_was_learnt_of_may_be_said_by_a_parser() -> None:
+    question = Evidence(Question("q", "?", topic_entities=(1,)))
+    assert _kind(question, {RELATION: 0.5, ENTITY: 0.5}, {"q": ("(JOIN mayor x)", True)}) == (RELATION, 0.333333)
+    assert _kind(question, {RELATION: 0.4, ENTITY: 0.3}, {"q": ("(JOIN mayor x)", True)}) == (FACT, 0.333333)
+
+
+def test_no_reason_is_learnt_where_one_that_occurs_has_too_few_examples(
+    folders: dict[str, Path], abstainer: Path, tmp_path: Path
+) -> None:
+    labels, gone = [], 0
+    for question in read_questions(folders["questions"]):
+        why = (None, None, None, ENTITY, RELATION, FACT)[int(question.id[-3:]) % 6]
+        gone += why == RELATION and question.split == "train"
+        labels.append(Label(question.id, why is None, FACT if why == RELATION and gone > 5 else why))
+    write_labels(tmp_path, labels)
+    counts = learn({**folders, "labels": tmp_path}, tmp_path / "out")
+    assert counts["reasons"] == []
+    verdicts = judged(folders, tmp_path / "out", tmp_path / "judged")
+    told = {own.reason.kind: own.reason.confidence for own in verdicts.values() if own.reason is not None}
+    assert told == {ENTITY: None, FACT: None}
+    whole = load_abstainer(abstainer)
+    alone = replace(whole, why={FACT: whole.why[FACT]})
+    assert alone.reasons(np.zeros((2, len(whole.why[FACT].names)))) == [{}, {}]
+
+
+def test_a_reason_is_calibrated_only_where_dev_has_enough_of_both(folders: dict[str, Path], tmp_path: Path) -> None:
+    labels = []
+    for question in read_questions(folders["questions"]):
+        why = (None, None, None, ENTITY, RELATION, FACT)[int(question.id[-3:]) % 6]
+        labels.append(Label(question.id, why is None, None if question.split == "dev" and why != FACT else why))
+    write_labels(tmp_path, labels)
+    learn({**folders, "labels": tmp_path}, tmp_path / "out")
+    learnt = load_abstainer(tmp_path / "out")
+    assert sorted(learnt.why) == sorted((ENTITY, FACT, RELATION))
+    assert {own.temperature for own in learnt.why.values()} == {1.0}
 
 
 def test_an_abstainer_needs_what_it_read(folders: dict[str, Path], abstainer: Path, tmp_path: Path) -> None:
