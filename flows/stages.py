@@ -26,7 +26,7 @@ from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.run import Run, tracked_run
-from tasks.starting import kept_parts, starting_point
+from tasks.starting import kept_parts, starting_point, take_over
 
 
 @flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")
@@ -102,6 +102,7 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> Any:
                 "nothing to evaluate; run the pipeline first"
             )
         run.decide("evaluates", f"what {start.role} {start.run_id} trained")
+        take_over(run, start)
         whose = f"{start.role} {start.run_id}"
         kg, dkg = (keep(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
         questions = load_questions(kg, profile.questions, profile.seed)

@@ -71,7 +71,7 @@ def decide(
     same_graph = kg == start.kg or not any(count for kind in changes.values() for count in kind.values())
     same_questions = questions.digest == start.parts["questions"].digest
     same_rest = same_outcome(start.profile, profile) and same_reading(start.record, profile, current_run().home.root)
-    if same_graph and same_questions and same_rest:
+    if start.newest and same_graph and same_questions and same_rest:
         why = f"nothing to do: the files are others, but the graph is that of {start.role} {start.run_id}"
         return Decision(start.run_id, False, why, nothing=True, changes=changes, since_training=since)
     so_far = f" ({since:.1%} since the training)" if start.since_training else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify
+from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify, write_json
 from kgqa_core.config import Options, Profile, make_profile
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.home import read_runs
@@ -16,6 +16,7 @@ from tasks.champion import champion
 from tasks.inputs import artifacts, learnt_from, learnt_kinds, same_reading
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
+from tasks.run import Run
 
 DECISION = "refresh.json"
 """What a refresh decided, beside the record of its run."""
@@ -29,7 +30,7 @@ class Start:
 
     role: what it is, in words.  record: of the run.  parts: its artifacts by the name of their stage.  lessons: what
     its retriever learnt from beside the questions, likewise.  since_training: share of the triples that changed between
-    the training and this run.
+    the training and this run.  newest: no run has finished since, so that questions are answered with this one.
     """
 
     run_id: str
@@ -39,6 +40,7 @@ class Start:
     parts: dict[str, ArtifactRef]
     lessons: dict[str, ArtifactRef]
     since_training: float = 0.0
+    newest: bool = True
 
     @property
     def kg(self) -> ArtifactRef:
@@ -63,18 +65,35 @@ def finished_runs(home: Home, profile: Profile) -> list[dict[str, Any]]:
 
 
 def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
-    """The newest finished run of the same dump, questions, options and all else that is read, or None."""
-    wanted = dump_digests(profile.kg), question_digests(profile.questions)
-    for record in finished_runs(home, profile):
-        try:
-            parts = dict(artifacts(record))
-            same = tuple(_outside(read_manifest(parts[name].folder)) for name in ("kg", "questions")) == wanted
-            same = same and _decisive(make_profile(record["profile"])) == _decisive(profile)
-            if same and same_reading(record, profile, home.root):
-                return record
-        except (ArtifactError, ConfigError, KeyError):
-            continue
-    return None
+    """The newest finished run, if it is of the same dump, questions, options and all else that is read; else None."""
+    record = next(iter(finished_runs(home, profile)), None)
+    if record is None:
+        return None
+    try:
+        parts = dict(artifacts(record))
+        read = tuple(_outside(read_manifest(parts[name].folder)) for name in ("kg", "questions"))
+        same = read == (dump_digests(profile.kg), question_digests(profile.questions))
+        same = same and _decisive(make_profile(record["profile"])) == _decisive(profile)
+        return record if same and same_reading(record, profile, home.root) else None
+    except (ArtifactError, ConfigError, KeyError):
+        return None
+
+
+def going_back(home: Home, profile: Profile) -> str | None:
+    """What is to be said where the files of the profile are those of an earlier run, and the newest has read others."""
+    runs = [
+        (record["run_id"], record["profile"]["kg"].get("files"))
+        for record in finished_runs(home, profile)
+        if "evaluates" not in (record.get("decisions") or {})  # an evaluation reads no dump
+    ]
+    mine = list(profile.kg.files)
+    earlier = next((run_id for run_id, files in runs if files == mine), None)
+    if earlier is None or runs[0][1] == mine:
+        return None
+    return (
+        f"back to the dump of run {earlier}, since the profile names its files: run {runs[0][0]} has read "
+        f"{', '.join(runs[0][1] or ['none'])}; if that is the newer dump, name it in kg.files"
+    )
 
 
 def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> Start | None:
@@ -91,13 +110,13 @@ def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> S
                 f"{home.root} has no finished run {run_id!r} of {profile.kg.name}/{profile.questions.name}; there are "
                 f"{known}"
             )
-        return _open(home, asked[0], "the run that was asked for")
+        return _open(home, asked[0], "the run that was asked for", newest=asked[0] is records[0])
     best = _champion(home, profile)
     ordered = sorted(records, key=lambda record: record["run_id"] != best)
     for record in ordered:
         role = "the champion" if record["run_id"] == best else "the newest run"
         try:
-            return _open(home, record, role)
+            return _open(home, record, role, newest=record is records[0])
         except (ArtifactError, ConfigError) as fault:
             log.warning("run %s, %s, cannot be gone on from: %s", record["run_id"], role, fault)
     return None
@@ -125,11 +144,16 @@ def kept_parts(start: Start, profile: Profile) -> dict[str, ArtifactRef]:
 
 
 def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
-    """What the refresh that made a run decided; None for any other run."""
+    """What the refresh that made a run decided, or its evaluation took over; None for any other run."""
     try:
         return dict(json.loads((home.root / "runs" / run_id / DECISION).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
+
+
+def take_over(run: Run, start: Start) -> None:
+    """Write down beside a run's record that it uses what `start` trained, and how much has changed since."""
+    write_json(run.folder / DECISION, {"start": start.run_id, "since_training": start.since_training})
 
 
 def _champion(home: Home, profile: Profile) -> str | None:
@@ -142,7 +166,7 @@ def _names(profile: Mapping[str, Any]) -> tuple[Any, Any]:
     return profile.get("kg", {}).get("name"), profile.get("questions", {}).get("name")
 
 
-def _open(home: Home, record: Mapping[str, Any], role: str) -> Start:
+def _open(home: Home, record: Mapping[str, Any], role: str, *, newest: bool) -> Start:
     """A run whose graph, questions and trained artifacts are there and whole.  Raises ArtifactError, ConfigError."""
     wanted = ("kg", "dkg", "questions", "retriever", "hop_path", "relation_ranker", "corpus", "rewriter")
     refs = {name: ref for name, ref in artifacts(record) if name in wanted}
@@ -153,7 +177,8 @@ def _open(home: Home, record: Mapping[str, Any], role: str) -> Start:
             raise ArtifactError(f"{ref.folder} is no longer what run {record['run_id']} made; run the pipeline again")
     decided = read_decision(home, record["run_id"]) or {}
     since = float(decided.get("since_training", 0.0))
-    return Start(record["run_id"], role, make_profile(record["profile"]), record, refs, learnt_from(record), since)
+    profile = make_profile(record["profile"])
+    return Start(record["run_id"], role, profile, record, refs, learnt_from(record), since, newest)
 
 
 def _outside(manifest: Mapping[str, Any]) -> Any:

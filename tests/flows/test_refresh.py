@@ -12,6 +12,7 @@ import pytest
 from prefect import flow
 
 from flows.refresh import refresh
+from flows.stages import evaluate
 from kgqa_core.artifacts import Home, read_manifest
 from kgqa_core.config import Profile, make_profile
 from tasks import refreshing, starting
@@ -123,6 +124,34 @@ def test_changed_facts_go_in_and_nothing_is_trained(place: Path) -> None:
     assert record_of(place, summary)["decisions"]["refresh"] == summary["refresh"]["why"]
     again = refresh(profile_of(place))
     assert again["refresh"]["nothing"] and again["run_id"] == summary["run_id"]
+
+
+def test_a_dump_that_is_put_back_goes_in_again(place: Path) -> None:
+    before = (place / "graph.tsv").read_text(encoding="utf-8")
+    change(place, came="Newcomer\tlives_in\tNewest Town\n")
+    refresh(profile_of(place))
+    (place / "graph.tsv").write_text(before, encoding="utf-8")
+    summary = refresh(profile_of(place))
+    newest = starting.finished_runs(Home(place / "home"), profile_of(place))[0]
+    assert not summary["refresh"]["nothing"] and summary["run_id"] == newest["run_id"]
+    assert "no triple changed" in summary["refresh"]["why"] or "0 triples came, 1 went" in summary["refresh"]["why"]
+    assert refresh(profile_of(place))["refresh"]["nothing"]
+
+
+def test_a_schedule_that_goes_back_behind_an_event_says_so_and_an_evaluation_forgets_no_change(
+    first: Path, place: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    profile, newer = profile_of(first), place / "newer.tsv"
+    newer.write_text((first / "graph.tsv").read_text(encoding="utf-8") + "Newcomer\tlives_in\tNewest Town\n")
+    by_event = refresh(profile, files=(str(newer),))
+    evaluation = evaluate(profile, by_event["run_id"])
+    start = starting.starting_point(Home(place / "home"), profile, evaluation["run_id"])
+    assert start is not None and start.since_training == by_event["refresh"]["since_training"] > 0
+    assert "back to" not in caplog.text
+
+    state = refresh(profile, return_state=True)
+    assert state.message.startswith("back to the dump of run ") and "newer.tsv" in state.message
+    assert "name it in kg.files" in caplog.text
 
 
 @pytest.mark.slow
