@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import multiprocessing
@@ -192,6 +193,25 @@ def test_home_that_is_a_file_is_refused_with_the_way_out(tmp_path: Path) -> None
     (tmp_path / "home").write_text("")
     with pytest.raises(StorageError, match="is not a folder; choose another with --home"):
         Home(tmp_path / "home").prepare()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.ENOTDIR])
+def test_a_fault_of_another_place_names_that_place_and_not_the_home(tmp_path: Path, number: int) -> None:
+    home = Home(tmp_path / "home").prepare()
+
+    def fails_at(path: object) -> None:
+        def fill(out: Path, work: Path) -> dict[str, int]:
+            raise OSError(number, os.strerror(number), path)
+
+        home.compute("rows", "b" * 64, fill, {})
+
+    for elsewhere in ("/data/passages.jsonl", b"/data/passages.jsonl", tmp_path / "homes"):
+        with pytest.raises(StorageError, match=r"(passages\.jsonl|homes) (cannot|\(No space)") as caught:
+            fails_at(elsewhere)
+        assert str(home.root) not in str(caught.value).replace(f"{home.root}s", "")
+    for ours in (None, 7, home.root / "tmp" / "x", str(tmp_path)):
+        with pytest.raises(StorageError, match=f"the home {home.root}"):
+            fails_at(ours)
 
 
 def test_publish_folder_replaces_only_artifacts_of_its_kind(tmp_path: Path) -> None:
