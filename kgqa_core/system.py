@@ -9,7 +9,7 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
+from kgqa_core.linking.asked import topics_told, turns, with_topics
 from kgqa_core.linking.questions import link_asked
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.factory import load_model
@@ -52,7 +53,7 @@ from kgqa_core.retrieval.passages.table import Passage
 from kgqa_core.retrieval.protocol import Retriever
 from kgqa_core.retrieval.starts import learnt_candidates, with_candidates
 from kgqa_core.rewriting.teller import Teller
-from kgqa_core.types import ROLES, Linked, Question, Retrieved
+from kgqa_core.types import Linked, Question, Retrieved
 
 
 @dataclass
@@ -63,8 +64,8 @@ class System:
     is not triples.  tagger: finds what a question is about; None where it must be said.  passages: finds texts, where
     the model reads some.  candidates: of each mention that is found, which the retriever starts from; 0 is its topic.
     judge: decides whether the graph holds the answer, by rules where nothing was learnt; None always answers.
-    others: further retrievers that it hears, by name.  calculator: computes answers, which the model reads where there
-    is one; `model` is None where answers are computed alone.
+    others: further retrievers that it hears, by name, each with the candidates that it starts from.  calculator:
+    computes answers, which the model reads where there is one; `model` is None where answers are computed alone.
     """
 
     store: KgStore
@@ -80,7 +81,7 @@ class System:
     passages: PassageSearch | None = None
     candidates: int = 0
     judge: Judge | None = None
-    others: Mapping[str, Opener] = field(default_factory=dict)
+    others: Mapping[str, tuple[Opener, int]] = field(default_factory=dict)
     calculator: Calculator | None = None
 
     @classmethod
@@ -136,6 +137,7 @@ class System:
 
         graphless = name in ("none", PASSAGES)
         learnt = load_abstainer(abstainer) if abstainer is not None and not graphless else None
+        heard = (others or {}).items() if learnt else ()
         return cls(
             store=store,
             dkg=graph,
@@ -150,7 +152,7 @@ class System:
             passages=_search(passages, searching, cache) if form in ("both", PASSAGES) else None,
             candidates=learnt_candidates(retriever),
             judge=None if graphless else Judge(store, learnt, min_confidence),
-            others={other: opener(other, folder) for other, folder in (others or {}).items()} if learnt else {},
+            others={other: (opener(other, folder), learnt_candidates(folder)) for other, folder in heard},
             calculator=_calculator(store, operator, symbolic, answering, graphless=graphless),
         )
 
@@ -168,12 +170,10 @@ class System:
         else answer is None and model_answer what the model said.
         Raises InputError when a topic is not in the graph or a role is unknown.
         """
-        asked = Question(id="ask", text=text, language=self.language, dialogue=_turns(dialogue))
-        question, mentions = (self._given(asked, topics), []) if topics else self._linked(asked)
-        begun = with_candidates(question, mentions, self.candidates) if self.candidates else question
-        forms = self.store.surface_forms(list(begun.topic_entities))
-        reader = self.opener(forms)
-        retrieved = reader.retrieve([begun])[0] if begun.topic_entities or self.judge is None else Retrieved(begun.id)
+        asked = Question(id="ask", text=text, language=self.language, dialogue=turns(dialogue))
+        question, mentions = (with_topics(asked, topics, self.store), []) if topics else self._linked(asked)
+        begun, reader, retrieved = self._found(question, mentions, self.opener, self.candidates)
+        heard = {name: self._found(question, mentions, *own)[1:] for name, own in self.others.items()}
         names = self.store.names({entity for entity, _ in retrieved.entities[:10]} | set(question.topic_entities))
         wording = Wording(self.store, [fact.triple for fact in retrieved.facts], self.answering.qualifiers)
         texts = wording.texts([(fact.triple, fact.direction) for fact in retrieved.facts])
@@ -195,7 +195,7 @@ class System:
             "model": SYMBOLIC if self.model is None else called(self.answering.answerer, self.model.name),
             "knowledge": self.knowledge,
             "text": knowledge,
-            "topics": self._told(question, names),
+            "topics": topics_told(question, names, self.store),
             "facts": rows,
             "entities": [
                 {"name": names[entity], "score": round(score, 4)} for entity, score in retrieved.entities[:10]
@@ -203,8 +203,17 @@ class System:
             "truncated": retrieved.truncated,
             **({"passages": [_told(*found) for found in passages]} if self.passages is not None else {}),
             **(self.calculator.reply(solved) if self.calculator is not None and solved is not None else {}),
-            **self._verdict(question, forms, (reader, retrieved), answer, completion, solved),
+            **self._verdict(question, (reader, retrieved), heard, answer, completion, solved),
         }
+
+    def _found(
+        self, question: Question, mentions: Sequence[Linked], opener: Opener, candidates: int
+    ) -> tuple[Question, Retriever, Retrieved]:
+        """The question as a retriever begins it, the retriever, and what it finds; nothing where no topic is known."""
+        begun = with_candidates(question, mentions, candidates) if candidates else question
+        reader = opener(self.store.surface_forms(list(begun.topic_entities)))
+        asks = begun.topic_entities or self.judge is None
+        return begun, reader, reader.retrieve([begun])[0] if asks else Retrieved(begun.id)
 
     def _completion(self, text: str, knowledge: str, question: Question, solved: Solved | None) -> Completion:
         """What the model writes, or what was computed where there is no model."""
@@ -218,8 +227,8 @@ class System:
     def _verdict(
         self,
         question: Question,
-        forms: dict[int, list[str]],
         read: tuple[Retriever, Retrieved],
+        heard: Mapping[str, tuple[Retriever, Retrieved]],
         answer: str,
         completion: Completion,
         solved: Solved | None,
@@ -227,10 +236,7 @@ class System:
         """Whether the graph holds the answer, as `ask` returns it; nothing where no graph is read."""
         if self.judge is None:
             return {}
-        opened = {split_knowledge(self.knowledge)[0]: read}
-        for name, opener in self.others.items() if question.topic_entities else ():
-            own = opener(forms)
-            opened[name] = (own, own.retrieve([question])[0])
+        opened = {split_knowledge(self.knowledge)[0]: read, **heard}
         paths: Mapping[str, Any] = next((got for own, _ in opened.values() if (got := getattr(own, "paths", None))), {})
         declined, computed = is_declined(answer, completion.finish), solved is not None and bool(solved.answers)
         said = Said(answer, declined, completion.log_probability, completion.scored_tokens, computed)
@@ -254,19 +260,6 @@ class System:
         [ranked] = self.passages.search([query_of(question, self.passages.options.history)])
         return list(zip(self.passages.read(ranked), (score for _, score in ranked), strict=True))
 
-    def _given(self, asked: Question, topics: Sequence[str]) -> Question:
-        resolved = self.store.resolve(topics)
-        found: dict[int, str] = {}
-        for topic in topics:
-            ids = resolved.get(topic) or []
-            if not ids:
-                near = self.store.suggest(topic)
-                hint = f" (did you mean {near!r}?)" if near else ""
-                raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
-            for entity in ids:
-                found[entity] = topic
-        return replace(asked, topic_entities=tuple(found), topic_keys=tuple(found.values()))
-
     def _linked(self, asked: Question) -> tuple[Question, list[Linked]]:
         """The question with the topics that are found in it, and all candidates of its mentions."""
         if self.tagger is None and split_knowledge(self.knowledge)[0] == PASSAGES:
@@ -274,18 +267,6 @@ class System:
         if self.tagger is None:
             raise InputError("this system was opened without `mentions`; say what the question is about with `topics`")
         return link_asked(self.tagger, asked, self.linking)
-
-    def _told(self, question: Question, names: Mapping[int, str]) -> list[dict[str, Any]]:
-        """What a question is about, as `ask` returns it."""
-        if not question.topic_weights:
-            given = zip(question.topic_entities, question.topic_keys, strict=True)
-            return [{"key": key, "name": names[entity]} for entity, key in given]
-        keys = self.store.entity_keys(question.topic_entities)
-        linked = zip(question.topic_entities, question.topic_keys, question.topic_weights, strict=True)
-        return [
-            {"key": keys[entity], "name": names[entity], "mention": words, "rho": round(rho, 4)}
-            for entity, words, rho in linked
-        ]
 
 
 def _calculator(
@@ -308,13 +289,6 @@ def _search(index: Path | None, options: PassagesOptions | None, cache: Path | N
     if index is None:
         raise InputError("passages are to be read, but there is no index of them; give `passages`")
     return PassageSearch(index, options or PassagesOptions(), cache)
-
-
-def _turns(dialogue: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    for role, _ in dialogue:
-        if role not in ROLES:
-            raise InputError(f"a turn of the dialogue is by {role!r}; the roles are {' and '.join(ROLES)}")
-    return tuple((role, said) for role, said in dialogue)
 
 
 def _told(passage: Passage, score: float) -> dict[str, Any]:

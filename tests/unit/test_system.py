@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from kgqa_core.answering.abstention.apply import Judge
+from kgqa_core.answering.abstention.apply import Judge, Verdict
+from kgqa_core.answering.abstention.evidence import Evidence
 from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
@@ -155,6 +156,27 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
     )  # fmt: skip
     assert topics == system.ask(text)["topics"] and len(topics) == 2
     assert learnt_candidates(None) == learnt_candidates(tmp_path / "nothing") == 0
+
+
+class Seeing:
+    """A judge that answers everything and keeps what it is shown."""
+
+    abstainer, threshold = None, 0.0
+
+    def judge(self, evidence: list[Evidence]) -> list[Verdict]:
+        self.seen = evidence
+        return [Verdict(1.0, True, True) for _ in evidence]
+
+
+def test_further_retrievers_start_from_their_own_candidates_and_find_nothing_without_a_topic(system: System) -> None:
+    one, two, judge = Listening(), Listening(), Seeing()
+    hearing = replace(system, others={"one": (one, 0), "two": (two, 2)}, judge=cast(Judge, judge))
+    hearing.ask("What is the capital of Twinham?")
+    assert [len(asked.topic_entities) for asked in (one.asked[0], two.asked[0])] == [1, 2]
+    hearing.ask("How late is it?")
+    [evidence] = judge.seen
+    assert len(one.asked) == len(two.asked) == 1
+    assert evidence.found == {name: Retrieved("ask") for name in ("random", "one", "two")}
 
 
 def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:
