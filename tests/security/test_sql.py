@@ -57,6 +57,11 @@ BAD = (
     "CREATE PERSISTENT SECRET s (TYPE s3, KEY_ID 'x')",
     "CREATE SECRET s (TYPE s3, KEY_ID 'x')",
     "SELECT getenv('HOME')",
+    "CHECKPOINT",
+    "CALL enable_logging(storage='file', storage_path='{folder}/log')",
+    "SELECT 1; FROM Enable_Logging(storage='file', storage_path='{folder}/log'); SELECT 2",
+    "EXPLAIN ANALYZE FROM enable_profiling(format='json', save_location='{folder}/out.json')",
+    "USE memory",
 )
 
 
@@ -87,11 +92,23 @@ def test_a_statement_that_writes_or_reaches_out_is_refused(statement: str, folde
     assert state(folder) == before
 
 
+@pytest.mark.parametrize("text", ["", "  ", "-- nothing", ";", "/* nothing */ ;;"])
+def test_a_text_without_a_statement_is_said(text: str, folder: Path) -> None:
+    with pytest.raises(InputError, match="there is no statement"):
+        query(folder / "kg", text)
+
+
+def test_what_is_refused_is_named(folder: Path) -> None:
+    for statement, word in (("CALL enable_logging()", "CALL"), ("FROM enable_logging()", "enable_logging")):
+        with pytest.raises(InputError, match=f"^{word} is refused"):
+            query(folder / "kg", statement)
+
+
 def test_nothing_is_spilled_to_disk(folder: Path) -> None:
     assert query(folder / "kg", "SELECT current_setting('temp_directory') AS place")["rows"] == [[""]]
 
 
-@pytest.mark.parametrize("statement", ["ATTACH ':memory:' AS m", "CHECKPOINT", "VACUUM kg.triples"])
+@pytest.mark.parametrize("statement", ["ATTACH ':memory:' AS m", "VACUUM kg.triples"])
 def test_a_statement_that_is_let_through_changes_no_file(statement: str, folder: Path) -> None:
     before = state(folder)
     query(folder / "kg", statement)
