@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.answering.answer import LIKELY
+from kgqa_core.config import SYMBOLIC
 from kgqa_core.errors import ArtifactError
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -74,14 +75,15 @@ def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answ
 
 
 def _said(folder: Path) -> dict[str, Said]:
-    frame = _table(folder / "answers.parquet").select("question", "output", "abstained")
+    """What is said by question; what `symbolic` says is computed."""
+    frame = _table(folder / "answers.parquet").select("question", "output", "abstained", "model")
     likely: dict[str, tuple[float | None, int]] = {}
     if (folder / LIKELY).is_file():
         rows = _table(folder / LIKELY).select("question", "log_probability", "tokens").iter_rows()
         likely = {question: (value, tokens) for question, value, tokens in rows}
     return {
-        question: Said(output or "", declined, *likely.get(question, (None, 0)))
-        for question, output, declined in frame.iter_rows()
+        question: Said(output or "", declined, *likely.get(question, (None, 0)), model == SYMBOLIC and not declined)
+        for question, output, declined, model in frame.iter_rows()
     }
 
 
