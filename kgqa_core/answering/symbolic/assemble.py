@@ -120,13 +120,13 @@ class Assembler:
                 yield (Count(form) if kind == "count" else form), weight
         elif kind == "intersect":
             yield from self._both()
-        elif kind in ("best", "nth"):
+        elif kind == "best" or (kind == "nth" and self.said.place is not None):
             yield from self._ranked()
         elif kind == "compare":
             yield from self._compared()
         elif kind == "difference":
             yield from self._differences()
-        else:
+        elif kind == "yes/no":
             yield from self._holds()
 
     def _side(self, mention: Mention) -> _Sets:

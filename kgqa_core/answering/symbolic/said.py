@@ -17,16 +17,26 @@ from kgqa_core.types import Question
 _FIRST_MARK = 0xE100
 """Code of the private character that stands for the first mention while places are looked up."""
 
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_HAN_DIGITS = "一二三四五六七八九十"
+_UNITS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_TEENS = ("ten", "eleven", "twelf", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = {20: "twent", 30: "thirt", 40: "fort", 50: "fift", 60: "sixt", 70: "sevent", 80: "eight", 90: "ninet"}
+_ORDINALS = {
+    **{word: place for place, word in enumerate(_UNITS, 1)},
+    **{f"{word}th": place for place, word in enumerate(_TEENS, 10)},
+    **{f"{word}ieth": ten for ten, word in _TENS.items()},
+    **{f"{word}y {unit}": ten + place for ten, word in _TENS.items() for place, unit in enumerate(_UNITS, 1)},
+}
+"""Places by their word, 1 to 99."""
+_HAN = "零一二三四五六七八九"
 _PLACE = re.compile(
-    rf"\b(?P<word>{'|'.join(_ORDINALS)})\b|\b(?P<number>\d{{1,3}})(?:st|nd|rd|th)\b|第(?P<han>[{_HAN_DIGITS}]|\d{{1,3}})",
+    rf"\b(?P<word>{'|'.join(_ORDINALS).replace(' ', '[ -]')})\b|\b(?P<number>\d{{1,3}})(?:st|nd|rd|th)\b"
+    rf"|第(?:(?P<digits>\d{{1,3}})(?!\d)|(?P<han>[{_HAN[1:]}]?十[{_HAN[1:]}]?|[{_HAN[1:]}])(?![{_HAN}十百千万]))",
     re.IGNORECASE,
 )
 
 _AWAY = re.compile(
     r"\b(?:except(?: for)?|excluding|excepting|without|outside|beyond|besides|leaving out|leave out|not counting|"
-    r"other than|apart from|aside from|minus|not|none of|n't)\b|除了|除去|不包括|不",
+    r"other than|apart from|aside from|minus|not|none of)\b|n['’]t\b|除了|除去|不包括|不",
     re.IGNORECASE,
 )
 """Words before what is taken away."""
@@ -113,7 +123,7 @@ def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequen
 
 
 def place_in(text: str) -> int | None:
-    """The place of a ranking that a text names.
+    """The place of a ranking that a text names, in words or Chinese numerals up to 99.
 
     >>> place_in("the second largest city"), place_in("the 3rd largest"), place_in("第二大城市"), place_in("largest")
     (2, 3, 2, None)
@@ -122,9 +132,11 @@ def place_in(text: str) -> int | None:
     if found is None:
         return None
     if found["word"]:
-        return _ORDINALS.index(found["word"].lower()) + 1
-    said = found["number"] or found["han"]
-    return int(said) if said.isdecimal() else _HAN_DIGITS.index(said) + 1
+        return _ORDINALS[found["word"].lower().replace("-", " ")]
+    if found["han"]:
+        tens, ten, unit = found["han"].rpartition("十")
+        return 10 * (_HAN.index(tens or "一") if ten else 0) + _HAN.index(unit or "零")
+    return int(found["number"] or found["digits"]) or None
 
 
 def date_in(text: str) -> Literal | None:

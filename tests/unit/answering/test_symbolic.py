@@ -74,6 +74,8 @@ def test_mentions_stand_in_the_order_of_the_text(store):
         ("Which towns of fr are not in de?", False),
         ("Which towns are in fr, de excluded?", None),
         ("Which towns not in de are in fr?", True),
+        ("Which towns that aren't in de are in fr?", True),
+        ("Which towns of fr isn’t de next to?", False),
     ],
 )
 def test_what_is_taken_away_may_be_named_first(store, text, turned):
@@ -89,6 +91,17 @@ def test_what_is_taken_away_may_be_named_first(store, text, turned):
         ("第三大城市", 3),
         ("第12名", 12),
         ("in 2nd place", 2),
+        ("the eleventh largest", 11),
+        ("the twentieth town", 20),
+        ("the twenty-second largest", 22),
+        ("the Ninety Ninth", 99),
+        ("第十大城市", 10),
+        ("第十一大城市", 11),
+        ("第二十大城市", 20),
+        ("第九十九名", 99),
+        ("第一百名", None),
+        ("第1000名", None),
+        ("the 0th", None),
         ("most", None),
     ],
 )
@@ -182,6 +195,12 @@ def test_operations_are_computed(store, text):
     found = solved(store, Sure(kind), asked(store, text, *topics.split()), weighted)
     assert (found.form, " ".join(found.answers), found.kind) == (parse(form), answers, kind)
     assert found.proof
+
+
+def test_nothing_is_ranked_by_a_place_that_cannot_be_read(store):
+    question, ways = asked(store, "hundredth largest town in fr", "fr"), [(("<inv>-in", "population"), 1.0)]
+    assert solved(store, Sure("nth"), question, ways).form is None
+    assert solved(store, Sure("nth"), replace(question, text="third largest town in fr"), ways).answers == ("nice",)
 
 
 def test_dates_can_be_left_alone(store):
