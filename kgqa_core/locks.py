@@ -98,7 +98,7 @@ def free(path: Path, *, remove: bool = False) -> Iterator[bool]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = _is_file(handle, path)
+            taken = is_still(handle, path)
         except BlockingIOError:
             taken = False
         yield taken
@@ -243,7 +243,7 @@ def _acquire(path: Path, wait: Callable[[], None]) -> int:
                     wait()
                     told = True
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            if _is_file(handle, path):  # else housekeeping removed the file while we waited
+            if is_still(handle, path):  # else housekeeping removed the file while we waited
                 return handle
         except BaseException:
             os.close(handle)
@@ -251,7 +251,8 @@ def _acquire(path: Path, wait: Callable[[], None]) -> int:
         os.close(handle)
 
 
-def _is_file(handle: int, path: Path) -> bool:
+def is_still(handle: int, path: Path) -> bool:
+    """Is what was opened still the file at this path?"""
     try:
         there = path.stat()
     except FileNotFoundError:

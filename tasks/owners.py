@@ -7,6 +7,7 @@ ends with everything sent removes it.  A lock file that nobody holds therefore m
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import logging
@@ -22,7 +23,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Crashed, Failed
 
 from kgqa_core.artifacts import Home, write_json
-from kgqa_core.locks import free
+from kgqa_core.locks import free, is_still
 from tasks.untracked import SafeTracker
 
 log = logging.getLogger("kgqa.tracking")
@@ -39,9 +40,7 @@ class Owner:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / OWNER
-        self._handle: TextIO | None = self.path.open("a+")
-        with contextlib.suppress(OSError):  # a file system without locks: the run goes on, nobody cares for it later
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._handle: TextIO | None = _locked(self.path)
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         named = {"host": socket.gethostname(), "pid": os.getpid(), "run": folder.name, "since": since}
         json.dump({**named, "flow_run_id": flow_run.id}, self._handle)
@@ -55,6 +54,25 @@ class Owner:
             self.path.unlink(missing_ok=True)
         self._handle.close()
         self._handle = None
+
+
+def _locked(path: Path) -> TextIO:
+    """The file of a lock that is held; on a file system without locks the run goes on, and nobody cares for it later.
+
+    Between its opening and its lock, a run that cares for the dead may hold it, and take it away.
+    """
+    while True:
+        handle = path.open("a+")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as fault:
+            if fault.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
+                return handle
+            handle.close()
+            raise
+        if is_still(handle.fileno(), path):
+            return handle
+        handle.close()
 
 
 def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str]:

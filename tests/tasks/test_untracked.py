@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import logging
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 
 from kgqa_core.artifacts import Home, write_json
 from kgqa_core.config import make_profile
+from kgqa_core.locks import idle
 from tasks.journal import REFUSED, UNTRACKED
 from tasks.owners import OWNER, Owner, care_for_the_dead
 from tasks.run import tracked_run
@@ -283,6 +286,39 @@ def test_password_of_the_address_is_never_said(home: Home, caplog: pytest.LogCap
     tracker.start("whole", {})
     assert tracker.close() == 1
     assert "canary" not in caplog.text and "http://tracker.test/mlflow" in caplog.text
+
+
+def test_a_run_that_is_taken_for_dead_before_its_lock_is_its_own_holds_a_new_one(
+    store: FakeStore, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, flock, cared = home.root / "runs" / "own", fcntl.flock, []
+
+    def late(handle: Any, how: int) -> None:
+        if not cared:
+            cared.append(True)
+            assert care_for_the_dead(home, "other", tracker_of(store, home, "other")) == ["own"]
+        flock(handle, how)
+
+    monkeypatch.setattr("tasks.owners.fcntl.flock", late)
+    owner = Owner(folder)
+    assert json.loads((folder / OWNER).read_text())["run"] == "own" and not idle(folder / OWNER)
+    assert care_for_the_dead(home, "other", tracker_of(store, home, "other")) == []
+    owner.release(settled=True)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO])
+def test_only_a_file_system_without_locks_lets_a_run_go_on_without_one(
+    home: Home, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def broken(handle: Any, how: int) -> None:
+        raise OSError(number, "no lock")
+
+    monkeypatch.setattr("tasks.owners.fcntl.flock", broken)
+    if number == errno.EIO:
+        with pytest.raises(OSError, match="no lock"):
+            Owner(home.root / "runs" / "own")
+    else:
+        Owner(home.root / "runs" / "own").release(settled=True)
 
 
 def test_lock_names_its_owner(home: Home) -> None:
