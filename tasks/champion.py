@@ -7,6 +7,7 @@ it can be compared with after its artifacts are deleted.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.artifacts import ArtifactRef, Home, storage_faults, write_json
+from kgqa_core.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
 from kgqa_core.benchmarks.champion import Contender, Decision, decide, in_order
 from kgqa_core.benchmarks.paired import read_scored
 from kgqa_core.config import Profile
@@ -31,21 +32,22 @@ KEPT_DECISIONS = 100
 
 
 def model_of(profile: Profile) -> str:
-    """Name of the system that a profile's runs are versions of."""
+    """Name of the system that a profile's runs are versions of, unless another pair of graph and questions has it."""
     return model_name(f"kgqa-{profile.kg.name}-{profile.questions.name}")
 
 
 def champion(profile: Profile, home: Home | None = None) -> dict[str, Any] | None:
     """Record of the run that is the champion of a profile's system (its `run.json`), or None when there is none."""
     home = home or current_run().home
-    truth = _read(_file(home, model_of(profile)))
+    path = _file(home, profile)
+    truth = _read(path)
     bearer = (truth.get("champion") or {}).get("run_id")
     if not bearer:
         return None
     try:
         found = json.loads((home.root / "runs" / bearer / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        log.warning("the champion of %s is run %s, whose record is gone", model_of(profile), bearer)
+        log.warning("the champion of %s is run %s, whose record is gone", path.stem, bearer)
         return None
     return dict(found)
 
@@ -59,9 +61,9 @@ def contend(run: Run, record: dict[str, Any]) -> Decision:
     profile = run.profile
     if profile is None:
         return Decision(False, "no champion: a run without a profile does not contend")
-    name = model_of(profile)
-    path = _file(run.home, name)
-    with storage_faults(run.home.root), run.home.locked(f"champion-{name}", "deciding the champion"):
+    with storage_faults(run.home.root), run.home.locked(f"champion-{model_of(profile)}", "deciding the champion"):
+        path = _file(run.home, profile)
+        name = path.stem
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             truth = _read(path)
@@ -73,7 +75,7 @@ def contend(run: Run, record: dict[str, Any]) -> Decision:
         if earlier is not None:
             return Decision(**{key: value for key, value in earlier.items() if key not in ("run_id", "at")})
         decision, scored = _decide(run, profile, record, truth, path)
-        _write(run, path, truth, decision, scored)
+        _write(run, path, truth | {"names": _names(profile)}, decision, scored)
     log.info("%s", decision.why)
     told = {"kgqa.champion_metric": _value_text(decision)} if decision.value else {}
     run.tracker.log(run.tracked, tags={**decision.tags(), **told})
@@ -189,8 +191,21 @@ def _description(run: Run, profile: Profile, decision: Decision) -> str:
     return "\n\n".join(plain(part) for part in parts if part)
 
 
-def _file(home: Home, name: str) -> Path:
-    return home.root / "champions" / f"{name}.json"
+def _file(home: Home, profile: Profile) -> Path:
+    """The record of a profile's system; its name ends in a hash where another pair of names has the plain one."""
+    plain = home.root / "champions" / f"{model_of(profile)}.json"
+    mine = _names(profile)
+    own = plain.with_name(f"{plain.stem}-{hashlib.sha256(canonical_json(mine).encode()).hexdigest()[:8]}.json")
+    if own.exists():
+        return own
+    try:
+        return plain if _read(plain).get("names", mine) == mine else own
+    except ArtifactError:
+        return plain
+
+
+def _names(profile: Profile) -> list[str]:
+    return [profile.kg.name, profile.questions.name]
 
 
 def _copy(path: Path, run_id: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.artifacts import ArtifactRef, Home
+from kgqa_core.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.config import make_profile
 from tasks.champion import champion, contend, model_of
 from tasks.evaluation import publish as publish_run
@@ -175,6 +175,29 @@ def test_only_the_scores_of_champion_and_predecessor_are_kept(home: Home) -> Non
 def test_names_of_systems_cannot_leave_the_folder() -> None:
     hostile = make_profile({"kg": {"name": "../../etc/x"}, "questions": {"name": "a'b c/d"}})
     assert model_of(hostile) == "kgqa-..-..-etc-x-a-b-c-d"
+
+
+def test_two_pairs_of_names_that_make_one_name_have_a_champion_each(home: Home) -> None:
+    def run_of(name: str, right: int, kg: str, asked: str) -> Run:
+        run = finish(home, name, right)
+        run.profile = make_profile({"kg": {"name": kg}, "questions": {"name": asked}})
+        return run
+
+    first, other = run_of("run-a", 50, "wikidata", "mini-qald"), run_of("run-b", 40, "wikidata-mini", "qald")
+    assert contend(first, {}).name == "kgqa-wikidata-mini-qald"
+    path = home.root / "champions" / "kgqa-wikidata-mini-qald.json"
+    record = json.loads(path.read_text())
+    write_json(path, {key: value for key, value in record.items() if key != "names"})  # as older versions wrote it
+    assert contend(run_of("run-c", 90, "wikidata", "mini-qald"), {}).against == "run-a"
+
+    decision = contend(other, {})
+    assert decision.moved and decision.against is None and decision.name.startswith("kgqa-wikidata-mini-qald-")
+    for run, bearer in ((first, "run-c"), (other, "run-b")):
+        assert run.profile is not None
+        found = champion(run.profile, home)
+        assert found is not None and found["run_id"] == bearer
+    path.unlink()
+    assert other.profile is not None and (champion(other.profile, home) or {})["run_id"] == "run-b"
 
 
 def test_the_record_of_a_run_says_what_it_made_before_it_can_be_champion(
