@@ -51,7 +51,7 @@ _MONTHS = (
     "december",
 )  # fmt: skip
 _MONTH = "|".join([*_MONTHS, *(month[:3] for month in _MONTHS)])
-_YEAR = r"(?<![\d.,-])(?P<year>1\d{3}|20\d{2})(?![\d.-]|,\d)"
+_YEAR = r"(?<![\d.,-])(?P<year>1\d{3}|20\d{2})(?![\d-]|[.,]\d|['’]?s\b)"
 _DATES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -61,10 +61,19 @@ _DATES = tuple(
         rf"\b(?P<name>{_MONTH})\.?,? {_YEAR}",
         r"(?P<year>\d{4})\s*年\s*(?P<month>\d{1,2})\s*月(?:\s*(?P<day>\d{1,2})\s*日)?",
         r"(?P<year>\d{4})\s*年",
-        rf"\b(?:in|during|since|of|by|for|from|until|before|after|around|as of|the year|year) {_YEAR}",
+        rf"\b(?:in|on|during|as of|the year|year) {_YEAR}",
         rf"\({_YEAR}\)",
     )
 )
+_BOUND_BEFORE = re.compile(
+    r"(?:\b(?:before|after|until|till|since|from|to|by|around|between)(?: the)? ?|"
+    r"\b\d{4} ?(?:and|or|[-–—]) ?|[从從自至到])$",
+    re.IGNORECASE,
+)
+_BOUND_BEHIND = re.compile(
+    r"\s*(?:年?代|[以之][前后後来來]|[前后後])|.*?(?<![\d.,])(?:1\d{3}|20\d{2})(?!\d|[.,]\d)", re.DOTALL
+)
+"""What makes of a date a bound, or one of several: words that say so, or a year behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class Said:
     that the classifier need not have met each of them.  mentions: in the order of the text, those not found in it last.
     words: the text without mentions and without marks of punctuation.
     turned: what is taken away is named first, as in `leaving out X, which … Y`; None where the words do not say.
-    place: of a ranking, None where none is named.  date: the first one that the text names.
+    place: of a ranking, None where none is named.  date: at which the text asks, None where it names none or several.
     """
 
     masked: str
@@ -140,13 +149,17 @@ def place_in(text: str) -> int | None:
 
 
 def date_in(text: str) -> Literal | None:
-    """The first date of a text, as precise as it is said; a bare number is a year only after a word such as `in`.
+    """The date at which a text asks, as precise as it is said; a bare number is a year only after a word such as `in`.
+
+    None also where a date is a bound, as in `before 2010`, and where another year follows.
 
     >>> date_in("Who was mayor on 5 May 2010?").text, date_in("Who was mayor in 2010?").text, date_in("more than 2010")
     ('2010-05-05', '2010', None)
     """
     for pattern in _DATES:
         for found in pattern.finditer(text):
+            if _BOUND_BEFORE.search(text[: found.start()]) or _BOUND_BEHIND.match(text[found.end() :]):
+                return None
             parts = found.groupdict()
             month = parts.get("month")
             if parts.get("name"):
@@ -158,6 +171,7 @@ def date_in(text: str) -> Literal | None:
 
 
 def _dated(year: str, month: str | None, day: str | None) -> Literal | None:
+    year = f"{int(year):04d}"
     if month is None:
         return Literal(year, f"{XSD}gYear")
     if not 1 <= int(month) <= 12 or (day is not None and not 1 <= int(day) <= 31):

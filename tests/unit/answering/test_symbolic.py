@@ -109,6 +109,15 @@ def test_places_are_read_from_the_text(text, place):
     assert place_in(text) == place
 
 
+NO_DATES = (
+    "before 2010", "after 2010", "until 2010", "since 2010", "by 2010", "before 5 May 2010", "since May 2010",
+    "after the year 2010", "from 1990 to 1995", "between May 1990 and June 1995", "between 1990 and June 1995",
+    "in 1990-1995", "in 1990 and 1995", "in 1990s",
+    "from May 1990 until the end of 1995.", "in 1990's",
+    "of a list of 1500 people", "by 1200 metres", "for 1500 days",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "date"),
     [
@@ -121,6 +130,12 @@ def test_places_are_read_from_the_text(text, place):
         ("Which towns have more than 2010 people?", None),
         ("Which towns have at least 15,000 people?", None),
         ("Who was born in 1990.5?", None),
+        ("Name who was mayor in 2010.", "2010^^xsd:gYear"),
+        ("Who was mayor as of 2010?", "2010^^xsd:gYear"),
+        ("Who is the mayor of the city that was founded in 1850, with 2,000 people?", "1850^^xsd:gYear"),
+        ("２０１０年谁是市长？", "2010^^xsd:gYear"),
+        *[(f"Who was mayor {when}?", None) for when in NO_DATES],
+        *[(f"{when}谁是市长？", None) for when in ("1850年代", "2010年以前", "从2010年到2012年", "2010年5月之后")],
     ],
 )
 def test_dates_are_read_from_the_text(text, date):
@@ -180,9 +195,10 @@ CASES = {
         "none", "mayor", ["<inv>-office born"],
         "(JOIN (R born) (JOIN office mayor (at P580 2005^^xsd:gYear)))", "1952",
     ),
-    "how many mayors since 2008": (
+    "how many mayors as of 2008": (
         "count", "mayor", ["<inv>-office"], "(COUNT (JOIN office mayor (at P580 2008^^xsd:gYear)))", "2"
     ),
+    "how many mayors since 2008": ("count", "mayor", ["<inv>-office"], "(COUNT (JOIN office mayor))", "3"),
     "mayor in 1990": ("none", "mayor", ["<inv>-office"], "(JOIN office mayor)", "ann bob cid"),
     "towns in fr in 2005": ("none", "fr", ["<inv>-in"], "(JOIN in fr)", "lyon nice paris"),
 }  # fmt: skip
