@@ -14,6 +14,8 @@ from kgqa_core.logic.forms import Count, Form
 
 SECONDS = 10.0
 _AGAIN = 0.01
+_SHOWN = 200
+"""Letters of a form that an error shows which is about its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,11 @@ def execute(
 
 
 def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[int, int]]:
-    """The rows of a query, interrupted after so many seconds.  Raises FormTimeout, and FormError for memory."""
-    done = threading.Event()
+    """The rows of a query, interrupted after so many seconds.
+
+    Raises FormTimeout, and FormError for a form that needs too much memory or has more parts than one query may.
+    """
+    seconds, done = min(seconds, threading.TIMEOUT_MAX), threading.Event()
     watch = threading.Thread(target=_interrupt, args=(store.connection, seconds, done), daemon=True)
     watch.start()
     try:
@@ -75,6 +80,11 @@ def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[
         raise FormTimeout(f"{shown} took longer than {seconds:g} s; begin it with an entity, or allow more") from None
     except duckdb.OutOfMemoryException:
         raise FormError(f"{shown} needs more memory than there is; begin it with an entity") from None
+    except (duckdb.BinderException, duckdb.ParserException) as fault:
+        if "expression depth" not in str(fault):
+            raise
+        cut = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        raise FormError(f"{cut} has too many parts for one query; ask for some of them at a time") from None
     finally:
         done.set()
         watch.join()

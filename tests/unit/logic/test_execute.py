@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from kgqa_core.errors import FormError, FormTimeout
@@ -279,6 +281,24 @@ def test_what_does_not_fit_the_graph_is_said_in_words(store, text, part):
     with pytest.raises(FormError) as caught:
         execute(parse(text), store)
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"(OR {' '.join(f'(JOIN population {number})' for number in range(400))})",
+        "(GREATER " * 95 + "fr" + " de population)" * 95,
+    ],
+)
+def test_a_form_with_too_many_parts_for_one_query_is_refused(store, text):
+    with pytest.raises(FormError, match="has too many parts for one query") as caught:
+        execute(parse(text), store)
+    assert len(str(caught.value)) < 300
+    assert answers(store, "(JOIN capital paris)") == ["fr"]
+
+
+def test_a_form_may_take_for_ever(store):
+    assert len(execute(parse("(JOIN in fr)"), store, seconds=math.inf).nodes) == 3
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.2])
