@@ -9,12 +9,15 @@ from functools import cached_property
 
 from kgqa_core.answering.abstention.evidence import Evidence, RelationPath
 from kgqa_core.answering.abstention.labels import ENTITY, FACT, RELATION
+from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.index import BY_TAIL, is_indexed
-from kgqa_core.types import INVERSE
+from kgqa_core.types import INVERSE, Question
 
 FOLLOWED = 200
 """Entities of a hop from which the next is looked for."""
+_MASK = "…"
+"""Stands in a text for a name that the graph has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,13 @@ class Explainer:
     def _entity(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         question = evidence.question
         named = [key for key in question.topic_keys if not question.topic_entities]
-        wanted = next(iter(named), None) or _name_in(question.text, strange)
-        return Reason(ENTITY, wanted, self.store.suggest(wanted) if wanted else None)
+        wanted = next(iter(named), None) or next(iter(strange), None) or self._name(question)
+        near = self.store.suggest(wanted) if wanted else None
+        return Reason(ENTITY, wanted, near if near and wanted and near.casefold() != wanted.casefold() else None)
+
+    def _name(self, question: Question) -> str | None:
+        """What may be a name beside those of its topics, in the text of a question."""
+        return _name_in(mask_topic(question, _MASK, self.store.surface_forms(question.topic_entities)))
 
     def _relation(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         asked = " ".join(strange[:1]) or None
@@ -192,15 +200,13 @@ def _threes(text: str) -> set[str]:
     return {padded[place : place + 3] for place in range(len(padded) - 2)}
 
 
-def _name_in(text: str, strange: Sequence[str]) -> str | None:
-    """What may be a name: the longest run of strange words, else the longest run of capitalised words."""
-    if strange:
-        return strange[0]
+def _name_in(text: str) -> str | None:
+    """What may be a name: the longest run of capitalised words after the first one."""
     runs: list[list[str]] = [[]]
-    for word in text.rstrip("?!. ").split()[1:]:
+    for word in text.split()[1:]:
         if word[:1].isupper():
             runs[-1].append(word)
-        elif runs[-1]:
+        if not word[:1].isupper() or word[-1] in ",;:":
             runs.append([])
     longest = max(runs, key=lambda run: sum(map(len, run)))
-    return " ".join(longest) or None
+    return " ".join(longest).rstrip(",;:?!. ") or None

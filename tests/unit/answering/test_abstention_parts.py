@@ -228,6 +228,15 @@ def test_an_entity_that_is_missing_is_told_with_the_nearest_name(store: KgStore)
     assert explain(Evidence(Question("q", "who?")), ENTITY) == Reason(ENTITY)
 
 
+def test_an_entity_that_was_linked_is_not_told_as_missing(store: KgStore) -> None:
+    explain = Explainer(store).explain
+    assert explain(Evidence(about(store, "Who rules Bergonia?", "Bergonia")), ENTITY) == Reason(ENTITY)
+    both = about(store, "Does Bergonia border Cestrria, or the Old Hymns?", "Bergonia")
+    assert explain(Evidence(both), ENTITY) == Reason(ENTITY, "Cestrria", "Cestria")
+    unlinked = Question("q", "who rules Bergonia today?")
+    assert explain(Evidence(unlinked), ENTITY) == Reason(ENTITY, "Bergonia")
+
+
 def test_a_relation_that_is_missing_is_told_with_the_nearest_of_its_topic(store: KgStore) -> None:
     asked = about(store, "Which anthems has Bergonia?", "Bergonia")
     found = Explainer(store).explain(Evidence(asked), RELATION, ["anthems"])
