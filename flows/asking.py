@@ -230,6 +230,7 @@ def _with_topics(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> A
 def _rows(
     found: dict[str, ArtifactRef], *, needs_topics: bool = True
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """A row a question, and those without a topic that are not answered."""
     import polars as pl
 
     from kgqa_core.answering.abstention.apply import read_verdicts
@@ -241,19 +242,19 @@ def _rows(
     rows: list[dict[str, Any]] = []
     rejects: list[dict[str, str]] = []
     for question in read_questions(found["questions"].folder):
-        there = question.topic_entities or not needs_topics
+        verdict, said = verdicts.get(question.id), output.get(question.id)
+        there = question.topic_entities or not needs_topics or (verdict is not None and verdict.answerable)
         unknown = None if there else (question.unlinkable or "no topic entity")
         if unknown:
             rejects.append({"id": question.id, "reason": unknown})
-        verdict = verdicts.get(question.id)
         row = {
             "id": question.id,
             "question": question.text,
-            "answer": None if unknown else output.get(question.id),
+            "answer": None if unknown else said,
             "facts": text.get(question.id, ""),
             "reject": unknown,
         }
-        rows.append(row | (_judged(verdict, row["answer"]) if verdict is not None else {}))
+        rows.append(row | (_judged(verdict, said) if verdict is not None else {}))
     return rows, rejects
 
 

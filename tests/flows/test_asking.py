@@ -5,12 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from flows import asking, cli
+from kgqa_core.answering.abstention.apply import apply
+from kgqa_core.answering.answer import SCHEMA
 from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.config import make_profile
+from kgqa_core.config import KgOptions, make_profile
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.kg.build import build
+from kgqa_core.types import Question
 
 
 def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(
@@ -49,6 +55,31 @@ def test_a_linked_variant_is_asked_like_its_retriever_and_told_topics_need_no_di
     assert (opened["knowledge"], opened["retriever"], opened["mentions"]) == (
         "hop_path/triples", Path("/hop_path"), None,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("least", [0.5, 0.0])
+def test_a_question_about_nothing_known_is_answered_where_that_is_asked_for(tmp_path: Path, least: float) -> None:
+    lines = "Avalonia\tcapital\tQuelmar\n"
+    (tmp_path / "graph.tsv").write_text(lines, encoding="utf-8")
+    (tmp_path / "kg").mkdir()
+    build(tmp_path / "kg", options=KgOptions(files=(str(tmp_path / "graph.tsv"),)))
+    question = Question("q", "What is the capital of Avalonnia?")
+    write_questions(tmp_path, [question])
+    row = ("q", "rigel", "triples", "m", "", "Quelmar", False, "stop", 1, 1)
+    pl.DataFrame([row], schema=SCHEMA, orient="row").write_parquet(tmp_path / "answers.parquet")
+    pl.DataFrame({"question": ["q"], "text": [""]}).write_parquet(tmp_path / "knowledge.parquet")
+    apply(
+        tmp_path, kg=tmp_path / "kg", questions=tmp_path, facts={}, answers={"test": tmp_path}, abstainer=None,
+        min_confidence=least,
+    )  # fmt: skip
+    made = ArtifactRef(kind="all", path=str(tmp_path), digest="")
+    [told], rejects = asking._rows(dict.fromkeys(("answers", "knowledge", "questions", "confidence"), made))
+    shown = [told.get(name) for name in ("answer", "answerable", "reason", "nearest", "model_answer", "reject")]
+    if least:
+        assert shown == [None, False, "entity not found", "Avalonia", "Quelmar", "no topic entity"]
+        assert rejects == [{"id": "q", "reason": "no topic entity"}]
+    else:
+        assert (shown, rejects) == (["Quelmar", True, None, None, None, None], [])
 
 
 def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_system(
