@@ -64,10 +64,12 @@ class Ids:
             self._entities = self._find("SELECT key, id FROM entities WHERE kind = 'entity' AND key IN ({})", entities)
             return
         self._relations = known.relations
+        self._entities = {key: known.entities[key] for key in entities if key in known.entities}
         if missing := [key for key in entities if key not in known.entities]:
             hashed = f"SELECT key, id FROM {index.KEYS} WHERE hash IN ({{hashes}}) AND key IN ({{}})"
-            known.keep(self._find(hashed, missing))
-        self._entities = known.entities
+            found = self._find(hashed, missing)
+            known.keep(found)
+            self._entities |= found
 
     def _find(self, sql: str, keys: Sequence[str]) -> dict[str, int]:
         """Rows (key, id) of a query with places for these keys."""

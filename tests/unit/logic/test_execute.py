@@ -226,6 +226,14 @@ def test_an_indexed_graph_answers_the_same_and_finds_again_what_it_kept(store):
             execute(parse("(JOIN in (JOIN borders es))"), indexed)
 
 
+def test_a_form_finds_its_entities_where_those_kept_before_are_forgotten(monkeypatch):
+    monkeypatch.setattr("kgqa_core.logic.index._MOST", 2)
+    with small_graph() as indexed:
+        index(indexed)
+        for form, found in (("(OR fr de)", 2), ("(OR de es)", 2), ("(OR fr de es)", 3), ("(OR fr es)", 2)):
+            assert len(execute(parse(form), indexed, seconds=600).nodes) == found
+
+
 def test_many_topics_are_one_table(store):
     towns = ["paris", "lyon", "nice", "berlin", "bonn"] * 200
     form = Join((Step("in", inverse=True),), Or(tuple(map(Entity, towns))))
