@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 ALWAYS = ("statements", "triples", "rejects", "entities", "literals", "relations")
 """Counts that are shown first, even when they are 0."""
+MOST_ROWS = 1_000_000_000
+"""Most rows of any kind that a command shows."""
 
 kg_app = typer.Typer(help="Build, update and look into knowledge graphs.", no_args_is_help=True)
 
@@ -146,7 +149,7 @@ def show(
     kg: KgOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Facts shown each way.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Facts shown each way.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the graph says about an entity: names, types, facts both ways, qualifiers."""
@@ -168,7 +171,7 @@ def search(
     kg: KgOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Entities shown.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Entities shown.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Find entities by label or alias, the best match and most connected first."""
@@ -193,7 +196,7 @@ def path(
     run_id: RunOption = None,
     home: HomeOption = None,
     max_hops: Annotated[int, typer.Option("--max-hops", min=1, max=8, help="Longest path looked for.")] = 4,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Relation paths shown.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Relation paths shown.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Show the shortest relation paths between two entities."""
@@ -261,14 +264,24 @@ def export(
     _show_counts({**counts, "out": str(out)}, f"written to {out}", as_json)
 
 
+def _finite(seconds: float) -> float:
+    if not math.isfinite(seconds):
+        raise typer.BadParameter(f"{seconds} is no number of seconds; give one such as 3600")
+    return seconds
+
+
 @kg_app.command("query")
 def query(
     form: Annotated[str, typer.Argument(help="A logical form, such as '(COUNT (JOIN capital <France>))'.")],
     kg: KgOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Answers, and facts of proof, shown.")] = 50,
-    seconds: Annotated[float, typer.Option("--seconds", min=0, help="Most time that the query may take.")] = 10.0,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Answers, and facts of proof, shown.")
+    ] = 50,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, callback=_finite, help="Most time that the query may take.")
+    ] = 10.0,
     sql: Annotated[
         bool, typer.Option("--sql", help="Show the query and its parameters instead of running it.")
     ] = False,
@@ -296,7 +309,7 @@ def sql(
     kg: KgOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows shown.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Rows shown.")] = 1000,
     as_json: JsonOption = False,
 ) -> None:
     """Ask the graph in SQL; nothing can be changed, and no other file read or written."""

@@ -103,6 +103,14 @@ def test_where_there_is_no_answer_the_types_may_say_why(store):
     assert "is asked of" in found["why"]
 
 
+@pytest.mark.parametrize(
+    "words", [("--limit", str(2**63 - 1)), ("--seconds", "inf"), ("--seconds", "nan"), ("--seconds", "-1")]
+)
+def test_the_command_refuses_bounds_that_are_none(denmark, words):
+    found = CliRunner().invoke(app, ["kg", "query", "Q35", "--kg", str(denmark), *words])
+    assert found.exit_code == 2 and "Invalid value" in found.output
+
+
 def test_the_command_prints_answers_proof_and_query(denmark):
     def run(*words):
         return CliRunner().invoke(app, ["kg", "query", *words, "--kg", str(denmark)])
