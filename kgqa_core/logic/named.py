@@ -40,11 +40,13 @@ def _entities(store: KgStore, names: set[str]) -> dict[str, str]:
 
 
 def _relations(store: KgStore, names: tuple[str, ...]) -> dict[str, str]:
+    """The key that each name stands for: a relation's own, else that of the one relation with this label."""
     labels: dict[str, list[str]] = defaultdict(list)
+    keys = [key for key in store.relation_keys() if not key.startswith(REMOVED)]
     for key, label in zip(store.relation_keys(), store.relation_names(), strict=True):
         if not key.startswith(REMOVED):
             labels[label].append(key)
-            labels[key] = [key]
+    labels.update((key, [key]) for key in keys)
     for name in names:
         if name not in labels:
             raise FormError(f"relation {name!r} is not in this graph{nearest(name, labels)}")

@@ -103,6 +103,15 @@ def test_where_there_is_no_answer_the_types_may_say_why(store):
     assert "is asked of" in found["why"]
 
 
+def test_the_key_of_a_relation_wins_over_the_label_of_another(tmp_path):
+    lines = "a\tcountry\tb\na\tx_country\tc\nx_country\trdfs:label\tcountry\n"
+    (tmp_path / "graph.tsv").write_text(lines, encoding="utf-8")
+    build(tmp_path, options=KgOptions(files=(str(tmp_path / "graph.tsv"),), threads=1))
+    with KgStore.open(tmp_path) as store:
+        assert said(store, "(JOIN (R country) a)") == ["b"]
+        assert said(store, "(JOIN (R x_country) a)") == ["c"]
+
+
 @pytest.mark.parametrize(
     "words", [("--limit", str(2**63 - 1)), ("--seconds", "inf"), ("--seconds", "nan"), ("--seconds", "-1")]
 )
