@@ -122,13 +122,16 @@ def _wrong(question: Question, label: Label, output: str) -> float:
 def measure(
     labels: Sequence[Label], verdicts: Sequence[Verdict], wrong: Any, seed: int, bootstrap: int
 ) -> dict[str, Any]:
-    """All that the report shows of questions, their verdicts, and 1 where what the model said is wrong, else 0."""
+    """All that the report shows of questions, their verdicts, and 1 where what the model said is wrong, else 0.
+
+    AUROC is null where all questions are of one kind; bootstrap samples of one kind are left out of its interval.
+    """
     good = np.array([label.answerable for label in labels])
     sure = np.array([verdict.confidence for verdict in verdicts])
     given = np.array([verdict.answerable for verdict in verdicts])
     generator = np.random.default_rng(seed)
     drawn = [generator.integers(0, len(good), len(good)) for _ in range(bootstrap)]
-    areas = [auroc(sure[own], good[own]) for own in drawn]
+    areas = [auroc(sure[own], good[own]) for own in drawn if _both(good[own])]
     groups: dict[str, dict[str, list[bool]]] = {"drop": {}, "level": {}, "why": {}}
     for key, own in groups.items():
         for value in sorted({found for label in labels if (found := getattr(label, key))}):
@@ -136,10 +139,10 @@ def measure(
     return {
         "n": {"answerable": int(good.sum()), "unanswerable": int((~good).sum())},
         "calibrated": all(verdict.calibrated for verdict in verdicts),
-        "auroc": round(auroc(sure, good), 6),
-        "auroc_interval": [round(float(value), 6) for value in np.quantile(areas, [0.025, 0.975])],
+        "auroc": round(auroc(sure, good), 6) if _both(good) else None,
+        "auroc_interval": np.quantile(areas, [0.025, 0.975]).round(6).tolist() if areas else None,
         "auroc_by": {
-            key: {name: _against(sure, good, np.array(held)) for name, held in own.items()}
+            key: {name: _against(sure, good, np.array(held)) for name, held in own.items() if good.any()}
             for key, own in groups.items()
         },
         "ece": round(expected_calibration_error(sure, good), 6),
@@ -155,6 +158,10 @@ def measure(
         "risk_without": _mean(wrong),
         **_reasons(labels, verdicts),
     }
+
+
+def _both(good: Any) -> bool:
+    return bool(good.any() and not good.all())
 
 
 def _against(sure: Any, good: Any, held: Any) -> dict[str, float | int]:

@@ -52,9 +52,8 @@ def abstention_part(aggregates: Mapping[str, Any]) -> Abstention | None:
 
 def scores_grid(found: Mapping[str, Any]) -> Grid:
     """One row a number."""
-    low, high = found["auroc_interval"]
     rows = [
-        ("AUROC, answerable against unanswerable", f"{found['auroc']:.3f} [{low:.3f}, {high:.3f}]"),
+        ("AUROC, answerable against unanswerable", _area(found["auroc"], found["auroc_interval"])),
         ("Calibration error (ECE)", percent(found["ece"])),
         ("Area under risk-coverage", f"{found['area']:.3f} (best order {found['best_area']:.3f})"),
         ("Decided rightly whether to answer", percent(found["accuracy"])),
@@ -164,6 +163,12 @@ def _framed(parts: Sequence[Markup], axis: str, title: str) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">{body}{label}</svg>'
     ).format(w=WIDTH, h=HEIGHT, title=title, body=Markup("").join(parts), label=label)
+
+
+def _area(value: float | None, interval: Sequence[float] | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if interval is None else f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
 def _share(value: float | None) -> str:

@@ -26,7 +26,7 @@ from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.parsing.parsed import Parsed, write_parsed
-from kgqa_core.report.abstention import abstention_part, terminal_tables
+from kgqa_core.report.abstention import abstention_part, scores_grid, terminal_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -282,6 +282,20 @@ def test_scores_of_the_judged_are_told_and_drawn(folders: dict[str, Path], absta
         "Knowing when not to answer", "Against the answerable", "Reasons",
     ]  # fmt: skip
     assert abstention_part({}) is None
+
+
+def test_questions_of_one_kind_have_no_auroc() -> None:
+    there = [Label(str(number), True) for number in range(20)]
+    gone = [Label("gone", False, FACT, "fact", "iid")]
+    sure = [Verdict(0.9, True, True) for _ in there]
+    mixed = measure(there + gone, [*sure, Verdict(0.1, True, False, Reason(FACT))], np.zeros(21), 1, 100)
+    assert (mixed["auroc"], mixed["auroc_interval"]) == (1.0, [1.0, 1.0])
+    for labels, verdicts in ((there, sure), (gone, sure[:1])):
+        found = measure(labels, verdicts, np.ones(len(labels)), seed=1, bootstrap=20)
+        assert (found["auroc"], found["auroc_interval"]) == (None, None)
+        assert not any(found["auroc_by"].values())
+        assert dict(scores_grid(found).rows)["AUROC, answerable against unanswerable"] == ("–",)
+        assert abstention_part({"abstention": found}) is not None
 
 
 def test_measures_by_hand() -> None:
