@@ -25,7 +25,7 @@ import polars as pl
 
 from kgqa_core.artifacts import MANIFEST, content_digest, read_manifest, write_json
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.attach import BASE, OVERLAY, PLACE, base_of
+from kgqa_core.kg.attach import BASE, OVERLAY, PLACE, base_of, shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
 
@@ -96,6 +96,7 @@ def write_overlay(out: Path, *, base: Path, hidden: Hidden, note: Mapping[str, A
         run = connection.execute
         run(f"ATTACH {quoted(file)} AS {BASE} (READ_ONLY)")
         run(f"ATTACH {quoted(path)} AS {OVERLAY}")
+        shut_out(connection)
         run(f"USE {OVERLAY}")
         for table, columns in _HIDDEN.items():
             run(f"CREATE TABLE {table}({columns})")

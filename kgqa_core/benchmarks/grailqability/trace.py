@@ -84,8 +84,8 @@ class Tracer:
             case Entity(key=key):
                 return self._there(np.array([self.entity_ids[key]] if key in self.entity_ids else [], dtype=np.int64))
             case Class(key=key):
-                found = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
-                return Denoted(found, lambda kept, one: [])
+                of_class = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
+                return Denoted(of_class, lambda kept, one: [])
             case Literal() | Compare():
                 return self._valued(form)
             case Join(path=path, of=of):

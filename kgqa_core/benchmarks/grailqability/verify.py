@@ -256,11 +256,11 @@ class _Verifier:
         goals = self.benchmark.statistics["goals"]
         for row in self.benchmark.statistics["splits"]:
             own = [case.asked for case in cases if row["split"] in (case.asked.split, "all")]
-            have = {"questions": len(own), "U": sum(not asked.answerable for asked in own),
+            counted = {"questions": len(own), "U": sum(not asked.answerable for asked in own),
                     "NK": sum(asked.s_expression is None for asked in own)}  # fmt: skip
             self._check(
-                "the tables count what is there", have == {name: row[name] for name in have},
-                f"{row['split']}: {have} are not what statistics.json says",
+                "the tables count what is there", counted == {name: row[name] for name in counted},
+                f"{row['split']}: {counted} are not what statistics.json says",
             )  # fmt: skip
         sizes = Counter(case.asked.split for case in cases)
         lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
