@@ -6,7 +6,6 @@ holds the decisions.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from prefect import flow
@@ -25,9 +24,7 @@ from tasks.refreshing import Decision, decide, remember
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
 from tasks.run import Run, tracked_run
-from tasks.starting import Start, going_back, is_current, kept_parts, run_of_these_inputs, starting_point
-
-log = logging.getLogger("kgqa")
+from tasks.starting import Start, is_current, kept_parts, read_since, run_of_these_inputs, starting_point
 
 
 @flow(name="kgqa-refresh", flow_run_name="refresh {profile.kg.name}/{profile.questions.name}")
@@ -47,10 +44,9 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> Any:
         profile = profile.model_copy(update={"kg": profile.kg.model_copy(update={"files": tuple(files)})})
     same = run_of_these_inputs(Home.current(), profile)
     if same is not None:
-        return _nothing(same["run_id"], f"nothing to do: the dump and the questions are those of run {same['run_id']}")
-    back = None if files else going_back(Home.current(), profile)
-    if back is not None:
-        log.warning("refresh: %s", back)
+        since = read_since(Home.current(), profile, same["run_id"])
+        said = f"nothing to do: the dump and the questions are those of run {same['run_id']}{since}"
+        return _nothing(same["run_id"], said)
     with tracked_run(profile) as run:
         start = starting_point(run.home, profile)
         kg, dkg = _graph(run, start, profile)
@@ -68,7 +64,7 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> Any:
         answers = answer_all(questions, knowledge, profile, kg, facts, linked)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
-        said = "; ".join(filter(None, (back, decision.why, summary["champion"]["why"])))
+        said = f"{decision.why}; {summary['champion']['why']}"
         return Completed(message=said, data=summary | {"refresh": decision.as_json()})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +65,13 @@ def finished_runs(home: Home, profile: Profile) -> list[dict[str, Any]]:
 
 
 def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
-    """The newest finished run, if it is of the same dump, questions, options and all else that is read; else None."""
-    record = next(iter(finished_runs(home, profile)), None)
+    """The newest finished run that read the profile's files, if all that it read is still the same; else None.
+
+    A newer run that an event gave other files does not count: a schedule whose files are as they were goes back behind
+    none.  Where no run read files of these names it is the newest of all.  Evaluations read no dump.
+    """
+    files, readers = list(profile.kg.files), list(_readers(home, profile))
+    record = next((each for each in readers if each["profile"]["kg"].get("files") == files), next(iter(readers), None))
     if record is None:
         return None
     try:
@@ -75,25 +80,22 @@ def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
         same = read == (dump_digests(profile.kg), question_digests(profile.questions))
         same = same and _decisive(make_profile(record["profile"])) == _decisive(profile)
         return record if same and same_reading(record, profile, home.root) else None
-    except (ArtifactError, ConfigError, KeyError):
+    except (ArtifactError, ConfigError, KeyError) as fault:
+        log.warning("run %s has read these files, but cannot be compared with: %s", record["run_id"], fault)
         return None
 
 
-def going_back(home: Home, profile: Profile) -> str | None:
-    """What is to be said where the files of the profile are those of an earlier run, and the newest has read others."""
-    runs = [
-        (record["run_id"], record["profile"]["kg"].get("files"))
-        for record in finished_runs(home, profile)
-        if "evaluates" not in (record.get("decisions") or {})  # an evaluation reads no dump
-    ]
-    mine = list(profile.kg.files)
-    earlier = next((run_id for run_id, files in runs if files == mine), None)
-    if earlier is None or runs[0][1] == mine:
-        return None
-    return (
-        f"back to the dump of run {earlier}, since the profile names its files: run {runs[0][0]} has read "
-        f"{', '.join(runs[0][1] or ['none'])}; if that is the newer dump, name it in kg.files"
-    )
+def read_since(home: Home, profile: Profile, run_id: str) -> str:
+    """What is to be said of a newer run that has read other files than a run, or nothing."""
+    newest = next(_readers(home, profile))
+    if newest["run_id"] == run_id:
+        return ""
+    return f"; run {newest['run_id']} has since read {', '.join(newest['profile']['kg'].get('files') or ['none'])}"
+
+
+def _readers(home: Home, profile: Profile) -> Iterator[dict[str, Any]]:
+    """Finished runs that have read a dump, newest first."""
+    return (each for each in finished_runs(home, profile) if "evaluates" not in (each.get("decisions") or {}))
 
 
 def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> Start | None:
