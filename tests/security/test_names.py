@@ -12,7 +12,7 @@ from kgqa_core.benchmarks.runs import choose_run
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.store import safe_name
-from tasks.champion import _file, model_of
+from tasks.champion import _file
 from tasks.starting import starting_point
 from tasks.story import artifact_key
 from tests.security.test_models import OURS, calls
@@ -54,7 +54,7 @@ def test_a_run_is_chosen_among_those_of_the_home(word: str, home: Home, tmp_path
     "../x", "/x", "a/../x", "a//b", "./a", "", ".", "..", "a\\b", "a\0b", "a/", "x" * 1001, None, 3, ["a"],
 ])  # fmt: skip
 def test_a_name_in_a_stores_manifest_stays_inside(name: object) -> None:
-    with pytest.raises(ArtifactError, match="could leave its folder"):
+    with pytest.raises(ArtifactError, match="could leave its folder|cannot be written"):
         safe_name(name)
 
 
@@ -71,9 +71,8 @@ def test_a_champions_file_lies_in_the_home_whatever_the_graph_is_called(home: Ho
         ("a\0b", "."),
         ("é" * 300, "x"),
     ):
-        name = model_of(make_profile({"kg": {"name": kg}, "questions": {"name": asked}}))
-        path = _file(home, name)
-        assert path.resolve().parent == home.root / "champions" and path.name.isprintable(), name
+        path = _file(home, make_profile({"kg": {"name": kg}, "questions": {"name": asked}}))
+        assert path.resolve().parent == home.root / "champions" and path.name.isprintable(), path
         assert len(path.name.encode()) < 250
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ class Judge:
                 continue
             kind, share = _kind(one, shares, parsed)
             runs = sorted(self.abstainer.wordings.strange(text), key=lambda run: run[0] - run[1])
-            strange = [" ".join(text[first:stop]) for first, stop in runs]
+            strange = [in_a_row(text[first:stop]) for first, stop in runs]
             found.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share)))
         return found
 
@@ -185,3 +186,8 @@ def _row(one: Evidence, verdict: Verdict) -> tuple[Any, ...]:
     reason = verdict.reason
     why = (None,) * 4 if reason is None else (reason.kind, reason.missing, reason.nearest, reason.confidence)
     return one.question.id, verdict.confidence, verdict.calibrated, verdict.answerable, *why
+
+
+def in_a_row(words: Sequence[str]) -> str:
+    """Words in a row as a text; signs of Chinese and Japanese, each a word of its own, stand side by side."""
+    return re.sub(r"(?<=[\u3040-\u30ff\u3400-\u9fff]) (?=[\u3040-\u30ff\u3400-\u9fff])", "", " ".join(words))

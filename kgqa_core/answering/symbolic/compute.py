@@ -76,7 +76,7 @@ def compute(
 def proofs(store: KgStore, solved: Sequence[Solved]) -> Mapping[str, list[tuple[int, str]]]:
     """The triples that prove each question's answer, with their texts."""
     used = sorted({triple for one in solved for triple in one.proof})
-    wording = Wording(store, used)
+    wording = Wording(store, used, qualifiers=True)
     return {
         one.question: list(zip(one.proof, wording.texts([(triple, 1) for triple in one.proof]), strict=True))
         for one in solved

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kgqa_core.answering.abstention.additive import Additive
+from kgqa_core.answering.abstention.apply import in_a_row
 from kgqa_core.answering.abstention.evidence import Evidence, Said
 from kgqa_core.answering.abstention.features import feature_names, features
 from kgqa_core.answering.abstention.labels import ENTITY, FACT, RELATION
@@ -260,6 +261,11 @@ def test_a_fact_that_is_missing_is_told_with_another_of_its_kind(store: KgStore,
     )
     assert back.missing == "Old Hymn, capital of" and back.nearest == "(Avalonia, capital, Quelmar)"
     assert Explainer(store).explain(Evidence(asked), FACT) == Reason(FACT)
+
+
+def test_words_in_a_row_are_told_as_they_are_written() -> None:
+    assert in_a_row(["桑", "兰"]) == "桑兰" and in_a_row(["sang", "lan"]) == "sang lan"
+    assert in_a_row(["2018", "亚", "运", "sang", "lan"]) == "2018 亚运 sang lan"
 
 
 def test_likeness_counts_letters_in_a_row() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from kgqa_core.answering.symbolic.arguments import walked
+from kgqa_core.answering.symbolic.compute import proofs
 from kgqa_core.answering.symbolic.lessons import gold_form
 from kgqa_core.answering.symbolic.operator import BESTS, KINDS, ORDERS, Guess, Operation, operation_of
 from kgqa_core.answering.symbolic.said import date_in, place_in, read
@@ -217,6 +218,12 @@ def test_nothing_is_ranked_by_a_place_that_cannot_be_read(store):
     question, ways = asked(store, "hundredth largest town in fr", "fr"), [(("<inv>-in", "population"), 1.0)]
     assert solved(store, Sure("nth"), question, ways).form is None
     assert solved(store, Sure("nth"), replace(question, text="third largest town in fr"), ways).answers == ("nice",)
+
+
+def test_a_proof_tells_when_its_facts_held(store):
+    found = solved(store, Sure("none"), asked(store, "mayor in 2005", "mayor"), [(("<inv>-office",), 1.0)])
+    [(triple, text)] = proofs(store, [found])[found.question]
+    assert (triple,) == found.proof and text == "(ann, office, mayor; P580: 2001; P582: 2008-06-01; of: paris)"
 
 
 def test_dates_can_be_left_alone(store):
