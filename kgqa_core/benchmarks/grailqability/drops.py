@@ -23,7 +23,7 @@ from kgqa_core.benchmarks.grailqability.arrays import NONE, Ints
 from kgqa_core.benchmarks.grailqability.ideal import Ideal
 from kgqa_core.benchmarks.grailqability.records import ENTITY, FACT, KINDS, RELATION, TYPE
 from kgqa_core.benchmarks.grailqability.schema import TypeInfo
-from kgqa_core.benchmarks.grailqability.trace import Tracer, is_exact
+from kgqa_core.benchmarks.grailqability.trace import Tracer
 from kgqa_core.benchmarks.grailqability.uses import Uses, Weights
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -195,11 +195,11 @@ class Dropper:
             known = self._witness.get(question, NONE)
             if len(known) and question not in of_classes and not np.isin(known, triples).any():
                 continue
-            form = self.ideals[question].asks
-            if not self.tracer.stands(form):
+            witness = self.tracer.stands(self.ideals[question].asks)
+            if witness is None:
                 lost.append(question)
-            elif is_exact(form):
-                witnesses[question] = self.tracer.denote(form).witness()
+            else:
+                witnesses[question] = witness
         both = np.union1d(named, np.array(lost, dtype=np.int64))
         return _Effect(relations, entities, triples, both, witnesses)
 

@@ -113,15 +113,20 @@ class Tracer:
                 return _all(self._each((of, one)))
         raise AssertionError(form)
 
-    def stands(self, form: Form) -> bool:
-        """Whether a form still has an answer; what needs qualifiers or TC is taken for what it may have."""
-        if not is_exact(form) and not outside(form):
+    def stands(self, form: Form) -> Ints | None:
+        """Triples that are enough for a form to have an answer, none where any may matter; None where it has no answer.
+
+        What needs qualifiers or TC is taken for what it may have.
+        """
+        exact = is_exact(form)
+        if not exact and not outside(form):
             result = self.living.execute(form)
-            return bool(result.value) if result.value is not None else bool(result.nodes)
-        found = self.denote(form).nodes
-        if isinstance(form, Holds):
-            return bool(len(found)) and len(found) == len(self.denote(form.one).nodes)
-        return bool(len(found))
+            return NONE if result.value or result.nodes else None
+        found = self.denote(form)
+        wanted = len(self.denote(form.one).nodes) if isinstance(form, Holds) else len(found.nodes)
+        if not len(found.nodes) or len(found.nodes) != wanted:
+            return None
+        return found.witness() if exact else NONE
 
     def along(self, path: Path, nodes: Ints) -> Ints:
         """The triples on every way along a path from some nodes, ascending."""
