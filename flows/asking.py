@@ -201,6 +201,7 @@ def answer_questions(
         passages = retrieve_passages(index, questions, profile.passages) if index is not None else None
         facts = facts_of(kg, dkg, questions, trained, retriever, profile) if retriever != PASSAGES else None
         knowledge = write_knowledge(kg, questions, facts, passages, rewriter, name, profile)
+        computed = None
         if operator is not None and facts is not None:
             given = (kg, questions, questions, {retriever: facts}, operator, profile)
             computed = compute_all(*given, parses=False)[retriever]
@@ -212,8 +213,9 @@ def answer_questions(
             heard = {other: facts_of(kg, dkg, questions, own, other, profile) for other, own in (others or {}).items()}
             least = profile.abstention.min_confidence
             made["confidence"] = judge(
-                kg, questions, {retriever: facts, **heard}, {"test": answers}, abstainer, min_confidence=least
-            )
+                kg, questions, {retriever: facts, **heard}, {"test": answers}, abstainer, computed=computed,
+                min_confidence=least,
+            )  # fmt: skip
         run.save(status="answered")
         return made
 

@@ -48,6 +48,7 @@ def judge(
     answers: dict[str, ArtifactRef],
     abstainer: ArtifactRef | None,
     parsed: ArtifactRef | None = None,
+    computed: ArtifactRef | None = None,
     min_confidence: float | None = None,
 ) -> ArtifactRef:
     """Say of each question how sure it is that the graph holds its answer, and else why not."""

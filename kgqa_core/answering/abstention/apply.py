@@ -104,6 +104,7 @@ def apply(
     answers: Mapping[str, Path],
     abstainer: Path | None,
     parsed: Path | None = None,
+    computed: Path | None = None,
     min_confidence: float | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
@@ -111,13 +112,14 @@ def apply(
     """Writes confidence.parquet, a row for each question that the model was asked, and returns counts.
 
     abstainer: None judges by the rules alone.  parsed: a `parsed` artifact, whose best forms are a second source of
-    reasons.  min_confidence: in place of the abstainer's threshold.  Raises ArtifactError.
+    reasons.  computed: a `computed` artifact, where answers were computed; without an abstainer what was computed is
+    answered.  min_confidence: in place of the abstainer's threshold.  Raises ArtifactError.
     """
     model = load_abstainer(abstainer) if abstainer is not None else None
     plain = {split_retriever(name)[0]: folder for name, folder in facts.items()}
     if model is not None and (lacking := sorted(set(model.retrievers) - plain.keys())):
         raise ArtifactError(f"the abstainer reads what {', '.join(lacking)} found, which is not there; train another")
-    evidence = read_evidence(read_questions(questions), plain, answers.values())
+    evidence = read_evidence(read_questions(questions), plain, answers.values(), computed)
     with KgStore.open(kg) as store:
         index(store)
         judge = Judge(store, model, min_confidence)

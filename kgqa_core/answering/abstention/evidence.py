@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.answering.answer import LIKELY
-from kgqa_core.config import SYMBOLIC
 from kgqa_core.errors import ArtifactError
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -22,7 +21,7 @@ class Said:
     """What the language model answered.
 
     declined: it said that it does not know, or nothing.  log_probability, tokens: of `llm.protocol.Completion`.
-    computed: it was computed from the graph, with rows that prove it.
+    computed: an answer was computed from the graph, with rows that prove it: what is said, or what the model read.
     """
 
     output: str
@@ -47,15 +46,18 @@ class Evidence:
     said: Said | None = None
 
 
-def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answers: Iterable[Path]) -> list[Evidence]:
+def read_evidence(
+    questions: Sequence[Question], facts: Mapping[str, Path], answers: Iterable[Path], computed: Path | None = None
+) -> list[Evidence]:
     """The evidence of the questions that a model was asked, in their order.
 
-    facts: artifact of each retriever, by its plain name.  answers: artifacts of several splits.
-    Raises ArtifactError when one is damaged.
+    facts: artifact of each retriever, by its plain name.  answers: artifacts of several splits.  computed: what their
+    answers were computed as, or what the model read as computed.  Raises ArtifactError when one is damaged.
     """
+    proved = _proved(computed) if computed is not None else frozenset()
     said: dict[str, Said] = {}
     for folder in answers:
-        said |= _said(folder)
+        said |= _said(folder, proved)
     found = {name: _retrieved(folder, said.keys()) for name, folder in sorted(facts.items())}
     paths: dict[str, list[tuple[RelationPath, float]]] = {}
     for folder in facts.values():
@@ -74,16 +76,22 @@ def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answ
     ]
 
 
-def _said(folder: Path) -> dict[str, Said]:
-    """What is said by question; what `symbolic` says is computed."""
-    frame = _table(folder / "answers.parquet").select("question", "output", "abstained", "model")
+def _proved(computed: Path) -> frozenset[str]:
+    """Questions for which something was computed."""
+    frame = _table(computed / "computed.parquet").filter(pl.col("answers").list.len() > 0)
+    return frozenset(frame["question"].to_list())
+
+
+def _said(folder: Path, proved: Set[str]) -> dict[str, Said]:
+    """What is said by question.  proved: questions for which something was computed."""
+    frame = _table(folder / "answers.parquet").select("question", "output", "abstained")
     likely: dict[str, tuple[float | None, int]] = {}
     if (folder / LIKELY).is_file():
         rows = _table(folder / LIKELY).select("question", "log_probability", "tokens").iter_rows()
         likely = {question: (value, tokens) for question, value, tokens in rows}
     return {
-        question: Said(output or "", declined, *likely.get(question, (None, 0)), model == SYMBOLIC and not declined)
-        for question, output, declined, model in frame.iter_rows()
+        question: Said(output or "", declined, *likely.get(question, (None, 0)), question in proved)
+        for question, output, declined in frame.iter_rows()
     }
 
 
