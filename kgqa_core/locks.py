@@ -80,13 +80,34 @@ def read_owner(path: Path) -> Owner | None:
 def held(path: Path, doing: str, say: Callable[[str], None], run: str = "") -> Iterator[None]:
     """Hold the lock of this file; whoever has to wait is told who holds it and what that process is `doing`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _acquire(path, lambda: say(_waiting(path, doing)))
+    handle = acquire(path, lambda: say(_waiting(path, doing)))
     try:
         _tell(handle, run)
         yield
     finally:
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
+        os.close(handle)
+
+
+def acquire(path: Path, wait: Callable[[], None] = lambda: None) -> int:
+    """The handle of a lock file that is held until it is closed.  wait: called once, where another holds it."""
+    told = False
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not told:
+                    wait()
+                    told = True
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if is_still(handle, path):  # else it was taken away between opening and locking
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
         os.close(handle)
 
 
@@ -229,26 +250,6 @@ def forget_dead(locks: Path) -> None:
         for path in (locks / "uses").glob("*") if alone else ():
             if idle(path):
                 path.unlink(missing_ok=True)
-
-
-def _acquire(path: Path, wait: Callable[[], None]) -> int:
-    told = False
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if not told:
-                    wait()
-                    told = True
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            if is_still(handle, path):  # else housekeeping removed the file while we waited
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
 
 
 def is_still(handle: int, path: Path) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import logging
 import os
@@ -23,7 +22,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Crashed, Failed
 
 from kgqa_core.artifacts import Home, write_json
-from kgqa_core.locks import free, is_still
+from kgqa_core.locks import acquire, free
 from tasks.untracked import SafeTracker
 
 log = logging.getLogger("kgqa.tracking")
@@ -43,6 +42,7 @@ class Owner:
         self._handle: TextIO | None = _locked(self.path)
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         named = {"host": socket.gethostname(), "pid": os.getpid(), "run": folder.name, "since": since}
+        self._handle.truncate(0)
         json.dump({**named, "flow_run_id": flow_run.id}, self._handle)
         self._handle.flush()
 
@@ -57,22 +57,13 @@ class Owner:
 
 
 def _locked(path: Path) -> TextIO:
-    """The file of a lock that is held; on a file system without locks the run goes on, and nobody cares for it later.
-
-    Between its opening and its lock, a run that cares for the dead may hold it, and take it away.
-    """
-    while True:
-        handle = path.open("a+")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError as fault:
-            if fault.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
-                return handle
-            handle.close()
-            raise
-        if is_still(handle.fileno(), path):
-            return handle
-        handle.close()
+    """The file of a lock that is held; on a file system without locks the run goes on, and nobody cares for it later."""
+    try:
+        return os.fdopen(acquire(path), "r+")
+    except OSError as fault:
+        if fault.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
+            return path.open("a+")
+        raise
 
 
 def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str]:

@@ -299,7 +299,7 @@ def test_a_run_that_is_taken_for_dead_before_its_lock_is_its_own_holds_a_new_one
             assert care_for_the_dead(home, "other", tracker_of(store, home, "other")) == ["own"]
         flock(handle, how)
 
-    monkeypatch.setattr("tasks.owners.fcntl.flock", late)
+    monkeypatch.setattr("kgqa_core.locks.fcntl.flock", late)
     owner = Owner(folder)
     assert json.loads((folder / OWNER).read_text())["run"] == "own" and not idle(folder / OWNER)
     assert care_for_the_dead(home, "other", tracker_of(store, home, "other")) == []
@@ -313,7 +313,7 @@ def test_only_a_file_system_without_locks_lets_a_run_go_on_without_one(
     def broken(handle: Any, how: int) -> None:
         raise OSError(number, "no lock")
 
-    monkeypatch.setattr("tasks.owners.fcntl.flock", broken)
+    monkeypatch.setattr("kgqa_core.locks.fcntl.flock", broken)
     if number == errno.EIO:
         with pytest.raises(OSError, match="no lock"):
             Owner(home.root / "runs" / "own")
