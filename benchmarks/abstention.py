@@ -122,7 +122,7 @@ def main() -> None:
         results["sets"][name] = own
         for key in ("rules", *(f"{how} {group}" for how in ("without", "only") for group in GROUPS)):
             if key in own:
-                print(f"{name} {key}: AUROC {own[key]['auroc']:.3f}", file=sys.stderr)
+                print(f"{name} {key}: AUROC {own[key]['auroc']}", file=sys.stderr)
         if given.json is not None:
             given.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(json.dumps({name: {key: own["scores"][key] for key in SHOWN} for name, own in results["sets"].items()}))

@@ -920,6 +920,9 @@ class DecodeOptions(Options):
     """Heads of each layer."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Share of the scratch decoder's values that are dropped in training, and of its words that are hidden."""
+    missing: float = Field(default=0.2, ge=0, lt=1)
+    """Share of the answerable questions that a step shows without a relation that they need, so that "no form" is right
+    of them; only where unanswerable ones are learnt from too (A+U)."""
     scratch_width: int = Field(default=128, ge=16)
     """Width of a scratch retriever's state."""
     scratch_vocabulary: int = Field(default=3000, ge=100)

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.monitor import Monitor
-from kgqa_core.parsing.decode.actions import NUMBER, PAD
+from kgqa_core.parsing.decode.actions import NK, NUMBER, PAD
 from kgqa_core.parsing.decode.items import Items
 from kgqa_core.parsing.decode.network import PointerT5, new_network
 from kgqa_core.parsing.decode.prepare import recall_at
 from kgqa_core.parsing.decode.pretrained import TextDecoder
 from kgqa_core.parsing.decode.retriever import Retriever, TwoTower
-from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Orders, Row, reader_of, slot_actions
+from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Orders, Row, reader_of, slot_actions, thinned
 from kgqa_core.parsing.decode.wording import PLACEHOLDERS
 from kgqa_core.training import loop
 from kgqa_core.training.checkpoint import Progress, key_of
@@ -120,11 +120,16 @@ def fit_decoder(
         )
         return {"exact": right / len(developing)}
 
+    missing = options.missing if any(NUMBER[NK] in row.actions for row in learning) else 0.0
+
+    def learnt(numbers: Tensor) -> Tensor:
+        rows = [learning[i] for i in numbers.tolist()]
+        return loss(thinned(rows, missing) if missing else rows)
+
     orders = Orders(learning, options.batch_size, options.repeats, seed)
     course = loop.Course(
         per_epoch=orders.per_epoch, epochs=options.epochs, patience=options.patience, order=orders.of,
-        loss=lambda numbers: loss([learning[i] for i in numbers.tolist()]), measure=measure,
-        standing=lambda found: [found["exact"]], section=SECTION,
+        loss=learnt, measure=measure, standing=lambda found: [found["exact"]], section=SECTION,
     )  # fmt: skip
     own = key_of(key, "decoder", options.decisive(), seed)
     progress, weights = loop.run(network, course, rates, own, monitor, None if work is None else work / "decoder")

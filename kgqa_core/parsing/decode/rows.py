@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from kgqa_core.logic.measures import TIME, measure
-from kgqa_core.parsing.decode.actions import NUMBER, PAD, Slots
+from kgqa_core.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.parsing.decode.items import Items, Near
 from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, Batch
 from kgqa_core.parsing.decode.wording import LITERALS, MENTIONS, MOST_MENTIONS, Worded
@@ -87,6 +87,48 @@ def make_row(
     kinds = tuple(kind for kind, size in enumerate(sizes) for _ in range(size))
     mentions = tuple(topic.mention.lower() for topic, _ in words.topics)
     return Row(words.text, slots, tuple(labels), kinds, tuple(features), mentions)
+
+
+def thinned(rows: Sequence[Row], missing: float) -> list[Row]:
+    """The rows without one relation each, as a graph would give them that lacks it.
+
+    missing: share of the rows with a form that lose a relation which their form needs, and then have none; the others
+    lose one that they do not need, for the number of slots is to tell nothing.  A row without such a one stays.
+    """
+    draws = torch.rand(len(rows), 2).tolist()
+    found = []
+    for row, (which, where) in zip(rows, draws, strict=True):
+        needed = _needed(row)
+        spare = sorted(set(range(len(row.slots.relations))) - needed)
+        lost = sorted(needed) if needed and which < missing else spare
+        place = lost[int(where * len(lost))] if lost else None
+        found.append(row if place is None else _without(row, place, answerable=lost is spare))
+    return found
+
+
+def _needed(row: Row) -> frozenset[int]:
+    """Places of the relations that the form of a row uses."""
+    first, size = row.slots.first_relation, len(row.slots.relations)
+    return frozenset((action - first) % size for action in row.actions if action >= first)
+
+
+def _without(row: Row, place: int, *, answerable: bool) -> Row:
+    slots, own = row.slots, row.slots.items - len(row.slots.relations) + place
+    fewer = replace(slots, relations=slots.relations[:place] + slots.relations[place + 1 :])
+    actions = row.actions if answerable else (NUMBER[NK], NUMBER[END])
+    first, size = slots.first_relation, len(slots.relations)
+
+    def moved(action: int) -> int:
+        """The number of an action among fewer: forward ones behind the lost one move by one, inverse ones by two."""
+        if action < first:
+            return action
+        inverse, relation = divmod(action - first, size)
+        return action - inverse - (relation > place)
+
+    return replace(
+        row, slots=fewer, labels=row.labels[:own] + row.labels[own + 1 :], kinds=row.kinds[:own] + row.kinds[own + 1 :],
+        features=row.features[:own] + row.features[own + 1 :], actions=tuple(map(moved, actions)),
+    )  # fmt: skip
 
 
 def slot_actions(mentions: int, candidates: int, classes: int, relations: int) -> int:
