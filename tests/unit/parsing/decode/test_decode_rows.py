@@ -1,0 +1,59 @@
+"""Rows without a relation: what is lost, and what the actions still mean."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kgqa_core.parsing.decode.actions import END, NK, NUMBER, Slots
+from kgqa_core.parsing.decode.rows import FEATURES, Row, thinned
+
+RELATIONS = ("a", "b", "c", "d")
+
+
+def row(*actions: str) -> Row:
+    """A question about one topic with four relations; actions by their names."""
+    slots = Slots(topics=("x",), relations=RELATIONS)
+    number = {slots.name(action): action for action in range(slots.actions)}
+    labels = ("[E1]", *RELATIONS)
+    features = tuple((float(place),) * FEATURES for place in range(5))
+    return Row("…", slots, labels, (0, 3, 3, 3, 3), features, ("x",), tuple(number[name] for name in actions))
+
+
+def told(one: Row) -> list[str]:
+    return [one.slots.name(action) for action in one.actions]
+
+
+@pytest.mark.parametrize("actions", [("b", "x"), ("(R b)", "d", "x"), ("d", "(R a)", "x"), ("(R c)", "(R d)", "x")])
+def test_a_row_that_keeps_what_it_needs_keeps_its_form(actions: tuple[str, ...]) -> None:
+    needed = {action.strip("(R )") for action in actions} - {"x"}
+    lost = set()
+    for seed in range(40):
+        torch.manual_seed(seed)
+        [own] = thinned([row(*actions, END)], missing=0.0)
+        assert told(own) == [*actions, END]
+        [gone] = set(RELATIONS) - set(own.slots.relations)
+        assert own.labels == ("[E1]", *own.slots.relations) and len(own.kinds) == 4
+        assert [feature[0] for feature in own.features] == [
+            0.0,
+            *(1.0 + RELATIONS.index(r) for r in own.slots.relations),
+        ]
+        lost.add(gone)
+    assert lost == set(RELATIONS) - needed
+
+
+def test_a_row_that_loses_what_it_needs_has_no_form() -> None:
+    torch.manual_seed(7)
+    found = thinned([row("(R b)", "d", "x", END)] * 400, missing=0.25)
+    without = [own for own in found if own.actions == (NUMBER[NK], NUMBER[END])]
+    assert 70 < len(without) < 130
+    assert {r for own in without for r in set(RELATIONS) - set(own.slots.relations)} == {"b", "d"}
+    assert all(told(own) == ["(R b)", "d", "x", END] for own in found if own not in without)
+    assert {len(own.slots.relations) for own in found} == {3}
+
+
+def test_what_has_no_form_and_what_needs_all_relations_stay_what_they_are() -> None:
+    torch.manual_seed(7)
+    assert {tuple(told(own)) for own in thinned([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
+    everything = row("a", "b", "c", "d", "x", END)
+    assert thinned([everything], missing=0.0) == [everything]
