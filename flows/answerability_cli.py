@@ -84,9 +84,11 @@ def verify(
 ) -> None:
     """Run every question on both graphs, and check every label and every rule of the splits; exit 1 for a fault."""
     from kgqa_core.benchmarks.grailqability.verify import verify as check
+    from tasks.progress import StageMonitor
 
-    with err.status("running every question on both graphs …"):
-        found = check(folder, kg=kg)
+    session.start_logging()
+    with StageMonitor("verify", lambda rows: None) as monitor:
+        found = check(folder, kg=kg, monitor=monitor)
     rows = [{name: check_[name] for name in ("rule", "checked", "faults")} for check_ in found["checks"]]
     _table("Checks", rows, to_stderr=as_json)
     for one in found["checks"]:

@@ -32,6 +32,8 @@ class StageMonitor:
         self._started = time.monotonic()
         self._last_log = self._started
         self._last_artifact = self._started
+        self._counted: tuple[float | None, str] | None = None
+        self._since = (self._started, 0.0)
         self._artifact: Any = None
         self._bar: Progress | None = None
         self._row: Any = None
@@ -53,11 +55,14 @@ class StageMonitor:
     def progress(self, done: float, total: float | None, what: str) -> None:
         """`done` of `total` units of `what` are finished."""
         now = time.monotonic()
+        if self._counted != (total, what):
+            self._counted, self._since = (total, what), (now, done)
         if self._shown and sys.stderr.isatty():
             self._draw(done, total, what)
         elif now - self._last_log >= LOG_EVERY_SECONDS:
             self._last_log = now
-            log.info("%s: %s", self.title, _sentence(done, total, what, now - self._started))
+            seconds, first = self._since
+            log.info("%s: %s", self.title, _sentence(done, total, what, now - seconds, first))
         if total and now - self._started > PREFECT_AFTER_SECONDS and now - self._last_artifact > PREFECT_EVERY_SECONDS:
             self._last_artifact = now
             self._prefect(min(99.9, 100.0 * done / total))
@@ -109,8 +114,9 @@ class StageMonitor:
             log.debug("progress of %s was not stored: %s", self.title, fault)
 
 
-def _sentence(done: float, total: float | None, what: str, seconds: float) -> str:
+def _sentence(done: float, total: float | None, what: str, seconds: float, first: float) -> str:
+    """What is done, and how long the rest takes at the pace since `first` of it were done, so many seconds ago."""
     if not total:
         return f"{done:,.0f} {what}"
-    left = seconds * (total - done) / done if done else float("nan")
-    return f"{done:,.0f} of {total:,.0f} {what}, about {left:,.0f} s left"
+    left = f", about {seconds * (total - done) / (done - first):,.0f} s left" if done > first else ""
+    return f"{done:,.0f} of {total:,.0f} {what}{left}"
