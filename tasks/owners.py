@@ -57,7 +57,7 @@ class Owner:
 
 
 def _locked(path: Path) -> TextIO:
-    """The file of a lock that is held; on a file system without locks the run goes on, and nobody cares for it later."""
+    """The file of a lock that is held; where a file system has none, the run goes on, and nobody cares for it."""
     try:
         return os.fdopen(acquire(path), "r+")
     except OSError as fault:
