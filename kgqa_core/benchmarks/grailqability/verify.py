@@ -9,61 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.benchmarks.grailqability.records import (
-    FACT,
-    FULL,
-    GRAPH,
-    IID,
-    PARTIAL,
-    Asked,
-    Benchmark,
-    IdealOf,
-    read_benchmark,
-)
+from kgqa_core.benchmarks.grailqability.checks import Case, Check, Checks, case_of
+from kgqa_core.benchmarks.grailqability.records import FACT, GRAPH, Benchmark, read_benchmark
 from kgqa_core.benchmarks.grailqability.replay import Replay
 from kgqa_core.benchmarks.grailqability.taken import ROWS, Rests, Taken
+from kgqa_core.benchmarks.grailqability.verify_splits import check_splits
 from kgqa_core.errors import FormError, FormTimeout, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.answers import answer_texts
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import Count, Form, Holds, elements
+from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.index import index
-from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.types import SPLITS
-
-SPLIT_SLACK, SHARE_SLACK = 0.005, 0.01
-"""How far a split's size, and its share of unanswerable questions, may be from what was asked for."""
-
-
-@dataclass(slots=True)
-class Check:
-    """A rule.  checked: how often; faults: what breaks it, in words."""
-
-    rule: str
-    checked: int = 0
-    faults: list[str] = field(default_factory=list)
-
-    def that(self, holds: bool, fault: str) -> None:
-        """Counts one case."""
-        self.checked += 1
-        if not holds:
-            self.faults.append(fault)
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    asked: Asked
-    ideal: IdealOf
-    form: Form
-    relations: frozenset[str]
-    names: frozenset[str]
-    classes: frozenset[str]
 
 
 def verify(folder: Path, *, kg: Path | None = None, monitor: Monitor = QUIET) -> dict[str, Any]:
@@ -91,7 +51,7 @@ def verify(folder: Path, *, kg: Path | None = None, monitor: Monitor = QUIET) ->
 class _Verifier:
     def __init__(self, benchmark: Benchmark, ideal: KgStore, modified: KgStore, monitor: Monitor) -> None:
         self.benchmark, self.ideal, self.modified, self.monitor = benchmark, ideal, modified, monitor
-        self.checks: dict[str, Check] = {}
+        self.checks = Checks()
         self.graph = Taken(benchmark.drops, ideal)
         self.keys: dict[int, str] = {}
         self.rests = Rests(ideal)
@@ -111,25 +71,22 @@ class _Verifier:
                 touched.append(self._question(case))
             except (FormError, FormTimeout) as fault:
                 touched.append(frozenset())
-                self._check("every form runs", False, f"{case.asked.id}: {fault}")
+                self.checks.that("every form runs", False, f"{case.asked.id}: {fault}")
             if number % 100 == 0 or number == len(cases):
                 self.monitor.progress(number, len(cases), "questions on both graphs")
         self._causes(cases)
-        self._splits(cases, touched)
-        return list(self.checks.values())
+        check_splits(self.checks, self.benchmark, cases, touched)
+        return list(self.checks.by_rule.values())
 
-    def _cases(self) -> list[_Case]:
+    def _cases(self) -> list[Case]:
         """The questions whose ideal form can be read."""
         found = []
         for asked, ideal in zip(self.benchmark.asked, self.benchmark.ideal, strict=True):
             try:
-                found.append(_case(asked, ideal))
+                found.append(case_of(asked, ideal))
             except FormError as fault:
-                self._check("every form runs", False, f"{asked.id}: {fault}")
+                self.checks.that("every form runs", False, f"{asked.id}: {fault}")
         return found
-
-    def _check(self, rule: str, holds: bool, fault: str) -> None:
-        self.checks.setdefault(rule, Check(rule)).that(holds, fault)
 
     def _dropped(self) -> None:
         """What was dropped is not in the modified graph, nothing else is gone, and the drops say what they did."""
@@ -137,48 +94,48 @@ class _Verifier:
         lost = Counter(row.step for row in self.benchmark.ideal)
         for drop in self.benchmark.drops:
             left = sorted(set(drop.relations) & self.relations) + sorted(set(drop.entities) & self.there)
-            self._check("what was dropped is gone", not left, f"step {drop.step}: {left} is there")
+            self.checks.that("what was dropped is gone", not left, f"step {drop.step}: {left} is there")
             own = drop.kind == FACT or set(drop.element) <= {*drop.relations, *drop.entities}
             same = (facts[drop.step], lost[drop.step]) == (drop.facts, drop.unanswerable)
-            self._check(
+            self.checks.that(
                 "a drop tells what it took", own and same,
                 f"step {drop.step} says {drop.element[0]}, {drop.facts} facts, {drop.unanswerable} questions; it took "
                 f"{facts[drop.step]} and {lost[drop.step]}",
             )  # fmt: skip
         before = self.ideal.counts()["triples"]
         after, gone = self.modified.counts()["triples"], len(self.graph.triples)
-        self._check(
+        self.checks.that(
             "nothing else is gone", before - gone == after,
             f"{before:,} triples less {gone:,} dropped are not {after:,}",
         )  # fmt: skip
 
-    def _question(self, case: _Case) -> frozenset[int]:
+    def _question(self, case: Case) -> frozenset[int]:
         """Checks the labels of a question; returns the steps that touch it."""
         asked, ideal, form = case.asked, case.ideal, case.form
         name = asked.id
         whole = self.rests.run(form)
         texts = self._texts(form, whole)
-        self._check(
+        self.checks.that(
             "the ideal form gives the ideal answers", not whole.truncated and texts == ideal.answers,
             f"{name}: {texts[:3]} are not {ideal.answers[:3]}",
         )  # fmt: skip
         missing = sorted(case.relations - self.relations) + sorted(case.names - self.there)
-        self._check(
+        self.checks.that(
             "NK where the graph lacks what the form names, and only there",
             (asked.s_expression is None) == bool(missing),
             f"{name} is {asked.form_label}, and the graph lacks {missing}",
         )
-        self._check(
+        self.checks.that(
             "a form that is known is the ideal one",
             asked.s_expression in (None, ideal.s_expression),
             f"{name}: {asked.s_expression} is not {ideal.s_expression}",
         )
         answerable, texts = self._modified(form, whole, bool(missing))
-        self._check(
+        self.checks.that(
             "A where the modified graph answers, else NA", asked.answerable == answerable,
             f"{name} is {asked.answer_label}, but the modified graph gives {texts[:3]}",
         )  # fmt: skip
-        self._check(
+        self.checks.that(
             "the answers are those of the modified graph", asked.answers == texts,
             f"{name}: {asked.answers[:3]} are not {texts[:3]}",
         )  # fmt: skip
@@ -189,14 +146,14 @@ class _Verifier:
         if not asked.answerable and not of_form and not of_facts:
             of_facts = self.graph.members(case.classes)
         lost = () if asked.answerable else tuple(sorted(of_form or of_facts))
-        self._check(
+        self.checks.that(
             "what a question misses is what took it", ideal.missing == lost,
             f"{name}: {ideal.missing[:5]} are not {lost[:5]}",
         )  # fmt: skip
         cause = ideal.step is None or (
             ideal.step in of_form | of_facts and self.benchmark.drops[ideal.step].kind == ideal.drop
         )
-        self._check(
+        self.checks.that(
             "every unanswerable question has its drop, and no other has one",
             cause and (ideal.drop is None) == asked.answerable and (ideal.step is None) == asked.answerable,
             f"{name}: drop {ideal.drop}, step {ideal.step} of {sorted(of_form | of_facts)[:5]}",
@@ -234,10 +191,10 @@ class _Verifier:
             self.keys.update(self.ideal.entity_keys(missing))
         return answer_texts(form, result, self.keys, answerable=answerable)
 
-    def _causes(self, cases: Sequence[_Case]) -> None:
+    def _causes(self, cases: Sequence[Case]) -> None:
         """Makes the drops again: before its step a question has an answer, after it none."""
         replay = Replay(self.ideal, self.benchmark.drops, self.graph)
-        waiting: dict[int, list[_Case]] = {}
+        waiting: dict[int, list[Case]] = {}
         for case in cases:
             if case.ideal.step is not None:
                 waiting.setdefault(case.ideal.step, []).append(case)
@@ -247,92 +204,7 @@ class _Verifier:
             replay.make(drop)
             for case, stood in zip(own, before, strict=True):
                 stands = replay.answers(case.form, case.ideal.answers)
-                self._check(
+                self.checks.that(
                     "the drop that a question names took its answer", stood and not stands,
                     f"{case.asked.id}: step {drop.step} {'came after the one that did' if not stood else 'did not'}",
                 )  # fmt: skip
-
-    def _splits(self, cases: Sequence[_Case], touched: Sequence[frozenset[int]]) -> None:
-        goals = self.benchmark.statistics["goals"]
-        for row in self.benchmark.statistics["splits"]:
-            own = [case.asked for case in cases if row["split"] in (case.asked.split, "all")]
-            counted = {"questions": len(own), "U": sum(not asked.answerable for asked in own),
-                    "NK": sum(asked.s_expression is None for asked in own)}  # fmt: skip
-            self._check(
-                "the tables count what is there", counted == {name: row[name] for name in counted},
-                f"{row['split']}: {counted} are not what statistics.json says",
-            )  # fmt: skip
-        sizes = Counter(case.asked.split for case in cases)
-        lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
-        share = sum(lost.values()) / len(cases)
-        largest = max(Counter(_key(case.form) for case in cases).values())
-        self._check(
-            "the share of unanswerable questions is p_u",
-            abs(share - goals["p_u"]) <= SHARE_SLACK + largest / len(cases), f"{share:.3f} of {goals['p_u']}",
-        )  # fmt: skip
-        for name, part in zip(SPLITS, goals["splits"], strict=True):
-            slack = largest / len(cases)
-            have = sizes[name] / len(cases)
-            self._check(
-                "splits have their shares", abs(have - part / sum(goals["splits"])) <= SPLIT_SLACK + slack,
-                f"{name} has {have:.3f}, not {part}",
-            )  # fmt: skip
-            inside = lost[name] / max(1, sizes[name])
-            self._check(
-                "every split has the share of unanswerable questions",
-                abs(inside - share) <= SHARE_SLACK + largest / max(1, sizes[name]),
-                f"{name} has {inside:.3f}, all {share:.3f}",
-            )
-        places: dict[str, set[str]] = {}
-        for case in cases:
-            places.setdefault(_key(case.form), set()).add(case.asked.split)
-        for form, where in sorted(places.items()):
-            self._check("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
-        in_train = frozenset().union(
-            *(mine for case, mine in zip(cases, touched, strict=True) if case.asked.split == SPLITS[0])
-        )
-        shown = frozenset(part for case in cases if case.asked.split == SPLITS[0] for part in _elements(case))
-        for case in cases:
-            level = None
-            if case.asked.split != SPLITS[0] and not case.asked.answerable:
-                missing = set(case.ideal.missing)
-                level = (
-                    IID if missing <= in_train else PARTIAL if missing & in_train or _elements(case) & shown else FULL
-                )
-            self._check(
-                "levels are what training has seen", case.ideal.level == level,
-                f"{case.asked.id} is {case.ideal.level}, but it is {level}",
-            )  # fmt: skip
-            if case.ideal.level not in (None, "iid"):
-                new = set(case.ideal.missing) - in_train
-                self._check(
-                    "a zero-shot question misses something that no training question touches", bool(new),
-                    f"{case.asked.id} misses {case.ideal.missing[:5]}",
-                )  # fmt: skip
-            if case.asked.split == SPLITS[0] and case.asked.s_expression is None:
-                self._check(
-                    "training shows no ideal form of a question whose form is gone",
-                    case.ideal.s_expression not in _shown(case.asked), f"{case.asked.id} shows it",
-                )  # fmt: skip
-
-
-def _case(asked: Asked, ideal: IdealOf) -> _Case:
-    form = parse(ideal.s_expression)
-    used = elements(form)
-    names = frozenset((*used.entities, *used.classes))
-    return _Case(asked, ideal, form, frozenset(used.relations), names, frozenset(used.classes))
-
-
-def _elements(case: _Case) -> frozenset[str]:
-    used = elements(case.form)
-    parts = (("r", used.relations), ("t", used.classes), ("e", used.entities))
-    return frozenset(kind + key for kind, keys in parts for key in keys)
-
-
-def _key(form: Form) -> str:
-    return str(normalise(form))
-
-
-def _shown(asked: Asked) -> str:
-    """Everything that training reads of a question but its text and topics."""
-    return " ".join((str(asked.s_expression), *asked.answers))
