@@ -931,11 +931,11 @@ class DecodeOptions(Options):
     """Tokens read of a question."""
     retriever_epochs: int = Field(default=4, ge=1)
     """Largest number of passes in which the retriever learns."""
-    epochs: int = Field(default=10, ge=1)
+    epochs: int = Field(default=20, ge=1)
     """Largest number of passes in which the decoder learns."""
     repeats: int = Field(default=2, ge=1)
     """Questions of one masked wording that a pass takes at most; each pass draws others of them."""
-    patience: int = Field(default=2, ge=1)
+    patience: int = Field(default=4, ge=1)
     """Passes without a better dev score before training stops."""
     batch_size: int = Field(default=64, ge=1)
     """Questions in one step."""
