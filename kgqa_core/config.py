@@ -980,6 +980,9 @@ class ParsingOptions(Options):
     """Tokens read of a question and of a form."""
     negatives: int = Field(default=95, ge=1)
     """Wrong forms beside the right one."""
+    missing: float = Field(default=0.2, ge=0, le=1)
+    """Share of the answerable questions that are also learnt without the forms that use some relation of the right one,
+    so that "no form" is right of them; only where unanswerable ones are learnt from too (A+U)."""
     hard: float = Field(default=0.5, ge=0, le=1)
     """Share of hard ones among them in the later phase: those that the model of the first phase scores highest."""
     pruned: int = Field(default=100, ge=2)

@@ -2,7 +2,8 @@
 
 Two phases: wrong forms are drawn at random; then a share of them are those that the model of the first phase scores
 highest.  Both stages learn from the same forms in the same step.  Questions of one wording, with the same candidates
-and the same gold form, are one lesson.
+and the same gold form, are one lesson.  Where "no form" is learnt too, some lessons are also given as a graph would
+give them that lacks a relation of the gold form: without the candidates that use it, "no form" being right.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kgqa_core.config import ParsingOptions
@@ -92,6 +94,7 @@ def fit(
     learning: Sequence[Lesson],
     developing: Sequence[Lesson],
     words: Sequence[str],
+    relations: Sequence[frozenset[str]],
     options: ParsingOptions,
     seed: int,
     *,
@@ -101,7 +104,7 @@ def fit(
 ) -> Fitted:
     """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
-    words: of every form, by number.  key: identifies lessons and words for the checkpoint.
+    words, relations: of every form, by number.  key: identifies lessons and words for the checkpoint.
     Raises TrainingError when there is no lesson; ModelError when the encoder is not one.
     """
     if not learning:
@@ -116,7 +119,7 @@ def fit(
             options, lambda token: [*texts, *words], "parsing", placeholders=PLACEHOLDERS
         )
         ranker = Ranker(RankNetwork(encoder), reader, device)
-        school = _School(ranker, learning, developing, words, options, seed)
+        school = _School(ranker, learning, developing, words, relations, options, seed)
         phases: list[Progress] = []
         for number, epochs in enumerate((options.epochs, options.hard_epochs)):
             if number == 1 and (not epochs or options.hard == 0):
@@ -158,12 +161,18 @@ class _School:
         learning: Sequence[Lesson],
         developing: Sequence[Lesson],
         words: Sequence[str],
+        relations: Sequence[frozenset[str]],
         options: ParsingOptions,
         seed: int,
     ) -> None:
         self.ranker, self.learning, self.developing = ranker, learning, developing
         self.options, self.seed = options, seed
         self.forms = ranker.read(words)
+        self.relations = relations
+        self.using = {
+            relation: np.array([relation in own for own in relations], dtype=np.bool_)
+            for relation in sorted(frozenset().union(*relations))
+        }
         texts = sorted({text for lesson in learning for text in lesson.texts})
         self.place = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read(texts)
@@ -219,20 +228,40 @@ class _School:
         """Places of the candidates of a lesson that are compared in this epoch, the right one first."""
         lesson = self.learning[number]
         draw = np.random.default_rng([self.seed, self.epoch, number])
-        hard = self.hard[number] if self.hard else np.zeros(0, dtype=np.int64)
         out = np.zeros(len(lesson.candidates.forms), dtype=np.bool_)
-        out[lesson.gold] = True
-        out[hard] = True
-        if not self.options.learn_unanswerable:
-            out[0] = True
-        easy = np.flatnonzero(~out)
-        room = self.options.negatives - len(hard)
+        out[0] = not self.options.learn_unanswerable
+        return self._compared(number, lesson.gold, out, draw)
+
+    def _lacking(self, number: int) -> Ints | None:
+        """The same where some relation of the gold form is missing, "no form" first.
+
+        None where the lesson is not drawn, or its gold form has no relation.
+        """
+        lesson, options = self.learning[number], self.options
+        if not options.learn_unanswerable or lesson.gold == 0:
+            return None
+        draw = np.random.default_rng([self.seed, self.epoch, number, 1])
+        needed = sorted(self.relations[int(lesson.candidates.forms[lesson.gold])])
+        if draw.random() >= options.missing or not needed:
+            return None
+        out = self.using[needed[draw.integers(len(needed))]][lesson.candidates.forms]
+        return self._compared(number, 0, out, draw)
+
+    def _compared(self, number: int, right: int, out: NDArray[np.bool_], draw: np.random.Generator) -> Ints:
+        """What is right, then hard wrong forms, then drawn ones; out: those that are left out."""
+        hard = self.hard[number] if self.hard else np.zeros(0, dtype=np.int64)
+        hard = hard[~out[hard] & (hard != right)]
+        rest = ~out
+        rest[right] = rest[hard] = False
+        easy, room = np.flatnonzero(rest), self.options.negatives - len(hard)
         easy = easy if len(easy) <= room else draw.choice(easy, room, replace=False)
-        return np.concatenate(([lesson.gold], hard, easy))
+        return np.concatenate(([right], hard, easy))
 
     def _loss(self, batch: Sequence[int]) -> Tensor:
         """Weighted mean over lessons of the cross-entropies of both stages."""
-        chosen = [self._chosen(number) for number in batch]
+        lacking = {number: own for number in batch if (own := self._lacking(number)) is not None}
+        chosen = [*(self._chosen(number) for number in batch), *lacking.values()]
+        batch = [*batch, *lacking]
         asked, formed = [], []
         for number, own in zip(batch, chosen, strict=True):
             lesson = self.learning[number]

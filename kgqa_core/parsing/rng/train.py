@@ -11,6 +11,7 @@ from typing import Any
 from kgqa_core.config import ParsingOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
@@ -53,6 +54,7 @@ def train(
         monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(asked)
         words = form_words(enumerator, store)
+    relations = [frozenset(elements(form).relations if form else ()) for form in enumerator.forms.forms]
     split = {example.id: example.split for example in asked}
     own = {name: [one for one in read if split[one.id] == name] for name in ("train", "dev")}
     no_form = options.learn_unanswerable and any(
@@ -63,7 +65,7 @@ def train(
     sha = hashlib.sha256("\n".join(words).encode())
     sha.update((examples / FILE).read_bytes())
     fitted = fit(
-        learning, developing, words, options.model_copy(update={"learn_unanswerable": no_form}), seed,
+        learning, developing, words, relations, options.model_copy(update={"learn_unanswerable": no_form}), seed,
         key=sha.hexdigest(), monitor=monitor, work=work,
     )  # fmt: skip
     model.save(out, fitted.ranker, fitted.description, no_form)
