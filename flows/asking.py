@@ -209,6 +209,7 @@ def answer_questions(
         else:
             answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)
         made = {"questions": questions, "knowledge": knowledge, "answers": answers}
+        made |= {"computed": computed} if computed is not None else {}
         if facts is not None and retriever != "none":
             heard = {other: facts_of(kg, dkg, questions, own, other, profile) for other, own in (others or {}).items()}
             least = profile.abstention.min_confidence
@@ -236,11 +237,13 @@ def _rows(
     import polars as pl
 
     from kgqa_core.answering.abstention.apply import read_verdicts
+    from kgqa_core.answering.symbolic.asking import replies
     from kgqa_core.datasets.question import read_questions
 
     output = dict(pl.read_parquet(found["answers"].folder / "answers.parquet").select("question", "output").rows())
     text = dict(pl.read_parquet(found["knowledge"].folder / "knowledge.parquet").select("question", "text").rows())
     verdicts = read_verdicts(found["confidence"].folder) if "confidence" in found else {}
+    computed = replies(found["computed"].folder) if "computed" in found else {}
     rows: list[dict[str, Any]] = []
     rejects: list[dict[str, str]] = []
     for question in read_questions(found["questions"].folder):
@@ -256,6 +259,7 @@ def _rows(
             "facts": text.get(question.id, ""),
             "reject": unknown,
         }
+        row |= computed.get(question.id, {})
         rows.append(row | (_judged(verdict, said) if verdict is not None else {}))
     return rows, rejects
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from kgqa_core.answering.symbolic.answer import listed
 from kgqa_core.answering.symbolic.arguments import Weighted, best_of, walked
+from kgqa_core.answering.symbolic.compute import PROOF, read_computed
 from kgqa_core.answering.symbolic.hybrid import told
 from kgqa_core.answering.symbolic.operator import load
 from kgqa_core.answering.symbolic.solve import Solved, Solver
@@ -56,3 +59,21 @@ class Calculator:
             "proof": texts,
             "proof_rows": len(solved.proof),
         }
+
+
+def replies(computed: Path) -> dict[str, dict[str, Any]]:
+    """What a `computed` artifact holds of each question, as `Calculator.reply` says it.  Raises ArtifactError."""
+    proof: dict[str, list[str]] = {}
+    for question, text in pl.read_parquet(computed / PROOF).sort("question", "rank").select("question", "text").rows():
+        proof.setdefault(question, []).append(text)
+    columns = ("question", "kind", "form", "answers")
+    return {
+        question: {
+            "operation": kind,
+            "form": form,
+            "computed": listed(answers),
+            "proof": proof.get(question, [])[:SHOWN],
+            "proof_rows": len(proof.get(question, [])),
+        }
+        for question, kind, form, answers in read_computed(computed).select(columns).iter_rows()
+    }

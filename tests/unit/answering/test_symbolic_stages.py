@@ -13,6 +13,7 @@ from rich.console import Console
 
 from kgqa_core.answering.answer import SCHEMA
 from kgqa_core.answering.symbolic.answer import answer_computed
+from kgqa_core.answering.symbolic.asking import replies
 from kgqa_core.answering.symbolic.compute import compute
 from kgqa_core.answering.symbolic.hybrid import add_computed
 from kgqa_core.answering.symbolic.operator import load
@@ -222,6 +223,18 @@ def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path]
         shown.print(part)
     text = shown.export_text()
     assert f"computed 4 by (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
+
+
+def test_a_file_of_questions_is_told_what_one_question_is(folders: dict[str, Path], dkg: Path, tmp_path: Path) -> None:
+    told = replies(computed(folders, tmp_path / "computed"))
+    with KgStore.open(folders["kg"]) as store:
+        tests = [question for question in asked(store) if question.split == "test"]
+    assert set(told) == {question.id for question in tests}
+    counted = next(question for question in tests if question.complexity == "count")
+    reply = opened(folders, dkg, "symbolic").ask(counted.text, list(counted.topic_keys))
+    fields = ("operation", "form", "computed", "proof", "proof_rows")
+    assert told[counted.id] == {name: reply[name] for name in fields}
+    assert told[counted.id]["computed"] == "4" and told[counted.id]["proof_rows"] == 4
 
 
 def test_the_model_reads_what_was_computed(folders: dict[str, Path], dkg: Path) -> None:
