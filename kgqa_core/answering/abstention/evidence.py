@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.answering.answer import LIKELY
+from kgqa_core.answering.symbolic.tables import read_computed
 from kgqa_core.errors import ArtifactError
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -78,8 +79,8 @@ def read_evidence(
 
 def _proved(computed: Path) -> frozenset[str]:
     """Questions for which something was computed."""
-    frame = _table(computed / "computed.parquet").filter(pl.col("answers").list.len() > 0)
-    return frozenset(frame["question"].to_list())
+    rows = read_computed(computed, ("question", "answers")).iter_rows()
+    return frozenset(question for question, answers in rows if answers)
 
 
 def _said(folder: Path, proved: Set[str]) -> dict[str, Said]:

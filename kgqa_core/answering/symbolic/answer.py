@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.answering.answer import SCHEMA, save_seconds
-from kgqa_core.answering.symbolic.compute import PROOF, read_computed
+from kgqa_core.answering.symbolic.tables import PROOF, read_computed
 from kgqa_core.config import SYMBOLIC, split_knowledge
 from kgqa_core.errors import StorageError
 from kgqa_core.monitor import QUIET, Monitor
@@ -30,7 +30,7 @@ def answer_computed(
     retriever, form = split_knowledge(name)
     rows = [
         (question, retriever, form, SYMBOLIC, "", listed(answers), not answers, "stop", 0, 0)
-        for question, answers in read_computed(computed).select("question", "answers").iter_rows()
+        for question, answers in read_computed(computed, ("question", "answers")).iter_rows()
     ]
     meta = {"experiment": f"{retriever}/{form}/{SYMBOLIC}", "model": SYMBOLIC, "revision": "", "prompts": ""}
     counts = {

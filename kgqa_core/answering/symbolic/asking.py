@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from kgqa_core.answering.symbolic.answer import listed
 from kgqa_core.answering.symbolic.arguments import Weighted, best_of, walked
-from kgqa_core.answering.symbolic.compute import PROOF, read_computed
 from kgqa_core.answering.symbolic.hybrid import told
 from kgqa_core.answering.symbolic.operator import load
 from kgqa_core.answering.symbolic.solve import Solved, Solver
+from kgqa_core.answering.symbolic.tables import read_computed, read_proof
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
@@ -52,28 +51,22 @@ class Calculator:
         the first triples that it rests on, and proof_rows, how many there are."""
         rows = solved.proof[:SHOWN]
         texts = Wording(self.solver.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
-        return {
-            "operation": solved.kind,
-            "form": None if solved.form is None else str(solved.form),
-            "computed": listed(solved.answers),
-            "proof": texts,
-            "proof_rows": len(solved.proof),
-        }
+        form = None if solved.form is None else str(solved.form)
+        return _reply(solved.kind, form, solved.answers, texts, len(solved.proof))
 
 
 def replies(computed: Path) -> dict[str, dict[str, Any]]:
     """What a `computed` artifact holds of each question, as `Calculator.reply` says it.  Raises ArtifactError."""
     proof: dict[str, list[str]] = {}
-    for question, text in pl.read_parquet(computed / PROOF).sort("question", "rank").select("question", "text").rows():
+    for question, text in read_proof(computed).iter_rows():
         proof.setdefault(question, []).append(text)
+    found = {}
     columns = ("question", "kind", "form", "answers")
-    return {
-        question: {
-            "operation": kind,
-            "form": form,
-            "computed": listed(answers),
-            "proof": proof.get(question, [])[:SHOWN],
-            "proof_rows": len(proof.get(question, [])),
-        }
-        for question, kind, form, answers in read_computed(computed).select(columns).iter_rows()
-    }
+    for question, kind, form, answers in read_computed(computed, columns).iter_rows():
+        texts = proof.get(question, [])
+        found[question] = _reply(kind, form, answers, texts[:SHOWN], len(texts))
+    return found
+
+
+def _reply(kind: str, form: str | None, answers: Sequence[str], proof: list[str], rows: int) -> dict[str, Any]:
+    return {"operation": kind, "form": form, "computed": listed(answers), "proof": proof, "proof_rows": rows}

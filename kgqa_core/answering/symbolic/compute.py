@@ -12,24 +12,14 @@ import polars as pl
 from kgqa_core.answering.symbolic.arguments import read_arguments, read_proposed
 from kgqa_core.answering.symbolic.operator import load
 from kgqa_core.answering.symbolic.solve import Solved, Solver
+from kgqa_core.answering.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
-from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.monitor import QUIET, Monitor
-
-COMPUTED, PROOF = "computed.parquet", "proof.parquet"
-
-SCHEMA: dict[str, Any] = {
-    "question": pl.String, "kind": pl.String, "form": pl.String, "answers": pl.List(pl.String),
-    "keys": pl.List(pl.String), "weight": pl.Float64, "truncated": pl.Boolean, "tried": pl.Int32,
-    "topics": pl.List(pl.String), "words": pl.String,
-}  # fmt: skip
-"""Columns of computed.parquet: `Solved` without its proof; `form` is None where nothing was found."""
-PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}
-"""Columns of proof.parquet: the triples that the answer of a question rests on, in order of id, and as text."""
 
 
 def compute(
@@ -105,11 +95,3 @@ def write(out: Path, solved: Sequence[Solved], proof: Mapping[str, Sequence[tupl
         frame.write_parquet(out / PROOF, compression="zstd", statistics=False)
     except OSError as fault:
         raise StorageError(f"cannot write what was computed to {out}: {fault}; free space") from fault
-
-
-def read_computed(computed: Path) -> pl.DataFrame:
-    """computed.parquet of an artifact, in order of question.  Raises ArtifactError."""
-    try:
-        return pl.read_parquet(computed / COMPUTED, columns=list(SCHEMA)).sort("question")
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{computed} holds no computed answers ({fault}); run the stage again") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.answering.symbolic.compute import read_computed
+from kgqa_core.answering.symbolic.tables import read_computed
 from kgqa_core.config import SymbolicOptions, split_knowledge
 from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.kg.verbalise import KNOWLEDGE
@@ -38,7 +38,7 @@ def add_computed(
     columns = ("question", "kind", "topics", "words", "answers")
     results = {
         question: told(kind, topics, words, answers[: options.told])
-        for question, kind, topics, words, answers in read_computed(computed).select(columns).iter_rows()
+        for question, kind, topics, words, answers in read_computed(computed, columns).iter_rows()
     }
     rows = [
         (question, retriever, form, joined(results.get(question, ""), text or "", options.facts), triples or [])

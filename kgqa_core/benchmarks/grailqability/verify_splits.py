@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kgqa_core.benchmarks.grailqability.checks import Case, Checks
 from kgqa_core.benchmarks.grailqability.records import FULL, IID, PARTIAL, Asked, Benchmark
-from kgqa_core.logic.forms import Form, elements
+from kgqa_core.logic.forms import elements
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.types import SPLITS
 
@@ -31,7 +31,8 @@ def check_splits(
     sizes = Counter(case.asked.split for case in cases)
     lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
     share = sum(lost.values()) / len(cases)
-    largest = max(Counter(_key(case.form) for case in cases).values())
+    keys = [str(normalise(case.form)) for case in cases]
+    largest = max(Counter(keys).values())
     checks.that(
         "the share of unanswerable questions is p_u",
         abs(share - goals["p_u"]) <= SHARE_SLACK + largest / len(cases), f"{share:.3f} of {goals['p_u']}",
@@ -50,8 +51,8 @@ def check_splits(
             f"{name} has {inside:.3f}, all {share:.3f}",
         )
     places: dict[str, set[str]] = {}
-    for case in cases:
-        places.setdefault(_key(case.form), set()).add(case.asked.split)
+    for key, case in zip(keys, cases, strict=True):
+        places.setdefault(key, set()).add(case.asked.split)
     for form, where in sorted(places.items()):
         checks.that("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
     in_train = frozenset().union(
@@ -67,7 +68,7 @@ def check_splits(
             "levels are what training has seen", case.ideal.level == level,
             f"{case.asked.id} is {case.ideal.level}, but it is {level}",
         )  # fmt: skip
-        if case.ideal.level not in (None, "iid"):
+        if case.ideal.level not in (None, IID):
             new = set(case.ideal.missing) - in_train
             checks.that(
                 "a zero-shot question misses something that no training question touches", bool(new),
@@ -84,10 +85,6 @@ def _elements(case: Case) -> frozenset[str]:
     used = elements(case.form)
     parts = (("r", used.relations), ("t", used.classes), ("e", used.entities))
     return frozenset(kind + key for kind, keys in parts for key in keys)
-
-
-def _key(form: Form) -> str:
-    return str(normalise(form))
 
 
 def _shown(asked: Asked) -> str:

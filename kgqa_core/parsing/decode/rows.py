@@ -99,10 +99,9 @@ def thinned(rows: Sequence[Row], missing: float) -> list[Row]:
     found = []
     for row, (which, where) in zip(rows, draws, strict=True):
         needed = _needed(row)
-        spare = sorted(set(range(len(row.slots.relations))) - needed)
-        lost = sorted(needed) if needed and which < missing else spare
-        place = lost[int(where * len(lost))] if lost else None
-        found.append(row if place is None else _without(row, place, answerable=lost is spare))
+        answerable = not needed or which >= missing
+        lost = sorted(set(range(len(row.slots.relations))) - needed if answerable else needed)
+        found.append(_without(row, lost[int(where * len(lost))], answerable=answerable) if lost else row)
     return found
 
 

@@ -169,10 +169,6 @@ class _School:
         self.options, self.seed = options, seed
         self.forms = ranker.read(words)
         self.relations = relations
-        self.using = {
-            relation: np.array([relation in own for own in relations], dtype=np.bool_)
-            for relation in sorted(frozenset().union(*relations))
-        }
         texts = sorted({text for lesson in learning for text in lesson.texts})
         self.place = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read(texts)
@@ -241,10 +237,14 @@ class _School:
         if not options.learn_unanswerable or lesson.gold == 0:
             return None
         draw = np.random.default_rng([self.seed, self.epoch, number, 1])
-        needed = sorted(self.relations[int(lesson.candidates.forms[lesson.gold])])
-        if draw.random() >= options.missing or not needed:
+        if draw.random() >= options.missing:
             return None
-        out = self.using[needed[draw.integers(len(needed))]][lesson.candidates.forms]
+        used = [self.relations[form] for form in lesson.candidates.forms.tolist()]
+        needed = sorted(used[lesson.gold])
+        if not needed:
+            return None
+        missing = needed[draw.integers(len(needed))]
+        out = np.array([missing in own for own in used], dtype=np.bool_)
         return self._compared(number, 0, out, draw)
 
     def _compared(self, number: int, right: int, out: NDArray[np.bool_], draw: np.random.Generator) -> Ints:
