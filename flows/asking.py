@@ -152,7 +152,8 @@ def answer_file(
                 "unscored": True,
                 "language": base.questions.language,
             },
-            "retrieval": {"training": False},
+            # What a question is about is named in the file or found in its text: one variant, whatever the run compared
+            "retrieval": {"training": False, "topics": "gold"},
             "answering": {
                 "split": "test",
                 "limit": None,

@@ -9,14 +9,16 @@ import re
 from pathlib import Path
 
 from kgqa_core.config import Profile, QuestionSource, check_knowledge, split_answerer
-from kgqa_core.datasets.jsonl import read_question_file
-from kgqa_core.datasets.load import input_files
+from kgqa_core.datasets.jsonl import RawQuestion, read_question_file
+from kgqa_core.datasets.load import input_files, sizes_of
+from kgqa_core.datasets.splits import check_splits
 from kgqa_core.errors import ModelError
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.metrics.entailment import find_folder as find_classifier
+from kgqa_core.retrieval.hops import check_hops
 from kgqa_core.retrieval.passages.corpus import find_corpus
 from tasks.secrets import take_in
 
@@ -29,9 +31,9 @@ def check(profile: Profile) -> None:
     take_in(profile)
     find_sources(profile.kg.files)
     check_format(profile.kg.format)
-    _check_questions(profile.questions)
+    _check_main_questions(profile)
     for more in profile.questions.more:
-        _check_questions(more)
+        _read_questions(more)
     check_knowledge(profile.knowledge, profile.retrieval.collected)
     if profile.reads_passages:
         find_corpus(profile.passages.corpus)
@@ -50,11 +52,27 @@ def check(profile: Profile) -> None:
         check_endpoint(spec, profile.llm)
 
 
-def _check_questions(options: QuestionSource) -> None:
-    """A question file is read whole, so that its faults are not met after hours of reading a graph."""
+def _check_main_questions(profile: Profile) -> None:
+    """Every split that the run needs has questions, and the hops that are set reach their answers."""
+    rows = _read_questions(profile.questions)
+    if not rows:
+        return
+    source = profile.questions.path or profile.questions.source
+    check_splits(sizes_of(rows, profile.questions, profile.seed), profile.needed_splits, source)
+    paths = [row["relation_paths"] for row in rows if row["split"] in (None, "train")]
+    if all(paths):  # where some have none, only the graph tells how far their answers are
+        check_hops([max(len(path) for path in own) for own in paths], profile.hop_limits)
+
+
+def _read_questions(options: QuestionSource) -> list[RawQuestion]:
+    """A question file is read whole, so that its faults are not met after hours of reading a graph.
+
+    Of a benchmark only its files are looked for: empty.
+    """
     input_files(options)
-    if options.source == "jsonl":
-        read_question_file(Path(options.path or "").expanduser(), gold=not options.unscored)
+    if options.source != "jsonl":
+        return []
+    return read_question_file(Path(options.path or "").expanduser(), gold=not options.unscored)
 
 
 def _encoders(profile: Profile) -> list[tuple[str, str]]:

@@ -181,8 +181,9 @@ class RetrieverOptions(Options):
     text of their labels, so that relations added later can be used without training."""
     encoder: str = "minilm"
     """`minilm` (packaged), `scratch` (learnt from the training questions), or a folder or hub id of a HF encoder."""
-    hops: int = Field(default=2, ge=1, le=4)
-    """Largest number of hops."""
+    hops: int | None = Field(default=None, ge=1, le=4)
+    """Largest number of hops; without a number, what the training questions need (their annotated relation paths, else
+    the distance to their answers), at least 2 and at most 4."""
     loss: Literal["bce", "normalised"] = "bce"
     """`bce` is the paper's; `normalised` maximises the share of the answers in the retrieved mass."""
     exclude_topic: bool = False
@@ -235,8 +236,8 @@ class HopPathOptions(Options):
 
     encoder: str = "minilm"
     """`minilm` (packaged), `scratch` (learnt from the training questions), or a folder or hub id of a HF encoder."""
-    max_hops: int = Field(default=2, ge=1, le=4)
-    """Largest number of hops."""
+    max_hops: int | None = Field(default=None, ge=1, le=4)
+    """Largest number of hops; without a number, what the training questions need, as for `retriever.hops`."""
     gold_hops: bool = False
     """Take the number of hops from the question where it is given, as the paper does on MetaQA."""
     beam: int = Field(default=5, ge=1)
@@ -1170,6 +1171,29 @@ class Profile(Options):
     def reads_passages(self) -> bool:
         """Whether any knowledge holds passages, so that their corpus is needed."""
         return any(split_knowledge(name)[1] in (PASSAGES, "both") for name in self.answering.knowledge)
+
+    @property
+    def learns(self) -> bool:
+        """Whether a run trains anything on the questions."""
+        learners = {"rigel", "hop_path", "rank_pair", "rank_amr"}
+        return bool(learners & set(self.retrieval.retrievers)) or self.trains_rewriter or self.computes
+
+    @property
+    def hop_limits(self) -> list[tuple[str, int | None]]:
+        """The largest numbers of hops of the retrievers that a run trains, by key; None is not set."""
+        limits = {
+            "rigel": ("retriever.hops", self.retriever.hops),
+            "hop_path": ("hop_path.max_hops", self.hop_path.max_hops),
+        }
+        return [limit for name, limit in limits.items() if name in self.retrieval.retrievers]
+
+    @property
+    def needed_splits(self) -> dict[str, str]:
+        """The splits in which a run needs questions, each with what for."""
+        needs = (
+            {"train": "models learn from it", "dev": "it chooses the best pass of a training"} if self.learns else {}
+        )
+        return needs | {self.answering.split: "its questions are answered and scored"}
 
     @property
     def trains_rewriter(self) -> bool:

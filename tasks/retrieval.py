@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,18 +19,28 @@ from kgqa_core.config import (
     RetrieverOptions,
     split_retriever,
 )
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import check_splits
+from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
+from kgqa_core.retrieval.hops import check_hops, needed_hops
 from tasks.linking import build_mentions, link_questions
 from tasks.outside import encoder_digest, file_digest, model_digest
 from tasks.questions import more_questions
 from tasks.run import current_run
 from tasks.stage import stage
 
+log = logging.getLogger("kgqa")
+
+
+def _label(name: str, hops: int | None) -> str:
+    return f"{name} {hops} hops".strip() if hops is not None else name
+
 
 @stage(
     "retriever",
     runs="kgqa_core.retrieval.train:train",
-    label=lambda arguments: f"rigel {arguments['options'].hops} hops",
+    label=lambda arguments: _label("rigel", arguments["options"].hops),
     outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
@@ -93,7 +105,7 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
 @stage(
     "hop_path",
     runs="kgqa_core.retrieval.hop_path_train:train",
-    label=lambda arguments: f"{arguments['options'].max_hops} hops",
+    label=lambda arguments: _label("", arguments["options"].max_hops),
     outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
@@ -196,7 +208,11 @@ def retrieve(
 def train_retrievers(
     kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile
 ) -> dict[str, ArtifactRef]:
-    """Those of the configured retrievers that learn, by name."""
+    """Those of the configured retrievers that learn, by name.
+
+    Raises QuestionFileError or ConfigError, before any is trained, when the questions leave one nothing to learn from.
+    """
+    _check_questions(dkg, questions, profile)
     wanted, trained = profile.retrieval.retrievers, {}
     if "rigel" in wanted:
         more = more_questions(kg, profile.questions, profile.seed)
@@ -212,6 +228,16 @@ def train_retrievers(
         ranker = train_relation_ranker(kg, dkg, questions, profile.relation_ranking, profile.seed)
         trained |= dict.fromkeys(rankers, ranker)
     return trained
+
+
+def _check_questions(dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> None:
+    """What preflight can only say of a file with annotated paths, now that questions and graph are joined."""
+    everything = read_questions(questions.folder)
+    sizes = Counter(question.split for question in everything)
+    check_splits(sizes, profile.needed_splits, profile.questions.path or profile.questions.source)
+    if any(limit is not None for _, limit in profile.hop_limits):
+        for warning in check_hops(needed_hops(everything, Dkg.open(dkg.folder)), profile.hop_limits):
+            log.warning("%s; leave it unset to cover them", warning)
 
 
 def retrieve_all(

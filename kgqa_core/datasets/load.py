@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import QuestionsOptions
+from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
 from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
 from kgqa_core.datasets.leakage import leakage, write_leakage
@@ -63,6 +63,19 @@ def load(
     _tell(monitor, questions, unlinkable, counts)
     monitor.progress(len(rows), len(rows), "questions")
     return counts
+
+
+def sizes_of(rows: Sequence[RawQuestion], options: QuestionSource, seed: int) -> dict[str, int]:
+    """Questions of each split as `load` will divide them, known before there is a graph.
+
+    Where a file has no splits, topics are compared by key: two names of one entity count as two topics here.
+    """
+    if options.unscored:
+        return {"test": len(rows)}
+    sizes = Counter(row["split"] for row in rows if row["split"] is not None)
+    groups = {row["id"]: tuple(row["topic_entities"][:1]) for row in rows if row["split"] is None}
+    sizes.update(split_by_group(groups, options.split_shares, seed).values())
+    return {split: sizes[split] for split in SPLITS}
 
 
 def input_files(options: QuestionsOptions) -> list[Path]:

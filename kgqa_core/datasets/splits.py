@@ -38,6 +38,27 @@ def split_by_group(groups: Mapping[str, Hashable], shares: tuple[float, float, f
     return {question: split for group, split in chosen.items() for question in members[group]}
 
 
+def check_splits(sizes: Mapping[str, int], needs: Mapping[str, str], source: str) -> None:
+    """Raise QuestionFileError when a split that a run needs has no question.
+
+    sizes: questions by split.  needs: what each split is needed for, in words.  source: file or data set, for the
+    message.
+    """
+    total = sum(sizes.values())
+    empty = [split for split in needs if not sizes.get(split)]
+    if not empty:
+        return
+    have = ", ".join(f"{sizes.get(split, 0):,} {split}" for split in SPLITS)
+    reasons = "; ".join(f"{split}: {needs[split]}" for split in empty)
+    if total < len(needs):
+        way_out = f"give at least {len(needs)} questions"
+    else:
+        way_out = "give some questions that split, or leave the field out everywhere for a seeded split by topic entity"
+    raise QuestionFileError(
+        f"{source}: no question is in {' or '.join(empty)} ({have}), which this run needs ({reasons}); {way_out}"
+    )
+
+
 def hold_out(ids: Sequence[str], share: float, seed: int) -> set[str]:
     """A seeded share of `ids`, at least one of two or more."""
     pool = sorted(ids)

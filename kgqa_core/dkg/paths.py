@@ -167,6 +167,28 @@ def search(
     return [Found(topic, relations, -f1, count) for f1, count, _, relations, topic in sorted(found)[:limit]]
 
 
+def distance(
+    dkg: Dkg, topics: Sequence[int], answers: Collection[int], *, hops: int, budget: int = BUDGET
+) -> int | None:
+    """Fewest hops from any topic to an answer that is no topic itself.
+
+    None where there is none within `hops`, or before `budget` edges are read; the topics' own edges are always read.
+    """
+    gold = np.array(sorted({int(answer) for answer in answers} - {int(topic) for topic in topics}), dtype=np.int64)
+    frontier = np.array(sorted({int(topic) for topic in topics}), dtype=np.int64)
+    reached, spent = frontier, 0
+    for hop in range(1, hops + 1):
+        starts, stops = dkg.row_bounds(frontier)
+        spent += int((stops - starts).sum())
+        if not len(gold) or (hop > 1 and spent > budget):
+            return None
+        frontier = np.setdiff1d(dkg.tail[_joined(starts, stops)].astype(np.int64), reached)
+        if np.isin(gold, frontier).any():
+            return hop
+        reached = np.union1d(reached, frontier)
+    return None
+
+
 def _from_one(
     dkg: Dkg, topic: int, topics: set[int], gold: IntArray, hops: int, budget: int
 ) -> list[tuple[tuple[int, ...], float]]:

@@ -91,7 +91,8 @@ def fit(
             raise TrainingError("no training question has a gold relation path; hop_path has nothing to learn from")
         seen = {relation for row in learning for path in row.paths for relation in path}
         keys = tuple(relation for relation in labels if relation in seen)
-        network = PathClassifier(encoder, len(keys), options.max_hops).to(device)
+        hops = options.max_hops or max(len(path) for row in learning for path in row.paths)
+        network = PathClassifier(encoder, len(keys), hops).to(device)
         model = PathModel(network, reader, keys, tuple(labels[relation] for relation in keys))
         unknown = reader.unknown_share([row.text for row in learning])
         if unknown > UNKNOWN_LIMIT:

@@ -22,6 +22,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.hop_path_fit import Row, direction_label, fit
+from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.label import relation_texts
 from kgqa_core.retrieval.rigel import save
 from kgqa_core.training import loop
@@ -50,14 +51,16 @@ def train(
     """
     graph = Dkg.open(dkg)
     everything = read_questions(questions)
+    hops = options.max_hops or choose_hops(needed_hops(everything, graph))
+    options = options.model_copy(update={"max_hops": hops})
     splits = {
-        split: _with_paths([q for q in everything if q.split == split], graph, options, monitor)
+        split: _with_paths([q for q in everything if q.split == split], graph, options.searched_paths, hops, monitor)
         for split in ("train", "dev")
     }
     if not splits["train"].questions:
         raise TrainingError(
             f"none of the {splits['train'].counts['questions']} training questions has a topic entity and a gold "
-            f"relation path of at most {options.max_hops} hops in this graph; give relation_path in the question file, "
+            f"relation path of at most {hops} hops in this graph; give relation_path in the question file, "
             "or answers that are entities of the graph with hop_path.searched_paths above 0"
         )
     _write_gold(out, splits)
@@ -86,6 +89,7 @@ def train(
         "left_out": {name: len(split.left_out) for name, split in splits.items()}
         | {"examples": splits["train"].left_out[:20]},
         "gold_paths": {name: split.counts for name, split in splits.items()},
+        "hops": hops,
         "relations": len(fitted.model.keys),
         "parameters": sum(parameter.numel() for parameter in fitted.model.network.parameters()),
         "unknown_token_share": round(fitted.unknown, 4),
@@ -124,14 +128,12 @@ class _Split:
         self.counts: dict[str, int] = {}
 
 
-def _with_paths(questions: Sequence[Question], dkg: Dkg, options: HopPathOptions, monitor: Monitor) -> _Split:
-    found, counts = all_gold_paths(
-        questions, dkg, searched=options.searched_paths, hops=options.max_hops, monitor=monitor
-    )
+def _with_paths(questions: Sequence[Question], dkg: Dkg, searched: int, hops: int, monitor: Monitor) -> _Split:
+    found, counts = all_gold_paths(questions, dkg, searched=searched, hops=hops, monitor=monitor)
     split = _Split()
     too_long = 0
     for question, paths in zip(questions, found, strict=True):
-        fit_paths = [path for path in paths if len(path.relations) <= options.max_hops]
+        fit_paths = [path for path in paths if len(path.relations) <= hops]
         too_long += len(paths) - len(fit_paths)
         if fit_paths:
             split.questions.append(question)

@@ -29,6 +29,7 @@ from kgqa_core.retrieval.batches import Prepared, batches, prepare
 from kgqa_core.retrieval.extension import Extension
 from kgqa_core.retrieval.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.feedback import path_loss, read_feedback
+from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled_note
 from kgqa_core.retrieval.lazy import normalised_walk
 from kgqa_core.retrieval.loss import LOSSES, meet
@@ -90,6 +91,8 @@ def train(
     graph = Dkg.open(dkg)
     sets = mix.read_sets(questions, more or {}, options)
     learn = [question for own in sets for question in own.learn]
+    hops = options.hops or choose_hops(needed_hops(learn, graph))
+    options = options.model_copy(update={"hops": hops})
     develop = [question for own in sets for question in own.develop]
     extension = Extension.wanted(options)
     names = topic_names(kg, learn + develop)
@@ -107,11 +110,11 @@ def train(
         )
         network: Rigel | LabelRigel
         if by_label:
-            network = LabelRigel(encoder, options.hops).open(graph, reader)
+            network = LabelRigel(encoder, hops).open(graph, reader)
             if note := unlabelled_note(graph):
                 monitor.note(note)
         else:
-            network = Rigel(encoder, 2 * graph.relations, options.hops)
+            network = Rigel(encoder, 2 * graph.relations, hops)
         network.extras = extension.extras(encoder.width)
         network.to(device)
         learning, said = prepare(learn, reader, names, graph, extension.apart, texts)
@@ -148,6 +151,7 @@ def train(
             "dev": sum(len(own.dev_left_out) for own in sets),
             "examples": left_out[:20],
         },
+        "hops": hops,
         "wordings": len(learning.rows),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "unknown_token_share": round(unknown, 4),

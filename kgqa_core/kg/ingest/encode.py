@@ -200,20 +200,25 @@ def _write_triples(
     _insert(connection, "INSERT INTO kg.triples SELECT * FROM batch", id=numbers, h=head, r=relation, t=tail, k=rank)
 
 
+VISIBLE = r"[^\s\p{Z}\p{C}]"
+"""A character that can be seen, as a pattern."""
+
+
 def names(connection: duckdb.DuckDBPyConnection) -> None:
     """Labels, aliases and descriptions of entities, and labels of relations.
 
     Of several labels in one language the one of the best predicate stays, then the first in order; the others are
-    aliases.  Of several descriptions in one language likewise, and the others are dropped.
+    aliases.  Of several descriptions in one language likewise, and the others are dropped.  A text of white space and
+    invisible characters only names nothing and is left out.
     """
     run = connection.execute
     run(
-        """
+        f"""
         CREATE TABLE named AS
         SELECT subject AS tid, role, key AS text,
                CASE WHEN datatype LIKE '@%' THEN datatype[2:] ELSE '' END AS lang,
                row_number() OVER (PARTITION BY subject, role, lang ORDER BY best, object) AS place
-        FROM texts JOIN terms ON tid = object JOIN tags USING (tag)"""
+        FROM texts JOIN terms ON tid = object JOIN tags USING (tag) WHERE regexp_matches(key, '{VISIBLE}')"""
     )
     run(
         """

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.datasets.splits import hold_out, split_by_group
+from kgqa_core.datasets.splits import check_splits, hold_out, split_by_group
+from kgqa_core.errors import QuestionFileError
 
+NEEDS = {"train": "models learn from it", "dev": "it chooses", "test": "it is scored"}
 SHARES = (0.7, 0.1, 0.2)
 
 
@@ -43,3 +46,23 @@ def test_a_held_out_share_does_not_depend_on_order() -> None:
     assert len(hold_out(ids, 0.1, 7)) == 10
     assert hold_out(ids, 0.1, 7) == hold_out(ids[::-1], 0.1, 7)
     assert len(hold_out(["a", "b"], 0.1, 7)) == 1 and hold_out(["a"], 0.1, 7) == set()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"train": 5, "test": 2}, ["in dev (5 train, 0 dev, 2 test)", "dev: it chooses", "give some questions"]),
+        ({"dev": 5}, ["in train or test (0 train, 5 dev, 0 test)", "models learn from it", "it is scored"]),
+        ({"test": 1}, ["in train or dev", "give at least 3 questions"]),
+    ],
+)
+def test_a_split_that_is_needed_and_empty_is_named_with_the_way_out(sizes: dict[str, int], words: list[str]) -> None:
+    with pytest.raises(QuestionFileError) as fault:
+        check_splits(sizes, NEEDS, "own.jsonl")
+    for word in ["own.jsonl", *words]:
+        assert word in str(fault.value)
+
+
+def test_splits_that_nothing_needs_may_be_empty() -> None:
+    check_splits({"test": 1}, {"test": "it is scored"}, "own.jsonl")
+    check_splits({"train": 1, "dev": 1, "test": 1}, NEEDS, "own.jsonl")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.paths import ReasoningPath, answer_f1, ground, reach, relation_ids, search, spread
+from kgqa_core.dkg.paths import ReasoningPath, answer_f1, distance, ground, reach, relation_ids, search, spread
 
 ENTITIES, RELATIONS = 14, 3
 
@@ -145,6 +145,23 @@ def test_search_stops_at_its_budget_but_always_reads_the_topics_own_edges() -> N
     assert [path.relations for path in search(dkg, [0], [5], hops=2, limit=5)] == [(0, 1)]
     assert search(dkg, [0], [5], hops=2, limit=5, budget=10) == []
     assert [path.relations for path in search(dkg, [0], [1], hops=2, limit=5, budget=0)] == [(0,)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_distance_is_the_length_of_the_shortest_path_that_search_finds(seed: int) -> None:
+    dkg, _ = drawn(seed)
+    draw = random.Random(seed + 200)
+    topics = draw.sample(range(ENTITIES), 2)
+    answer = draw.choice([entity for entity in range(ENTITIES) if entity not in topics])
+    paths = search(dkg, topics, [answer], hops=4, limit=1_000)
+    assert distance(dkg, topics, [answer], hops=4) == min((path.hops for path in paths), default=None)
+
+
+def test_distance_ends_at_its_hops_and_budget_and_answers_that_are_topics_have_none() -> None:
+    chain = Dkg.from_triples([0, 1, 2, 3], [0] * 4, [1, 2, 3, 4], 6, 1)
+    assert [distance(chain, [0], [end], hops=4) for end in range(6)] == [None, 1, 2, 3, 4, None]
+    assert distance(chain, [0], [3], hops=2) is None and distance(chain, [], [3], hops=4) is None
+    assert distance(chain, [0], [3], hops=4, budget=2) is None and distance(chain, [0], [1], hops=4, budget=0) == 1
 
 
 def test_search_without_way_answer_or_topic_finds_nothing() -> None:

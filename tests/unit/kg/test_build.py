@@ -88,6 +88,21 @@ def test_names_fall_back_over_languages_to_the_tail_of_the_key(make):
     assert "place" in index and "2102650" not in index
 
 
+@pytest.mark.parametrize("blank", ["", "  ", "\\t\\u00A0", "\\u200B\\u0007"])
+def test_a_blank_label_names_nothing_so_that_the_key_stays(make, blank):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    alias = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+    store, _ = make(
+        f'<http://x/k> {label} "{blank}"@en .\n<http://x/k> {label} "Kay"@de .\n<http://x/k> {alias} "{blank}" .\n'
+        f'<http://x/m> {label} "{blank}" .\n<http://x/r> {label} "{blank}" .\n'
+        "<http://x/k> <http://x/r> <http://x/m> .\n"
+    )
+    ids = {key: i for i, key in store.entity_keys(range(10)).items()}
+    assert store.surface_forms(ids.values()) == {ids["http://x/k"]: ["Kay"], ids["http://x/m"]: ["m"]}
+    assert store.relation_names() == ["r"]
+    assert set(store.label_index()) == {"kay", "m"}
+
+
 def test_resolve_prefers_key_over_label_over_alias_over_literal(make):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     store, _ = make(

@@ -1,0 +1,54 @@
+"""A file of questions is answered by a run that computes answers, whichever topics that run compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command import kgqa
+from tests.support.toy import write_graph, write_questions
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with the home of a run of the symbolic answerer that compares gold and linked topics, and its id."""
+    folder = tmp_path_factory.mktemp("computed")
+    write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 60)
+    outcome = kgqa(
+        "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home",
+        folder / "home", "--answerer", "symbolic", "--set", "retrieval.topics=both", "--set",
+        "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path]", "--set",
+        "hop_path.encoder=scratch", "--set", "operator.encoder=scratch",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err[-4000:]
+    return folder, outcome.json["run_id"]
+
+
+@pytest.mark.parametrize(("topics", "answerer"), [("both", "symbolic"), ("linked", "hybrid")])
+def test_a_file_is_answered_with_computed_answers(
+    computed: tuple[Path, str], tmp_path: Path, topics: str, answerer: str
+) -> None:
+    folder, run_id = computed
+    edit_profile(folder / "home" / "runs" / run_id / "run.json", topics, answerer)
+    rows = [json.loads(line) for line in (folder / "own.jsonl").read_text().splitlines()[:4]]
+    new = [{key: row[key] for key in ("id", "question", "topic_entities")} for row in rows]
+    new.append({"id": "bare", "question": rows[0]["question"]})
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in new))
+    out = tmp_path / "answers.jsonl"
+    outcome = kgqa("answer", "--questions", tmp_path / "new.jsonl", "--out", out, "--home", folder / "home", "--json")
+    assert outcome.code == 0, outcome.err[-4000:]
+    answers = {row["id"]: row for row in map(json.loads, out.read_text().splitlines())}
+    assert set(answers) == {*(row["id"] for row in rows), "bare"}
+    assert all(row["operation"] and row["proof"] for row in answers.values())
+    assert answers["bare"]["computed"] == answers[rows[0]["id"]]["computed"]
+
+
+def edit_profile(record: Path, topics: str, answerer: str) -> None:
+    """The same run, as if it had compared other topics with another answerer."""
+    run: dict[str, Any] = json.loads(record.read_text())
+    run["profile"]["retrieval"]["topics"] = topics
+    run["profile"]["answering"]["answerer"] = answerer
+    record.write_text(json.dumps(run))
