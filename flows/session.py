@@ -17,6 +17,7 @@ from kgqa_core.artifacts import ArtifactRef, Home, verify
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.home import read_runs
+from tasks.servers import login
 
 PROFILES = Path(__file__).parent / "profiles"
 err = Console(stderr=True)
@@ -51,9 +52,11 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
-    server = running_server(chosen)
-    if server:
-        os.environ.setdefault("PREFECT_API_URL", server)
+    if "PREFECT_API_URL" not in os.environ:
+        server = login.running_server(chosen.root)
+        if server:
+            os.environ["PREFECT_API_URL"] = server
+    login.hand_to_clients(chosen.root, os.environ)
     return chosen
 
 
@@ -74,19 +77,6 @@ def start_logging(*, verbose: bool = False) -> None:
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     if not any(isinstance(handler, RichHandler) for handler in logger.handlers):
         logger.addHandler(RichHandler(console=err, show_path=False, show_level=verbose, log_time_format="%H:%M:%S"))
-
-
-def running_server(home: Home) -> str | None:
-    """Address of the Prefect server that `kgqa ui` runs for this home, when it answers."""
-    import urllib.request
-
-    record = home.root / "prefect" / "server.json"
-    try:
-        address = str(json.loads(record.read_text())["api"])
-        with urllib.request.urlopen(f"{address}/health", timeout=2) as reply:
-            return address if reply.status == 200 else None
-    except (OSError, ValueError, KeyError):
-        return None
 
 
 def profile_names() -> list[str]:

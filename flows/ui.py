@@ -1,77 +1,72 @@
-"""`kgqa ui`: the Prefect and MLflow servers of a home, on loopback, as child processes."""
+"""`kgqa ui`: the Prefect and MLflow servers of a home, behind a login, as child processes that end with this one."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
-import sys
+import threading
 import time
-import urllib.request
+import urllib.parse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from flows.session import out, running_server
+from flows.session import out
 from kgqa_core.artifacts import Home, write_json
-from kgqa_core.errors import InputError, KgqaError
-from tasks.addresses import ui_addresses
+from kgqa_core.errors import ConfigError, InputError, KgqaError, StorageError
+from tasks.addresses import run_page, ui_addresses
+from tasks.servers import login, process
 from tasks.tracking import tracking_uri
 
 WAIT_SECONDS = 300
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def serve(home: Home, host: str, prefect_port: int, mlflow_port: int) -> None:
-    """Start both servers, print the links and wait for Ctrl-C.  Raises InputError when a port is taken."""
-    if running_server(home):
+def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_hosts: Sequence[str] = ()) -> None:
+    """Start both servers, print the links and wait for Ctrl-C, SIGTERM or SIGHUP, which end both at any moment.
+
+    allowed_hosts: names beside that of the address that requests may name in `Host`.
+    Raises InputError when a port is taken, ConfigError for an auth string of the user's that cannot be used.
+    """
+    if login.running_server(home.root):
         raise InputError(
             f"the UIs of {home.root} are running already; stop them first (Ctrl-C where they were started)"
         )
-    for name, port in (("--prefect-port", prefect_port), ("--mlflow-port", mlflow_port)):
-        if not _free(host, port):
-            raise InputError(f"port {port} on {host} is taken; choose another with {name}")
-    record = home.root / "prefect" / "server.json"
+    auth_string = _auth_string(home)
     logs = home.root / "prefect" / "ui.log"
-    prefect = f"http://{host}:{prefect_port}"
-    mlflow = f"http://{host}:{mlflow_port}"
-    environment = {
-        **os.environ,
-        "PREFECT_UI_API_URL": f"{prefect}/api",
-        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
-    }
-    environment.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")
-    environment.pop("PREFECT_API_URL", None)
-    commands = [
-        [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(prefect_port)],
-        [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", tracking_uri(home)]
-        + ["--artifacts-destination", str(home.root / "mlflow" / "artifacts")]
-        + ["--host", host, "--port", str(mlflow_port), "--workers", "1"],
-    ]
-    with logs.open("ab") as log:
-        children = [
-            subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-            for command in commands
+    record = login.record_file(home.root)
+    with contextlib.ExitStack() as stack:
+        ended = stack.enter_context(_signals())
+        bound = [
+            stack.enter_context(_reserved(host, port, name))
+            for name, port in (("--prefect-port", prefect_port), ("--mlflow-port", mlflow_port))
         ]
-        try:
-            _await(children, [f"{prefect}/api/health", f"{mlflow}/health"], logs)
+        named = _in_url("127.0.0.1" if host in ("0.0.0.0", "::") else host)
+        prefect, mlflow = (f"http://{named}:{socket.getsockname()[1]}" for socket in bound)
+        environment = {**os.environ, login.VARIABLE: auth_string, "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
+        for name in ("PREFECT_API_URL", "PREFECT_UI_API_URL", "PREFECT_SERVER_UI_API_URL"):
+            environment.pop(name, None)
+        environment |= {
+            "MLFLOW_BACKEND_STORE_URI": tracking_uri(home),
+            "MLFLOW_ARTIFACTS_DESTINATION": str(home.root / "mlflow" / "artifacts"),
+        }
+        words = [word for name in allowed_hosts for word in ("--allowed-host", name)]
+        children: list[subprocess.Popen[bytes]] = []
+        stack.callback(lambda: process.stop(*children))
+        for kind, one in zip(("prefect", "mlflow"), bound, strict=True):
+            children.append(process.start(kind, one, logs, environment, words))
+            one.close()
+        if _await(children, [prefect, mlflow], auth_string, ended, logs):
+            stack.callback(record.unlink, missing_ok=True)
             write_json(record, {"api": f"{prefect}/api", "prefect": prefect, "mlflow": mlflow, "process": os.getpid()})
-            out.print(f"Prefect UI   {prefect}\nMLflow UI    {mlflow}\nCtrl-C stops both.", soft_wrap=True)
-            signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-            while all(child.poll() is None for child in children):
-                time.sleep(0.5)
-            raise KgqaError(f"a UI server stopped by itself; its log is {logs}")
-        except KeyboardInterrupt:
-            out.print("stopped")
-        finally:
-            record.unlink(missing_ok=True)
-            for child in children:
-                if child.poll() is None:
-                    os.killpg(child.pid, signal.SIGTERM)
-            for child in children:
-                try:
-                    child.wait(timeout=15)
-                except subprocess.TimeoutExpired:
-                    os.killpg(child.pid, signal.SIGKILL)
+            _show(home, {"Prefect UI": prefect, "MLflow UI": mlflow}, auth_string)
+            while not ended.wait(0.5):
+                if any(child.poll() is not None for child in children):
+                    raise KgqaError(f"a UI server stopped by itself; its log is {logs}")
+        out.print("stopped")
 
 
 def links(record: dict[str, Any]) -> dict[str, str]:
@@ -85,29 +80,63 @@ def links(record: dict[str, Any]) -> dict[str, str]:
     if record.get("flow_run_id"):
         found["Prefect UI"] = f"{base['prefect']}/runs/flow-run/{record['flow_run_id']}{hints['prefect']}"
     if record.get("mlflow_run_id"):
-        page = f"{base['mlflow']}/#/experiments/{record['mlflow_experiment_id']}/runs/{record['mlflow_run_id']}"
+        page = run_page(base["mlflow"], record["mlflow_experiment_id"], record["mlflow_run_id"])
         found["MLflow UI"] = f"{page}{hints['mlflow']}"
     return found
 
 
-def _free(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+def _show(home: Home, addresses: dict[str, str], auth_string: str) -> None:
+    """Links that log a browser in, on a terminal; elsewhere, in a log say, only where the login lies."""
+    where = f"{login.auth_file(home.root)}" if not os.environ.get(login.VARIABLE) else login.VARIABLE
+    behind = f"#{urllib.parse.quote(auth_string, safe=':')}" if out.is_terminal else ""
+    for name, address in addresses.items():
+        out.print(f"{name:<12} {address}{login.LOGIN}{behind}", soft_wrap=True, markup=False, highlight=False)
+    out.print(f"The login is in {where}. Ctrl-C stops both.", soft_wrap=True, markup=False, highlight=False)
 
 
-def _await(children: list[subprocess.Popen[bytes]], addresses: list[str], logs: Path) -> None:
+def _auth_string(home: Home) -> str:
+    try:
+        return login.ensure_auth_string(home.root)
+    except ValueError as fault:
+        raise ConfigError(str(fault)) from fault
+    except OSError as fault:
+        raise StorageError(f"the login of the UIs cannot be kept in {login.auth_file(home.root)}: {fault}") from fault
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """An event that is set by the signals that end a command; at the end they do what they did before."""
+    ended = threading.Event()
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in SIGNALS}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _reserved(host: str, port: int, option: str) -> socket.socket:
+    try:
+        return process.reserve(host, port)
+    except OSError as fault:
+        raise InputError(f"port {port} on {host} is taken or not of this machine ({fault}); choose {option}") from fault
+
+
+def _await(
+    children: list[subprocess.Popen[bytes]], addresses: list[str], auth_string: str, ended: threading.Event, logs: Path
+) -> bool:
+    """Wait until both servers answer; false when a signal came before that."""
     waiting = list(addresses)
     until = time.monotonic() + WAIT_SECONDS
     while waiting:
         if time.monotonic() > until or any(child.poll() is not None for child in children):
             raise KgqaError(f"{waiting[0]} did not come up; the log is {logs}")
-        try:
-            with urllib.request.urlopen(waiting[0], timeout=2):
-                waiting.pop(0)
-        except OSError:
-            time.sleep(0.5)
+        if login.is_own(waiting[0], auth_string):
+            waiting.pop(0)
+        elif ended.wait(0.2):
+            return False
+    return not ended.is_set()
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -10,6 +10,8 @@ from tasks.tracking import without_credentials
 
 REPORT = "report.html"
 """Name of a run's report, in its folder and among its files in MLflow."""
+RUNS_VIEW = "?workflowType=machine_learning"
+"""Opens MLflow's pages of runs; without it the UI shows those of chat traces, whatever the experiment's kind is."""
 
 
 def ui_addresses(home: Home) -> dict[str, str]:
@@ -35,12 +37,17 @@ def ui_addresses(home: Home) -> dict[str, str]:
 def mlflow_page(home: Home, experiment: str | None, run: str | None) -> str | None:
     """Address of a run's page in MLflow, or None while its address or the run is not known."""
     base = ui_addresses(home).get("mlflow")
-    return f"{base}/#/experiments/{experiment}/runs/{run}" if base and experiment and run else None
+    return run_page(base, experiment, run) if base and experiment and run else None
 
 
-def report_page(run_page: str | None) -> str | None:
+def run_page(base: str, experiment: str, run: str) -> str:
+    """Address of a run's page in the MLflow UI at `base`."""
+    return f"{base}/#/experiments/{experiment}/runs/{run}{RUNS_VIEW}"
+
+
+def report_page(page: str | None) -> str | None:
     """Address of the report on a run's page in MLflow, which keeps a copy of it."""
-    return f"{run_page}/artifacts/{REPORT}" if run_page else None
+    return f"{page.removesuffix(RUNS_VIEW)}/artifacts/{REPORT}{RUNS_VIEW}" if page else None
 
 
 def flow_run_page(home: Home, flow_run: str | None) -> str | None:

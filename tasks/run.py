@@ -68,6 +68,8 @@ TRAINED_AS = {
 """Kind of the trained artifact of each retriever that learns."""
 TRAINS = (*dict.fromkeys(TRAINED_AS.values()), "rewriter")
 
+temporary_server.install()  # on import: Prefect starts a flow's server before the flow's first line
+
 
 @dataclass
 class StageRecord:
@@ -266,7 +268,6 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     check_runner(profile.operations.runner)
     take_in(profile)
     outage.watch()
-    temporary_server.guard()
     home = Home.current().prepare()
     run_id = new_run_id()
     folder = home.root / "runs" / run_id

@@ -1,50 +1,31 @@
-"""Prefect's temporary server ends with the process that started it, even when that is killed.
+"""The Prefect server of a process that has none: behind our gate, with a login of its own, ended with the process.
 
-Without a server of its own a run starts one in a child process, which Prefect stops when the run's process exits.  A
-killed process exits nowhere.  So a small guard holds the other end of a pipe, and ends the server when it closes.
+Without `PREFECT_API_URL` Prefect starts a server in a child process.  That one listens to everybody and outlives a
+process that is killed, so ours takes its place; it starts when Prefect first needs it.
 """
 
 from __future__ import annotations
 
-import atexit
-import subprocess
-import sys
+import multiprocessing
+import os
 
-import psutil
-from prefect.settings import PREFECT_API_URL
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, PREFECT_SERVER_ALLOW_EPHEMERAL_MODE
 
-SERVER = "prefect.server.api.server:create_app"
-GUARD = """
-import contextlib, sys, psutil
-sys.stdin.read()
-with contextlib.suppress(psutil.Error):
-    server = psutil.Process(int(sys.argv[1]))
-    if server.create_time() == float(sys.argv[2]):
-        server.kill()
-"""
-_guards: dict[int, subprocess.Popen[bytes]] = {}
+from tasks.servers.login import make_auth_string
 
 
-def guard() -> None:
-    """See to it that a temporary server of this process does not outlive it."""
-    if PREFECT_API_URL.value():
+def install() -> None:
+    """Let the server that Prefect starts for this process be ours, and give this process and its children the login.
+
+    Nothing is done where Prefect would start none, nor in a worker process, which works with its parent's.
+    """
+    if PREFECT_API_URL.value() or not PREFECT_SERVER_ALLOW_EPHEMERAL_MODE.value() or multiprocessing.parent_process():
         return
-    for child in psutil.Process().children():
-        try:
-            if child.pid in _guards or SERVER not in child.cmdline():
-                continue
-            words = [sys.executable, "-c", GUARD, str(child.pid), repr(child.create_time())]
-        except psutil.Error:
-            continue
-        _guards[child.pid] = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
-    if _guards:
-        atexit.unregister(_release)
-        atexit.register(_release)
+    from prefect.context import refresh_global_settings_context
 
+    from tasks.servers.temporary import replace_default
 
-def _release() -> None:
-    """Nothing is left to guard: who exits in order stops the server itself."""
-    while _guards:
-        _, one = _guards.popitem()
-        one.kill()
-        one.communicate()
+    if not PREFECT_API_AUTH_STRING.value():
+        os.environ["PREFECT_API_AUTH_STRING"] = make_auth_string()
+        refresh_global_settings_context()
+    replace_default()

@@ -22,6 +22,9 @@ from typing import Any, NamedTuple, Protocol
 from kgqa_core.artifacts import Home
 
 EXPERIMENT = "kgqa"
+KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
+"""Tag and value by which MLflow's UI opens an experiment on its runs, not on chat traces.  3.17 has a switch beside it,
+which links set (`tasks.addresses`)."""
 PARAM_LENGTH = 500
 TAG_LENGTH = 5000
 RUN_ID = "kgqa.run_id"
@@ -319,10 +322,11 @@ class MlflowStore:
     def _open_experiment(self, home: Home) -> str:
         found = self._client.get_experiment_by_name(EXPERIMENT)
         if found is not None:
+            if found.tags.get(KIND) is None:
+                self._client.set_experiment_tag(found.experiment_id, KIND, MODELS)
             return str(found.experiment_id)
         local = None if os.environ.get("MLFLOW_TRACKING_URI") else (home.root / "mlflow" / "artifacts").as_uri()
-        kind = {"mlflow.experimentKind": "custom_model_development"}  # else its UI shows the pages for chat traces
-        return str(self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=kind))
+        return str(self._client.create_experiment(EXPERIMENT, artifact_location=local, tags={KIND: MODELS}))
 
 
 def model_name(text: str) -> str:

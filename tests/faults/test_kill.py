@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import ROOT, Outcome, kgqa, run_python
+from tests.support.prefect_server import shared_environment
 from tests.support.toy import write_graph, write_questions
 
 pytestmark = pytest.mark.slow
@@ -27,34 +24,9 @@ LONG = ("retriever", "hop_path", "rewriter", "answers")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def server() -> dict[str, str]:
     """A Prefect server on loopback, so that each of many runs starts quickly."""
-    folder = tmp_path_factory.mktemp("prefect")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {
-        **os.environ,
-        "PREFECT_HOME": str(folder),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
-    }
-    environment.pop("PREFECT_API_URL", None)
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-    address = f"http://127.0.0.1:{port}/api"
-    deadline = time.monotonic() + 600
-    while True:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=2):
-                break
-        except OSError:
-            assert process.poll() is None and time.monotonic() < deadline, (folder / "log").read_text()
-            time.sleep(0.3)
-    yield {"PREFECT_API_URL": address}
-    os.killpg(process.pid, signal.SIGTERM)
-    process.wait(300)
+    return shared_environment()
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,22 @@
-"""`kgqa ui` serves both UIs of a home on loopback and leaves nothing behind."""
+"""`kgqa ui` serves both UIs of a home on loopback, behind a login, and leaves nothing behind however it is ended."""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tasks.servers import login
+from tests.support.chaos import wait_for
 from tests.support.command import ROOT, kgqa
 
 
@@ -22,23 +26,66 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.slow
-def test_both_uis_answer_and_stop_together(tmp_path: Path) -> None:
+def start(home: Path, *words: str) -> tuple[subprocess.Popen[str], list[int]]:
     ports = [free_port(), free_port()]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
-    command = [sys.executable, "-m", "flows.cli", "ui", "--home", str(tmp_path)]
-    command += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1])]
-    process = subprocess.Popen(
-        command, env={**kept, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-m", "flows.cli", "ui", "--home", str(home)]
+    command += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1]), *words]
+    env = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), ports
+
+
+def alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize(
+    ("how", "moment"),
+    [
+        (signal.SIGTERM, 0.0),
+        (signal.SIGKILL, 0.0),
+        (signal.SIGHUP, 1.5),
+        *(
+            pytest.param(how, moment, marks=pytest.mark.slow)
+            for how in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
+            for moment in (0.2, 0.8, 2.5, 5.0)
+        ),
+    ],
+)
+def test_ended_while_it_starts_it_leaves_no_process(tmp_path: Path, how: signal.Signals, moment: float) -> None:
+    process, _ = start(tmp_path)
+    children: list[psutil.Process] = []
+    try:
+        wait_for(lambda: psutil.Process(process.pid).children(recursive=True), "no server was started", 120)
+        time.sleep(moment)
+        children = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(how)
+        ended = time.monotonic()
+        process.communicate(timeout=60)
+        assert time.monotonic() - ended < 15
+        wait_for(lambda: not any(map(alive, children)), "a server lives on", 10)
+    finally:
+        for child in [*children, psutil.Process(process.pid)] if process.poll() is None else children:
+            if alive(child):
+                child.kill()
+    assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 0)
+    assert not (tmp_path / "prefect" / "server.json").exists()
+
+
+@pytest.mark.slow
+def test_both_uis_answer_and_stop_together(tmp_path: Path) -> None:
+    process, ports = start(tmp_path)
     try:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
-        assert f"http://127.0.0.1:{ports[0]}" in lines[0], (lines, process.poll())
-        assert f"http://127.0.0.1:{ports[1]}" in lines[1]
+        auth_string = login.read_auth_string(tmp_path)
+        assert f"http://127.0.0.1:{ports[0]}/kgqa-login" in lines[0], (lines, process.poll())
+        assert f"http://127.0.0.1:{ports[1]}/kgqa-login" in lines[1]
+        assert auth_string and auth_string.partition(":")[2] not in "".join(lines), "a pipe may be a log"
+        assert stat.S_IMODE(login.auth_file(tmp_path).stat().st_mode) == 0o600
         children = psutil.Process(process.pid).children(recursive=True)
-        for address in (f"http://127.0.0.1:{ports[0]}/", f"http://127.0.0.1:{ports[1]}/"):
-            with urllib.request.urlopen(address, timeout=120) as reply:
+        for port in ports:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/kgqa-login", timeout=120) as reply:
                 assert reply.status == 200
         listening = {
             connection.laddr.ip
@@ -51,7 +98,7 @@ def test_both_uis_answer_and_stop_together(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=300)
     assert process.returncode == 0
-    assert not [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    assert not [child for child in children if alive(child)]
     assert not (tmp_path / "prefect" / "server.json").exists()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tasks.addresses import RUNS_VIEW
 from tests.support.chat_server import ServerProcess
 from tests.support.command import closed_port, kgqa
 from tests.support.operated import Operated, digests, records, statuses
@@ -53,8 +54,9 @@ def test_the_page_of_a_stage_links_to_mlflow_and_to_the_report(operated: Operate
     run = f"{operated.servers.mlflow}/#/experiments/{record['mlflow_experiment_id']}/runs/{record['mlflow_run_id']}"
     pages = {one.key: one.data for one in operated.artifacts(first.id) if one.type == "markdown"}
     kg = next(data for key, data in pages.items() if key.startswith("kg-"))
-    assert f"/runs/{stages['kg'].info.run_id})" in kg and f"({run})" in kg and f"({run}/artifacts/report.html)" in kg
-    assert f"({run}/artifacts/report.html)" in pages["kgqa-champion"]
+    assert f"/runs/{stages['kg'].info.run_id}{RUNS_VIEW})" in kg and f"({run}{RUNS_VIEW})" in kg
+    assert f"({run}/artifacts/report.html{RUNS_VIEW})" in kg
+    assert f"({run}/artifacts/report.html{RUNS_VIEW})" in pages["kgqa-champion"]
 
 
 def test_mlflow_on_postgresql_has_the_run_with_its_stages_and_scores(operated: Operated, first: Any) -> None:

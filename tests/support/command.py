@@ -44,9 +44,9 @@ def kgqa(
     """
     given = dict(env or {})
     if served and words and words[0] in FLOWS and "PREFECT_API_URL" not in given:
-        from tests.support.prefect_server import shared_server
+        from tests.support.prefect_server import shared_environment
 
-        given["PREFECT_API_URL"] = shared_server()
+        given |= shared_environment()
     return run_python(["-m", "flows.cli", *words], env=given, cwd=cwd, timeout=timeout)
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import psutil
 
+from tasks.servers.login import make_auth_string
 from tests.support.command import ROOT, Outcome, run_python
 
 PATIENCE = 900
@@ -63,12 +64,16 @@ class Servers:
         self.logs, self.home = logs or folder / "logs", folder / "home"
         self.seconds: dict[str, float] = {}
         self.prefect = self.mlflow = ""
+        self.login = make_auth_string()
         self.data = Path()
         self._database = ""
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Servers:
+        os.environ |= self._mlflow_login()  # of the clients in this process
+        for name in self._mlflow_login():
+            self._exit.callback(os.environ.pop, name, None)
         for path in (self.logs, self.home, self.folder / "prefect", self.folder / "mlflow"):
             path.mkdir(parents=True, exist_ok=True)
         try:
@@ -100,12 +105,18 @@ class Servers:
             **PLAIN,
             **QUICK,
             "PREFECT_API_URL": self.api,
+            "PREFECT_API_AUTH_STRING": self.login,
             "PREFECT_HOME": str(self.folder / "prefect"),
             "PREFECT_LOCAL_STORAGE_PATH": str(self.folder / "prefect" / "results"),
             "PREFECT_LOGGING_EXTRA_LOGGERS": "kgqa",
             "MLFLOW_TRACKING_URI": self.mlflow,
+            **self._mlflow_login(),
             "KGQA_HOME": str(home or self.home),
         }
+
+    def _mlflow_login(self) -> dict[str, str]:
+        user, _, password = self.login.partition(":")
+        return {"MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password}
 
     def python(self, *words: str | Path, home: Path | None = None, timeout: float = 3600) -> Outcome:
         """Run Python with arguments against the servers, in the repository."""
@@ -119,7 +130,7 @@ class Servers:
         """A client of Prefect's API; to be used in a `with`."""
         from prefect.client.orchestration import SyncPrefectClient
 
-        return SyncPrefectClient(self.api)
+        return SyncPrefectClient(self.api, auth_string=self.login)
 
     def query(self, database: str, statement: str) -> list[tuple[Any, ...]]:
         """Rows of a statement in the database `prefect` or `mlflow`."""
@@ -184,19 +195,22 @@ class Servers:
         python = [sys.executable, "-m"]
         self._start(
             "prefect",
-            [*_leash(), *python, "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(ports[0])],
+            [*_leash(), *python, "tasks.servers", "prefect", "--port", str(ports[0])],
             {
+                "PREFECT_SERVER_API_AUTH_STRING": self.login,
                 "PREFECT_API_DATABASE_CONNECTION_URL": self._url("postgresql+asyncpg", "prefect"),
-                "PREFECT_UI_API_URL": self.api,
                 "PREFECT_API_URL": "",
                 "PREFECT_HOME": str(self.folder / "prefect"),
             },
         )
         self._start(
             "mlflow",
-            [*_leash(), *python, "mlflow", "server", "--artifacts-destination", (self.folder / "mlflow").as_uri()]
-            + ["--host", "127.0.0.1", "--port", str(ports[1]), "--workers", "1"],
-            {"MLFLOW_BACKEND_STORE_URI": self._url("postgresql+psycopg2", "mlflow")},
+            [*_leash(), *python, "tasks.servers", "mlflow", "--port", str(ports[1])],
+            {
+                "PREFECT_SERVER_API_AUTH_STRING": self.login,
+                "MLFLOW_BACKEND_STORE_URI": self._url("postgresql+psycopg2", "mlflow"),
+                "MLFLOW_ARTIFACTS_DESTINATION": (self.folder / "mlflow").as_uri(),
+            },
         )
         self._await("prefect", lambda: _answers(f"{self.api}/health"))
         self._await("mlflow", lambda: _answers(f"{self.mlflow}/health"))

@@ -16,7 +16,6 @@ from typing import Any
 
 import psutil
 import pytest
-from prefect.settings import PREFECT_API_URL
 
 from kgqa_core import errors
 from kgqa_core.answering import answer as answering
@@ -26,7 +25,7 @@ from tasks import runners
 from tests.support.chat_server import ChatServer
 from tests.support.command import ROOT
 from tests.support.mapped import mapped, outcomes, settings
-from tests.support.prefect_server import on_shared_server
+from tests.support.prefect_server import on_shared_server, shared_environment
 
 MAPPED = ("facts", "knowledge", "answers")
 
@@ -151,7 +150,7 @@ def test_a_killed_run_takes_up_finished_parts_and_leaves_no_process(
         (tmp_path / "profile.json").write_text(json.dumps(given))
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.mapped", str(tmp_path / "profile.json")],
-            env={**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value()), "PYTHONPATH": str(ROOT)},
+            env={**os.environ, **shared_environment(), "PYTHONPATH": str(ROOT)},
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         kept = own_home / "artifacts" / "answers-part"

@@ -1,53 +1,120 @@
-"""The temporary server of a process that is killed."""
+"""The temporary server of a process that is killed, at any moment of the server's start."""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.support.chaos import wait_for
-from tests.support.command import ROOT
+from tests.support.command import ROOT, run_python
 
-CHILD = """
-import subprocess, sys, time
-from tasks import temporary_server
-words = [sys.executable, "-c", "import time; time.sleep(600)", temporary_server.SERVER]
-servers = [subprocess.Popen(words), subprocess.Popen(words[:3])]
-while any("time.sleep" not in " ".join(temporary_server.psutil.Process(one.pid).cmdline()) for one in servers):
-    time.sleep(0.05)
-temporary_server.guard()
-temporary_server.guard()
-print(*(one.pid for one in servers), *(one.pid for one in temporary_server._guards.values()), flush=True)
+STARTS = """
+import os, sys, time
+from pathlib import Path
+from tasks.servers import process
+bound = process.reserve("127.0.0.1", 0)
+login = {"PREFECT_SERVER_API_AUTH_STRING": "me:secret"}
+server = process.start("prefect", bound, Path(sys.argv[1]) / "log", {**os.environ, **login})
+bound.close()
+print(server.pid, flush=True)
 time.sleep(600)
+"""
+"""A parent that has not imported Prefect, so that the server is the only slow one."""
+FLOW = """
+from prefect import flow
+import tasks.run
+
+@flow
+def nothing():
+    return 7
+
+print(nothing(), flush=True)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "stopped"])
-def test_a_process_that_is_killed_takes_its_temporary_server_along(tmp_path: Path, how: signal.Signals) -> None:
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
-    env |= {"PREFECT_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", CHILD]
-    with subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
-        assert parent.stdout is not None
-        server, other, *guards = map(int, parent.stdout.readline().split())
-        try:
-            assert len(guards) == 1, "one guard, however often it is asked for"
-            parent.send_signal(how)
-            parent.wait(60)
-            wait_for(lambda: not psutil.pid_exists(guards[0]), "the guard lives on", 60)
-            assert alive(other)
-            assert alive(server) == (how == signal.SIGINT), "who exits in order stops the server itself"
-        finally:
-            for pid in (server, other):
-                if psutil.pid_exists(pid):
-                    os.kill(pid, signal.SIGKILL)
+def start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "KGQA_"))}
+    env |= {"PREFECT_HOME": str(folder), "PYTHONPATH": str(ROOT), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    return subprocess.Popen(
+        [sys.executable, "-c", *words], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
-def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+def alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def check_that_nothing_is_left(parent: subprocess.Popen[bytes], children: list[psutil.Process]) -> None:
+    """After the death of a parent: whoever reads its output reads the end, and its children are gone."""
+    try:
+        died = time.monotonic()
+        parent.communicate(timeout=30)
+        assert time.monotonic() - died < 5, "its stdout was held open"
+        wait_for(lambda: not any(map(alive, children)), "the server lives on", 10)
+    finally:
+        for child in children:
+            if alive(child):
+                child.kill()
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.03, 0.1, 0.4, 1.0, 2.0])
+def test_a_killed_process_takes_its_starting_server_along(tmp_path: Path, moment: float) -> None:
+    parent = start([STARTS, str(tmp_path)], tmp_path)
+    wait_for(lambda: family(parent), "no server was started", 60)
+    children = family(parent)
+    time.sleep(moment)
+    parent.kill()
+    check_that_nothing_is_left(parent, children)
+
+
+def test_a_run_killed_while_its_server_starts_leaves_no_process(tmp_path: Path) -> None:
+    parent = start([FLOW], tmp_path)
+    wait_for(lambda: family(parent), "Prefect started no server", 120)
+    children = family(parent)
+    time.sleep(0.3)
+    parent.kill()
+    check_that_nothing_is_left(parent, children)
+
+
+@pytest.mark.slow
+def test_runs_killed_at_random_moments_leave_no_process(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        parent = start([FLOW], folder)
+        wait_for(lambda parent=parent: family(parent), "Prefect started no server", 120)
+        children = family(parent)
+        time.sleep(draw.uniform(0, 8))
+        parent.send_signal(signal.SIGKILL)
+        check_that_nothing_is_left(parent, children)
+
+
+def test_a_flow_without_a_server_runs_on_one_that_ends_with_it(tmp_path: Path) -> None:
+    parent = start([FLOW], tmp_path)
+    wait_for(lambda: family(parent), "Prefect started no server", 120)
+    children = family(parent)
+    out, err = parent.communicate(timeout=300)
+    assert parent.returncode == 0 and out.strip() == b"7", err[-2000:]
+    assert not any(map(alive, children))
+
+
+def test_a_server_of_the_users_own_is_left_alone() -> None:
+    code = (
+        "import tasks.run, os, sys; assert 'PREFECT_API_AUTH_STRING' not in os.environ; "
+        "assert 'prefect.server.api.server' not in sys.modules"
+    )
+    outcome = run_python(["-c", code], env={"PREFECT_API_URL": "http://127.0.0.1:9/api"})
+    assert outcome.code == 0, outcome.err

@@ -1,0 +1,60 @@
+"""The page that logs a browser in: its link carries the auth string behind `#`, which browsers send to nobody."""
+
+from __future__ import annotations
+
+import secrets
+
+PREFECT = """
+const known = btoa(given);
+const reply = await fetch("/api/admin/version", {headers: {Authorization: "Basic " + known}});
+if (reply.ok) localStorage.setItem("prefect-password", known);
+return reply.ok;
+"""
+"""Prefect's own pages keep the login there, for their origin alone."""
+
+MLFLOW = """
+const cut = given.indexOf(":");
+return new Promise(done => {
+  const request = new XMLHttpRequest();
+  request.open("GET", "/version", true, given.slice(0, cut), given.slice(cut + 1));
+  request.onloadend = () => done(request.status === 200);
+  if (!localStorage.getItem("mlflow.workflowType_v1"))
+    localStorage.setItem("mlflow.workflowType_v1", '"machine_learning"');
+  request.send();
+});
+"""
+"""The browser keeps a login of HTTP for the origin until it is closed; a cookie would go to every port of the host.
+MLflow's pages start with those of runs, not of chat traces."""
+
+HTML = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Log in</title><meta name="referrer" content="no-referrer">
+<style nonce="NONCE">body { font: 16px system-ui, sans-serif; max-width: 36em; margin: 4em auto; padding: 0 1em }
+input { font: inherit; width: 100%; margin: 1em 0 }</style>
+<h1>Log in</h1>
+<p id="told">The login is one line, <code>user:password</code>: the file <code>prefect/auth_string</code> of the home,
+or what its administrator gave you.</p>
+<form><input type="password" autocomplete="off" aria-label="login" autofocus><button>Log in</button></form>
+<script nonce="NONCE">
+const check = async given => { CHECK };
+const enter = async given => {
+  if (given && await check(given)) location.replace("/");
+  else document.getElementById("told").textContent = "This login is not valid here.";
+};
+const given = decodeURIComponent(location.hash.slice(1));
+if (given) { history.replaceState(null, "", location.pathname); enter(given); }
+document.querySelector("form").addEventListener("submit", event => {
+  event.preventDefault();
+  enter(document.querySelector("input").value.trim());
+});
+</script>
+"""
+
+
+def page(*, basic: bool) -> tuple[int, str, bytes, list[tuple[bytes, bytes]]]:
+    """Status, type, body and headers of the page.  basic: whether the server wants a login of HTTP."""
+    nonce = secrets.token_urlsafe(16)
+    rules = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+    rules += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    html = HTML.replace("NONCE", nonce).replace("CHECK", MLFLOW if basic else PREFECT)
+    headers = [(b"content-security-policy", rules.encode()), (b"referrer-policy", b"no-referrer")]
+    return 200, "text/html; charset=utf-8", html.encode(), headers

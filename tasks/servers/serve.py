@@ -1,0 +1,114 @@
+"""The two servers behind the gate, run by uvicorn."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+
+from tasks.servers.gate import App, Gate
+from tasks.servers.login import VARIABLE
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+WILDCARDS = ("0.0.0.0", "::", "")
+SETTINGS = {
+    "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_UI_API_URL": "/api",
+    "PREFECT__SERVER_FINAL": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+}
+"""What both servers run with, unless their environment says otherwise."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status.
+
+    Raises SystemExit(2) for a missing login or an address that is in use.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tasks.servers", description=__doc__)
+    parser.add_argument("kind", choices=("prefect", "mlflow"))
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on")
+    parser.add_argument("--fd", type=int, help="a bound socket that is inherited, instead of --host and --port")
+    parser.add_argument("--allowed-host", action="append", default=[], help="a further name that `Host` may have")
+    given = parser.parse_args(words)
+    auth_string = os.environ.get(VARIABLE, "")
+    if not auth_string or (given.kind == "mlflow" and ":" not in auth_string):
+        parser.error(f"{VARIABLE} is needed, in the form user:password")
+    try:
+        bound = _bound(given.fd, given.host, given.port)
+    except OSError as fault:
+        parser.error(f"cannot listen on {given.host}:{given.port}: {fault}")
+    host, port = bound.getsockname()[:2]
+    wildcard = host in WILDCARDS
+    names = [f"{name}:{port}" for name in LOOPBACK] + [f"{_bracketed(host)}:{port}"]
+    names += [f"{name}:{port}" for name in (given.host, socket.gethostname()) if wildcard and name not in WILDCARDS]
+    names += given.allowed_host
+    origins = [f"http://{name}" for name in names] + [f"https://{name}" for name in given.allowed_host]
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    if given.kind == "prefect":
+        app = _prefect(origins)
+    else:
+        hosts = [*names, *(f"{name}:*" for name in given.allowed_host)]
+        app = _mlflow(origins, ["*"] if wildcard else hosts)
+    gate = Gate(app, auth_string, names, addresses=wildcard, basic=given.kind == "mlflow")
+    import uvicorn
+
+    config = uvicorn.Config(gate, log_level="warning", lifespan="on", access_log=False, timeout_graceful_shutdown=3)
+    server = uvicorn.Server(config)
+    server.run(sockets=[bound])
+    return 0 if server.started else 3
+
+
+def _prefect(origins: Sequence[str]) -> App:
+    os.environ.setdefault("PREFECT_SERVER_CORS_ALLOWED_ORIGINS", ",".join(origins))
+    from prefect.server.api.server import create_app
+
+    app: App = create_app()
+    return app
+
+
+def _mlflow(origins: Sequence[str], hosts: Sequence[str]) -> App:
+    """MLflow's application, with what `mlflow server` sets before it starts it.
+
+    Its jobs run arbitrary scorers in processes of their own; they stay off.
+    """
+    import uvicorn  # noqa: F401 - MLflow takes it for the sign that it is a server, and checks hosts itself too
+
+    store = os.environ["MLFLOW_BACKEND_STORE_URI"]
+    own = {
+        "_MLFLOW_SERVER_FILE_STORE": store,
+        "_MLFLOW_SERVER_REGISTRY_STORE": store,
+        "_MLFLOW_SERVER_ARTIFACT_ROOT": "mlflow-artifacts:/",
+        "_MLFLOW_SERVER_ARTIFACT_DESTINATION": os.environ["MLFLOW_ARTIFACTS_DESTINATION"],
+        "_MLFLOW_SERVER_SERVE_ARTIFACTS": "true",
+        "_MLFLOW_SERVER_BOOT_ID": secrets.token_hex(16),
+        "_MLFLOW_SGI_NAME": "uvicorn",
+        "_MLFLOW_IN_JOB_EXECUTOR": "false",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_SERVER_ALLOWED_HOSTS": ",".join(hosts),
+    }
+    os.environ.update(own)
+    os.environ.setdefault("MLFLOW_SERVER_CORS_ALLOWED_ORIGINS", ",".join(origins))
+    from mlflow.server.handlers import initialize_backend_stores
+
+    initialize_backend_stores(store, store, "mlflow-artifacts:/")
+    from mlflow.server.fastapi_app import app
+
+    served: App = app
+    return served
+
+
+def _bound(descriptor: int | None, host: str, port: int) -> socket.socket:
+    from tasks.servers.process import reserve
+
+    return reserve(host, port) if descriptor is None else socket.socket(fileno=descriptor)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
