@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from kgqa_core.artifacts import Home
+from tasks.servers.login import hand_to_clients
 
 EXPERIMENT = "kgqa"
 KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
@@ -204,6 +205,7 @@ class MlflowStore:
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
         self._uri = tracking_uri(home)
+        hand_to_clients(home.root, os.environ)
         if not answers(self._uri):
             raise ConnectionError(f"no answer from {self._uri}")
         from mlflow import MlflowClient
