@@ -8,6 +8,7 @@ second time changes nothing.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -325,7 +326,10 @@ class MlflowStore:
         found = self._client.get_experiment_by_name(EXPERIMENT)
         if found is not None:
             if found.tags.get(KIND) is None:
-                self._client.set_experiment_tag(found.experiment_id, KIND, MODELS)
+                from mlflow.exceptions import MlflowException
+
+                with contextlib.suppress(MlflowException):  # only how pages open depends on it
+                    self._client.set_experiment_tag(found.experiment_id, KIND, MODELS)
             return str(found.experiment_id)
         local = None if os.environ.get("MLFLOW_TRACKING_URI") else (home.root / "mlflow" / "artifacts").as_uri()
         return str(self._client.create_experiment(EXPERIMENT, artifact_location=local, tags={KIND: MODELS}))

@@ -22,7 +22,7 @@ import pytest
 from kgqa_core.artifacts import Home, write_json
 from tasks.journal import UNTRACKED
 from tasks.owners import Owner, care_for_the_dead
-from tasks.tracking import DataSet, MlflowStore, make_handle, model_name
+from tasks.tracking import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
 from tasks.untracked import open_tracker
 
 
@@ -95,6 +95,21 @@ def test_open_runs_of_a_dead_process_are_closed_as_killed(opened: tuple[Home, Ml
     assert store.kill("dead") == 1 and store.kill("dead") == 0
     statuses = [store._client.get_run(run).info.status for run in (left, ended, other)]
     assert statuses == ["KILLED", "FINISHED", "RUNNING"]
+
+
+@pytest.mark.parametrize("before", [None, "genai_development"])
+def test_an_experiment_of_an_earlier_version_opens_on_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    from mlflow import MlflowClient
+
+    home = Home(tmp_path / "home").prepare()
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    client = MlflowClient(tracking_uri=tracking_uri(home))
+    made = client.create_experiment("kgqa", tags={KIND: before} if before else {})
+    assert MlflowStore(home).experiment == made
+    kind = client.get_experiment(made).tags[KIND]
+    assert kind == (before or "custom_model_development"), "what the user chose stays"
 
 
 def test_names_of_models_suit_the_registry() -> None:
