@@ -69,11 +69,11 @@ def ensure_auth_string(home: Path) -> str:
                 out.write(make_auth_string() + "\n")
                 out.flush()
                 os.fsync(out.fileno())
-            if file.exists():
-                os.replace(draft, file)  # what is there is no auth string
-            else:
-                with contextlib.suppress(FileExistsError):
-                    os.link(draft, file)
+            try:
+                os.link(draft, file)
+            except FileExistsError:
+                if read_auth_string(home) is None:  # what is there is no auth string
+                    os.replace(draft, file)
         finally:
             draft.unlink(missing_ok=True)
         known = read_auth_string(home)

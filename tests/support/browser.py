@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,14 @@ START_SECONDS, PAGE_SECONDS = 300, 300
 
 
 class Browser:
-    """A browser with one tab, while the `with` block lasts.  log: where its own messages go."""
+    """A browser with one tab, while the `with` block lasts.  log: where its own messages go.
 
-    def __init__(self, log: Path, size: tuple[int, int] = (1400, 1000)) -> None:
+    names: host names that lead to loopback; all others lead nowhere.
+    """
+
+    def __init__(self, log: Path, size: tuple[int, int] = (1400, 1000), names: Sequence[str] = ()) -> None:
         self._log, self._size = log, size
+        self._rules = LOOPBACK_ONLY.replace("=", "=" + "".join(f"MAP {name} 127.0.0.1 , " for name in names), 1)
         self._exit = contextlib.ExitStack()
         self._calls = 0
         self._socket: Any = None
@@ -42,7 +47,7 @@ class Browser:
         self._exit.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
             log = self._exit.enter_context(self._log.open("ab"))
-            words = [program, *OPTIONS, LOOPBACK_ONLY, f"--user-data-dir={folder}", "about:blank"]
+            words = [program, *OPTIONS, self._rules, f"--user-data-dir={folder}", "about:blank"]
             process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )  # fmt: skip
@@ -150,8 +155,9 @@ class Browser:
         return out
 
     def run(self, script: str) -> Any:
-        """Value of a script in the page."""
-        return self._call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+        """Value of a script in the page; of a promise, what it comes to."""
+        answer = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        return answer["result"].get("value")
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
         self._calls += 1
