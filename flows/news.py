@@ -24,7 +24,7 @@ def check_server() -> None:
     if get_current_settings().api.url is None:
         raise InputError(
             f"--emit sends the event {EVENT} to a Prefect server, and PREFECT_API_URL names none; start one with "
-            "`kgqa ui` or `prefect server start`, and set PREFECT_API_URL=http://127.0.0.1:4200/api"
+            "`kgqa ui`, and set PREFECT_API_URL=http://127.0.0.1:4200/api, and PREFECT_API_AUTH_STRING to its login"
         )
 
 

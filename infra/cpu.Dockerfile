@@ -20,13 +20,16 @@ RUN groupadd --gid 10001 kgqa \
 WORKDIR /app
 COPY constraints.txt ./
 
-# The Prefect and MLflow servers: the versions of the workers, with drivers for PostgreSQL and S3, without torch.
+# The Prefect and MLflow servers behind our gate: the versions of the workers, with drivers for PostgreSQL and S3,
+# without torch and without the rest of our code.
 FROM base AS servers
 COPY infra/requirements-servers.txt infra/
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install -c constraints.txt -r infra/requirements-servers.txt asyncpg mlflow prefect
+COPY tasks/__init__.py tasks/
+COPY tasks/servers tasks/servers
 USER 10001:10001
-CMD ["prefect", "server", "start", "--host", "0.0.0.0"]
+CMD ["python", "-m", "tasks.servers", "prefect", "--host", "0.0.0.0", "--port", "4200"]
 
 # The worker: dependencies first, the code last, so that a change of code rebuilds one small layer.
 FROM base AS worker

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from tasks.servers.gate import App, Gate
 from tasks.servers.login import VARIABLE
 
+HOSTS = "KGQA_ALLOWED_HOSTS"
+"""What `--allowed-host` says, separated by commas."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WILDCARDS = ("0.0.0.0", "::", "")
 SETTINGS = {
@@ -47,14 +49,15 @@ def main(words: Sequence[str]) -> int:
     wildcard = host in WILDCARDS
     names = [f"{name}:{port}" for name in LOOPBACK] + [f"{_bracketed(host)}:{port}"]
     names += [f"{name}:{port}" for name in (given.host, socket.gethostname()) if wildcard and name not in WILDCARDS]
-    names += given.allowed_host
-    origins = [f"http://{name}" for name in names] + [f"https://{name}" for name in given.allowed_host]
+    further = [*given.allowed_host, *filter(None, os.environ.get(HOSTS, "").split(","))]
+    names += further
+    origins = [f"http://{name}" for name in names] + [f"https://{name}" for name in further]
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     if given.kind == "prefect":
         app = _prefect(origins)
     else:
-        hosts = [*names, *(f"{name}:*" for name in given.allowed_host)]
+        hosts = [*names, *(f"{name}:*" for name in further)]
         app = _mlflow(origins, ["*"] if wildcard else hosts)
     gate = Gate(app, auth_string, names, addresses=wildcard, basic=given.kind == "mlflow")
     import uvicorn

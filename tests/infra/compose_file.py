@@ -184,8 +184,12 @@ def _hosts(service: dict[str, Any], filled: dict[str, Any]) -> Iterator[str]:
             yield f"is sent to {host}:{port}, which does not listen there"
         elif host not in service.get("depends_on", {}) and not set(service.get("depends_on", {})) & {"setup"}:
             yield f"does not wait for {host}"
-        if host in ("mlflow",) and f"{host}:{port}" not in str(other and other["environment"]):
-            yield f"is sent to {host}:{port}, which MLFLOW_SERVER_ALLOWED_HOSTS refuses"
+        if host in ("prefect", "mlflow") and f"{host}:{port}" not in _allowed(other or {}):
+            yield f"is sent to {host}:{port}, which KGQA_ALLOWED_HOSTS refuses"
+
+
+def _allowed(service: dict[str, Any]) -> list[str]:
+    return str((service.get("environment") or {}).get("KGQA_ALLOWED_HOSTS", "")).split(",")
 
 
 def _listens(name: str, service: dict[str, Any]) -> set[str]:

@@ -108,6 +108,19 @@ def test_ports_are_published_on_loopback_unless_the_variable_says_otherwise() ->
     ]
 
 
+def test_both_servers_run_behind_the_gate_with_a_login_that_workers_have() -> None:
+    values = filled_in()
+    services = fill((INFRA / "compose.yaml").read_text(encoding="utf-8"), values)["services"]
+    for name in ("prefect", "mlflow"):
+        assert services[name]["command"][:4] == ["python", "-m", "tasks.servers", name]
+        assert services[name]["environment"]["PREFECT_SERVER_API_AUTH_STRING"] == f"admin:{values['PREFECT_PASSWORD']}"
+    for name in ("worker-cpu", "worker-gpu"):
+        given = services[name]["environment"]
+        assert given["PREFECT_API_AUTH_STRING"] == f"admin:{values['PREFECT_PASSWORD']}"
+        login = (given["MLFLOW_TRACKING_USERNAME"], given["MLFLOW_TRACKING_PASSWORD"])
+        assert login == ("admin", values["PREFECT_PASSWORD"])
+
+
 def test_the_gpu_pool_takes_one_run_at_a_time_unless_told_otherwise() -> None:
     services = fill((INFRA / "compose.yaml").read_text(encoding="utf-8"), filled_in())["services"]
     assert services["setup"]["environment"]["KGQA_GPU_SLOTS"] == "1"
@@ -185,7 +198,8 @@ FAULTS = [
     ),
     ("a server on another port", "http://prefect:4200/api", "http://prefect:4300/api", "does not listen there"),
     ("a server under another name", "http://mlflow:5000", "http://tracking:5000", "is no service"),
-    ("a host that MLflow refuses", '"mlflow:5000,localhost:*', '"localhost:*', "MLFLOW_SERVER_ALLOWED_HOSTS refuses"),
+    ("a host that MLflow refuses", '"mlflow:5000,$', '"$', "mlflow:5000, which KGQA_ALLOWED_HOSTS refuses"),
+    ("a host that Prefect refuses", '"prefect:4200,$', '"$', "prefect:4200, which KGQA_ALLOWED_HOSTS refuses"),
     ("a writable root", "read_only: true", "read_only: false", "read-only root"),
     ("capabilities kept", "cap_drop: [ALL]", "cap_drop: [NET_RAW]", "no capabilities"),
     (

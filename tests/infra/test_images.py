@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -76,6 +77,15 @@ def test_the_servers_have_drivers_of_exact_versions_that_contradict_no_constrain
     ours = dict(line.split("==") for line in known)
     assert {name: ours[name] for name in pins if name in ours and ours[name] != pins[name]} == {}
     assert {"prefect", "mlflow", "asyncpg", "fastapi", "sqlalchemy"} <= set(ours)
+
+
+def test_the_gate_of_the_servers_needs_no_other_code_of_ours() -> None:
+    for path in (REPOSITORY / "tasks" / "servers").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = node.module if isinstance(node, ast.ImportFrom) else None
+            names = [name] if name else [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            ours = [each for each in names if each.partition(".")[0] in ("flows", "tasks", "kgqa_core")]
+            assert all(each.startswith("tasks.servers") for each in ours), f"{path.name} imports {ours}"
 
 
 FAULTS = [

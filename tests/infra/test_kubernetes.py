@@ -90,7 +90,7 @@ def test_the_overlay_of_the_page_builds_and_says_what_it_is_for(own: Path) -> No
     assert {image for image in images if "kgqa" in image and not image.startswith("registry.example/")} == set()
     config = named(objects, "ConfigMap", "servers")["data"]
     assert config["MLFLOW_ARTIFACTS_DESTINATION"].startswith("s3://")
-    assert "mlflow:5000" in config["MLFLOW_SERVER_ALLOWED_HOSTS"]
+    assert "mlflow:5000" in config["MLFLOW_HOSTS"]
     assert "storageClassName" in named(objects, "PersistentVolumeClaim", "home")["spec"]
 
 
@@ -177,7 +177,7 @@ FAULTS = [
         "configMapRef: {name: client}",
         "the ConfigMap client ",
     ),
-    ("a key that a ConfigMap lacks", "prefect.yaml", "key: PREFECT_SERVER_UI_API_URL}", "key: UI_URL}", "key UI_URL"),
+    ("a key that a ConfigMap lacks", "prefect.yaml", "key: PREFECT_HOSTS}", "key: UI_HOSTS}", "key UI_HOSTS"),
     ("a secret that README does not name", "setup.yaml", "key: prefect-auth", "key: prefect-login", "prefect-login"),
     (
         "a volume that is not mounted",
