@@ -59,6 +59,9 @@ class Gate:
             proof = prove(self._auth_string, headers["host"], nonce) if re.fullmatch(r"[0-9a-f]{32}", nonce) else ""
             await _answer(send, 200 if proof else 400, "text/plain", proof.encode())
         elif self._basic and not self._is_open(scope) and not self._may_enter(headers):
+            if scope["type"] == "http" and _opens_a_page(scope, headers):  # the part behind `#` goes along
+                await _answer(send, 303, "text/plain", b"", [(b"location", LOGIN.encode())])
+                return
             text = "log in with the user and the password of the home's auth string\n"
             challenge = [(b"www-authenticate", b'Basic realm="kgqa", charset="UTF-8"')]
             await _refuse(scope, receive, send, 401, text, challenge)
@@ -120,6 +123,12 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _opens_a_page(scope: Scope, headers: dict[str, str]) -> bool:
+    """Whether a browser without a login goes to a page."""
+    html = "text/html" in headers.get("accept", "") and "authorization" not in headers
+    return html and scope["method"] == "GET"
 
 
 def _with_headers(send: Send) -> Send:

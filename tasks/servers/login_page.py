@@ -37,11 +37,12 @@ or what its administrator gave you.</p>
 <script nonce="NONCE">
 const check = async given => { CHECK };
 const enter = async given => {
-  if (given && await check(given)) location.replace("/");
+  if (given && await check(given)) location.replace("/" + page);
   else document.getElementById("told").textContent = "This login is not valid here.";
 };
-const given = decodeURIComponent(location.hash.slice(1));
-if (given) { history.replaceState(null, "", location.pathname); enter(given); }
+const behind = location.hash;
+const page = behind.startsWith("#/") ? behind : "";  // of a link that was opened without a login
+if (behind && !page) { history.replaceState(null, "", location.pathname); enter(decodeURIComponent(behind.slice(1))); }
 document.querySelector("form").addEventListener("submit", event => {
   event.preventDefault();
   enter(document.querySelector("input").value.trim());

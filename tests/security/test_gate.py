@@ -130,6 +130,15 @@ def test_without_the_login_only_the_health_and_the_login_page_answer(gate: Gate,
     assert socket == [{"type": "websocket.close", "code": 1008}]
 
 
+def test_a_browser_without_a_login_is_sent_to_the_page_for_it(gate: Gate) -> None:
+    page = [("host", OWN), ("accept", "text/html,*/*")]
+    sent = call(gate, page, "/", method="GET")
+    assert sent[0]["status"] == 303 and (b"location", login.LOGIN.encode()) in sent[0]["headers"]
+    assert call(gate, page, "/")[0]["status"] == 401, "but not with a form"
+    wrong = call(gate, [*page, ("authorization", "Basic eDp5")], "/", method="GET")
+    assert wrong[0]["status"] == 401 and any(key == b"www-authenticate" for key, _ in wrong[0]["headers"])
+
+
 def test_a_server_with_its_own_login_is_asked_for_it(gate: Gate) -> None:
     assert status(Gate(inner, AUTH, [OWN], basic=False), {"host": OWN}) == 200
 

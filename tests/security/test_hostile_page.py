@@ -292,10 +292,14 @@ def test_both_uis_show_their_runs_after_the_login(browser: Browser, ui: Ui, tmp_
     browser.picture(tmp_path / "mlflow.png", still=0.5)
 
 
-def test_without_the_login_neither_ui_shows_anything(ui: Ui, tmp_path: Path) -> None:
+def test_without_the_login_neither_ui_shows_anything_and_links_ask_for_it(ui: Ui, tmp_path: Path) -> None:
     if chromium() is None:
         pytest.skip(NO_CHROMIUM)
     with Browser(tmp_path / "log") as stranger:
         stranger.open(f"{ui.mlflow}{login.LOGIN}#kgqa:wrong", "This login is not valid here.")
+        stranger.open(f"{ui.mlflow}/#/experiments/1/runs?workflowType=machine_learning", "Log in")
+        stranger.fill("input", ui.auth_string)
+        stranger.click("Log in")
+        assert "Model training" in stranger.wait("pipeline atlas"), "a link of a run opens once somebody has logged in"
         stranger.open(f"{ui.prefect}{login.LOGIN}#kgqa:wrong", "This login is not valid here.")
         assert "atlas" not in stranger.open(f"{ui.prefect}/runs", "Login")
