@@ -44,7 +44,7 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_ho
             stack.enter_context(_reserved(host, port, name))
             for name, port in (("--prefect-port", prefect_port), ("--mlflow-port", mlflow_port))
         ]
-        named = _in_url("127.0.0.1" if host in ("0.0.0.0", "::") else host)
+        named = _in_url("127.0.0.1" if process.is_wildcard(host) else host)
         prefect, mlflow = (f"http://{named}:{socket.getsockname()[1]}" for socket in bound)
         environment = {**os.environ, login.VARIABLE: auth_string, "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
         for name in ("PREFECT_API_URL", "PREFECT_UI_API_URL", "PREFECT_SERVER_UI_API_URL", "MLFLOW_TRACKING_URI"):

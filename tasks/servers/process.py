@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import signal
 import socket
@@ -34,6 +35,14 @@ def reserve(host: str, port: int) -> socket.socket:
         bound.close()
         raise
     return bound
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a server that listens on this address listens on all of the machine's."""
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def start(

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from tasks.servers.gate import App, Gate
 from tasks.servers.login import VARIABLE
+from tasks.servers.process import is_wildcard, reserve
 
 HOSTS = "KGQA_ALLOWED_HOSTS"
 """What `--allowed-host` says, separated by commas."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-WILDCARDS = ("0.0.0.0", "::", "")
 SETTINGS = {
     "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -46,9 +46,9 @@ def main(words: Sequence[str]) -> int:
     except OSError as fault:
         parser.error(f"cannot listen on {given.host}:{given.port}: {fault}")
     host, port = bound.getsockname()[:2]
-    wildcard = host in WILDCARDS
+    wildcard = is_wildcard(host)
     names = [f"{name}:{port}" for name in LOOPBACK] + [f"{_bracketed(host)}:{port}"]
-    names += [f"{name}:{port}" for name in (given.host, socket.gethostname()) if wildcard and name not in WILDCARDS]
+    names += [f"{name}:{port}" for name in (given.host, socket.gethostname()) if wildcard and not is_wildcard(name)]
     further = [*given.allowed_host, *filter(None, os.environ.get(HOSTS, "").split(","))]
     names += further
     origins = [f"http://{name}" for name in names] + [f"https://{name}" for name in further]
@@ -108,8 +108,6 @@ def _mlflow(origins: Sequence[str], hosts: Sequence[str]) -> App:
 
 
 def _bound(descriptor: int | None, host: str, port: int) -> socket.socket:
-    from tasks.servers.process import reserve
-
     return reserve(host, port) if descriptor is None else socket.socket(fileno=descriptor)
 
 

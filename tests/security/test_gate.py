@@ -19,6 +19,7 @@ import pytest
 
 from tasks.servers import login
 from tasks.servers.gate import Gate
+from tasks.servers.process import is_wildcard
 
 AUTH = "kgqa:geheim-ä"
 OWN = "127.0.0.1:4200"
@@ -244,3 +245,11 @@ def test_a_login_that_the_user_has_set_stays(tmp_path: Path) -> None:
         given = dict(own)
         login.hand_to_clients(tmp_path, given)
         assert given == own
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("0.0.0.0", True), ("::", True), ("", True), ("127.0.0.1", False), ("::1", False), ("kgqa.example.org", False)],
+)
+def test_listening_on_all_addresses_is_recognised(host: str, expected: bool) -> None:
+    assert is_wildcard(host) is expected
