@@ -56,8 +56,8 @@ def reply(prompt: str) -> str:
 class Model:
     """The server of the language model, which can be killed and comes back at the same address."""
 
-    def __init__(self, paid: Path, latency: float = 0.2) -> None:
-        self.paid, self.port, self.latency = paid, closed_port(), latency
+    def __init__(self, paid: Path, latency: float = 0.2, reply: str = "tests.support.chaos:reply") -> None:
+        self.paid, self.port, self.latency, self.reply = paid, closed_port(), latency, reply
         self._running: ServerProcess | None = None
 
     def __enter__(self) -> Model:
@@ -76,7 +76,7 @@ class Model:
         """Serve, if it does not."""
         if self._running is None:
             os.environ[PAID] = str(self.paid)
-            words = ("--port", str(self.port), "--reply", "tests.support.chaos:reply", "--latency", str(self.latency))
+            words = ("--port", str(self.port), "--reply", self.reply, "--latency", str(self.latency))
             self._running = ServerProcess(*words).__enter__()
 
     def kill(self) -> None:

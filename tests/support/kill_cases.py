@@ -1,0 +1,213 @@
+"""The commands that the kill tests kill, with toy inputs that all of them share."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flows.graphs import build_folder, export_folder
+from kgqa_core.artifacts import Home, publish_folder
+from kgqa_core.benchmarks.grailqability.build import build as build_answerability
+from kgqa_core.llm.cache import Identity, Request, ResponseCache
+from kgqa_core.llm.protocol import Completion, GenerationParams
+from tests.support.chaos import PAID
+from tests.support.chat_server import digest_words
+from tests.support.finished import binary, finished_run, publish, questions
+from tests.support.kill_commands import CONCURRENCY, Command, Place
+from tests.support.ltgen_graph import make_graph
+from tests.support.ltgen_replies import reply as ltgen_reply
+from tests.support.register_benchmark import OPTIONS, write_inputs
+from tests.support.toy import write_graph, write_questions
+
+TRIPLES = 4500
+FORMAT = {"format": "delimited"}
+LTGEN = ("--set", "ltgen.sampling.per_level=4", "--set", "ltgen.sampling.levels=absolute",
+         "--set", "ltgen.sampling.thresholds=[1,9,12,15,100]")  # fmt: skip
+ABSTAIN = (
+    "retrieval.retrievers=[rigel]", "retriever.encoder=scratch", "retriever.epochs=1", "retriever.min_steps=5",
+    "retriever.scratch_width=32", "abstention.training=40", "evaluation.bootstrap=100", "answering.answerer=openai:m",
+    "retrieval.edge_budget=50000", f"llm.concurrency={CONCURRENCY}",
+)  # fmt: skip
+
+
+def reply(prompt: str, drawn: Any = None) -> str:
+    """What the model writes; the request is on disk before anybody reads the reply."""
+    line = hashlib.sha256(f"{prompt}|{drawn}".encode()).hexdigest().encode() + b"\n"
+    handle = os.open(os.environ[PAID], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        os.write(handle, line)
+    finally:
+        os.close(handle)
+    ltgen = "Entity Relation Pairs:\n" in prompt or "Knowledge Graph Triples:\n" in prompt
+    return ltgen_reply(prompt, drawn) if ltgen else digest_words(prompt)
+
+
+class Inputs:
+    """The shared inputs, each made when it is first needed, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def make(self, name: str) -> None:
+        """The part of this name: graphs, ltgen, register, home or system."""
+        done = self.folder / f"{name}.done"
+        if not done.exists():
+            getattr(self, f"_{name}")()
+            done.touch()
+
+    def _graphs(self) -> None:
+        """Two states of a dump, what came and what went between them, and the graph and the DKG of the first."""
+        folder = self.folder
+        rows = write_graph(folder / "graph.tsv", TRIPLES)
+        parts = {"old": rows[300:], "new": rows[:-300], "came": rows[:300], "went": rows[-300:]}
+        for name, chosen in parts.items():
+            (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")
+        build_folder([str(folder / "old.tsv")], folder / "kg", FORMAT)
+        build_folder([str(folder / "new.tsv")], folder / "kg-new", FORMAT)
+        export_folder(folder / "kg", folder / "dkg")
+
+    def _ltgen(self) -> None:
+        place = self.folder / "ltgen"
+        shutil.rmtree(make_graph(place))
+        build_folder([str(place / "graph.nt")], place / "kg", {})
+
+    def _register(self) -> None:
+        place = self.folder / "register"
+        place.mkdir()
+        kg, asked = write_inputs(place)
+        fill = functools.partial(build_answerability, kg=kg, questions=asked, options=OPTIONS, seed=7)
+        publish_folder("answerability", place / "benchmark", lambda out, work: fill(out))
+
+    def _home(self) -> None:
+        """A home of eight finished runs with artifacts, work that nobody took up, and 400 completions."""
+        home = Home(self.folder / "home").prepare()
+        for number in range(8):
+            rows = binary([1.0] * 20)
+            asked = questions([f"Question {number} {n}?" for n in range(20)])
+            run = f"2026010{number + 1}-000000-aaaa"
+            finished_run(home, run, rows, asked)
+            for part in range(12):
+                publish(home, "facts", f"{number}-{part}", {"facts.json": {"rows": list(range(2000))}}, {}, run)
+            (home.root / "runs" / run / "report.html").write_text("page" * 500, encoding="utf-8")
+        cache = ResponseCache(home.cache / "responses.sqlite")
+        model = Identity("openai", "http://127.0.0.1:9/v1", "m", "")
+        for number in range(4000):
+            cache.put(
+                Request(model, GenerationParams(), f"prompt {number} " + "word " * 40),
+                Completion("text", "stop", 44, 1),
+            )
+        cache.flush()
+
+    def _small(self) -> None:
+        write_questions(self.folder / "questions.jsonl", write_graph(self.folder / "small.tsv", 400), 60)
+        rows = (self.folder / "small.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+        (self.folder / "small-new.tsv").write_text(
+            "".join(rows[:-20]) + "Nobody\tlives_in\tNowhere\n", encoding="utf-8"
+        )
+
+
+def profile(place: Place, **runner: Any) -> str:
+    """A profile whose rewriter and answerer send some thirty texts to the model; nothing is trained."""
+    tree = {
+        "name": "kills",
+        "kg": {"name": "toy", "files": [str(place.folder / "small.tsv")]},
+        "questions": {"name": "toy", "source": "jsonl", "path": str(place.inputs / "questions.jsonl")},
+        "retrieval": {"retrievers": ["random", "oracle"]},
+        "rewriter": {"base": "openai:m", "adapt": False, "max_new_tokens": 32},
+        "answering": {"answerer": "openai:m", "knowledge": ["none", "random", "oracle/rewritten"], "limit": 8},
+        "llm": {"base_url": place.base_url, "concurrency": CONCURRENCY},
+        "evaluation": {"bootstrap": 100},
+        "operations": {"runner": runner},
+    }  # fmt: skip
+    path = place.folder / "profile.yaml"
+    path.write_text(yaml.safe_dump(tree), encoding="utf-8")
+    return str(path)
+
+
+def _with_small(place: Place) -> None:
+    shutil.copy(place.inputs / "small.tsv", place.folder / "small.tsv")
+
+
+def _with_home(place: Place) -> None:
+    shutil.copytree(place.inputs / "home", place.home)
+
+
+def _with_graph(place: Place) -> None:
+    shutil.copytree(place.inputs / "kg", place.folder / "kg")
+
+
+def _with_system(place: Place) -> None:
+    """A home with a finished run of `profile`."""
+    from tests.support.command import kgqa
+
+    home = place.inputs / "system"
+    if not (place.inputs / "system.done").exists():
+        _with_small(place)
+        done = kgqa("run", "--profile", profile(place), "--home", home, "--json", env={"OPENAI_API_KEY": "none"})
+        assert done.code == 0, done.err[-4000:]
+        (place.inputs / "system.done").touch()
+    shutil.copytree(home, place.home)
+
+
+def _with_newer_dump(place: Place) -> None:
+    _with_system(place)
+    shutil.copy(place.inputs / "small-new.tsv", place.folder / "small.tsv")
+
+
+COMMANDS = {
+    one.name: one
+    for one in (
+        Command("kg build", lambda p: ("kg", "build", p.inputs / "old.tsv", "--format", "delimited", "--out", "out"),
+                outputs=("out",)),
+        Command("kg update", lambda p: ("kg", "update", "kg", p.inputs / "new.tsv", "--format", "delimited", "--out", "out"),
+                _with_graph, ("kg", "out")),
+        Command("kg update in place", lambda p: ("kg", "update", "kg", p.inputs / "new.tsv", "--format", "delimited", "--out", "kg"),
+                _with_graph, ("kg",)),
+        Command("kg dkg", lambda p: ("kg", "dkg", p.inputs / "kg", "--out", "out"), outputs=("out",)),
+        Command("kg diff", lambda p: ("kg", "diff", p.inputs / "kg", p.inputs / "kg-new", "--out", "out"), outputs=("out",)),
+        Command("kg export nt", lambda p: ("kg", "export", "out.nt", "--kg", p.inputs / "kg"), outputs=("out.nt",)),
+        Command("kg export tsv", lambda p: ("kg", "export", "out.tsv", "--kg", p.inputs / "kg"), outputs=("out.tsv",)),
+        Command("kg export parquet", lambda p: ("kg", "export", "out.parquet", "--kg", p.inputs / "kg"), outputs=("out.parquet",)),
+        Command("link", lambda p: ("link", "Where does Bafa Bodi live?", "--kg", p.inputs / "kg", "--json"),
+                prints=frozenset({"seconds", "load_seconds"})),
+        Command("gc", lambda p: ("gc", "--yes", "--keep", "2"), _with_home),
+        Command("cache export", lambda p: ("cache", "export", "--out", "out.jsonl"), _with_home, ("out.jsonl",)),
+        Command("cache clear", lambda p: ("cache", "clear", "--yes"), _with_home),
+        Command("ltgen build", lambda p: ("ltgen", "build", "--kg", p.inputs / "ltgen/graph.nt", "--out", "out", "--json",
+                "--writer", "openai:m", "--set", f"llm.base_url={p.base_url}", "--set", f"llm.concurrency={CONCURRENCY}", *LTGEN),
+                outputs=("out/qa", "out/conv", "out/qa-sheet", "out/conv-sheet"), flow=True, pays=True),
+        Command("answerability build", lambda p: ("answerability", "build", "--kg", p.inputs / "register/facts.tsv",
+                "--questions", p.inputs / "register/questions.jsonl", "--set", "answerability.largest=0.9", "--out", "out"),
+                outputs=("out", "out/kg"), flow=True),
+        Command("answerability verify", lambda p: ("answerability", "verify", p.inputs / "register/benchmark", "--kg",
+                p.inputs / "register/kg", "--json"), prints=frozenset({"seconds"})),
+        Command("answerability evaluate", lambda p: ("answerability", "evaluate", p.inputs / "register/benchmark",
+                "--parsers", "rng", "--train", "A+U", *_sets("parsing.epochs=1")), flow=True),
+        Command("answerability abstain", lambda p: ("answerability", "abstain", p.inputs / "register/benchmark",
+                *_sets(*ABSTAIN, f"llm.base_url={p.base_url}")), flow=True, pays=True),
+        Command("run", lambda p: ("run", "--profile", profile(p), "--json"), _with_small, flow=True, pays=True),
+        Command("run alone", lambda p: ("run", "--profile", profile(p), "--json"), _with_small, pays=True),
+        Command("refresh", lambda p: ("refresh", "--profile", profile(p), "--json"), _with_newer_dump, flow=True, pays=True),
+        Command("forecast", lambda p: ("forecast", "--profile", profile(p), "--pilot", "6", "--json"), _with_small, flow=True, pays=True),
+        Command("answer", lambda p: ("answer", "--questions", p.inputs / "questions.jsonl", "--out", "out.jsonl", "--knowledge", "none"),
+                _with_system, ("out.jsonl",), flow=True, pays=True),
+    )
+}  # fmt: skip
+"""By name.  `run alone` starts its own Prefect server; `kgqa ui` is tested by itself."""
+
+NEEDS = {
+    "kg": ("graphs",), "link": ("graphs",), "gc": ("home",), "cache": ("home",), "ltgen": ("ltgen",),
+    "answerability": ("register",), "run": ("small",), "refresh": ("small",), "forecast": ("small",), "answer": ("small",),
+}  # fmt: skip
+"""Inputs by the first word of a command."""
+
+
+def _sets(*settings: str) -> list[str]:
+    return [word for setting in settings for word in ("--set", setting)]
