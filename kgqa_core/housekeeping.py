@@ -43,6 +43,9 @@ RECORDS = {"run.json", "untracked.jsonl", "refused.jsonl", OWNER}
 COMPANIONS = frozenset({"mentions"})
 """Kinds that questions to come need, though no finished run may name them: they stay with what they were made of."""
 
+RECORDED = ("champions", "prefect", "unpushed")
+"""Folders of a home with small records, each of which is written beside its place and renamed (`files.write_json`)."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -92,7 +95,9 @@ def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) 
     for run in every_run:
         if run.id not in needed and run.started < min(oldest, now - older * DAY):
             result.items += _run_items(run, disk)
-    result.items += _leftovers(root, disk, now - max(1.0, older) * DAY)
+    going = {item.path for item in result.items}
+    left = _leftovers(root, disk, now - max(1.0, older) * DAY)
+    result.items += [item for item in left if item.path not in going]
     if cache and (root / "cache").is_dir():
         if everyone.owners or everyone.everything:
             result.notes.append("the cache stays, since the home is in use")
@@ -246,6 +251,10 @@ def _leftovers(root: Path, disk: Disk, yesterday: float) -> Iterator[Item]:
     for folder in (root / "tmp", root / "work", root, *entries(root / "artifacts"), *entries(root / "runs")):
         for path in folder.glob(f"{GONE}*"):
             yield Item("temporary", path.name, path, disk.size(path)[0], "a broken-off removal")
+    for folder in (root, *(root / name for name in RECORDED), *entries(root / "runs")):
+        for path in folder.glob(".*.tmp"):
+            if newest_change(path) < yesterday:
+                yield Item("temporary", path.name, path, disk.size(path)[0], "a broken-off write")
     for path in sorted(locks.glob("*.lock")):
         if path not in (gate(locks), locks / "housekeeping.lock") and path.stat().st_mtime < yesterday and idle(path):
             yield Item("lock", path.name, path, disk.size(path)[0], "nobody holds it", path)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, SCHEMA, KgStore
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.scratch import scratch_folder
 
 IDENTITY = ("kind", "key", "datatype", "detail")
 """Columns of `entities` that tell its rows apart."""
@@ -122,19 +122,19 @@ def _both(
     """A connection with both graphs attached, read only, as `old` and `new`, and the one folder it may write into."""
     for graph in (old, new):
         KgStore.open(graph).close()
-    with tempfile.TemporaryDirectory(dir=work, prefix="diff-") as folder:
+    with scratch_folder(work, "kgqa-diff") as folder:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": memory_limit,
             "threads": threads,
-            "temp_directory": str(Path(folder) / "spill"),
+            "temp_directory": str(folder / "spill"),
         }
         with duckdb.connect(":memory:", config=config) as connection:
             for name, graph in (("old", old), ("new", new)):
                 path = graph / FILE if graph.is_dir() else graph
                 connection.execute(f"ATTACH {quoted(path)} AS {name} (READ_ONLY)")
-            shut_out(connection, Path(folder))
+            shut_out(connection, folder)
             try:
-                yield connection, Path(folder)
+                yield connection, folder
             except duckdb.OutOfMemoryException as fault:
                 raise ArtifactError(
                     f"{memory_limit} of memory does not suffice to compare {old} and {new} "

@@ -18,6 +18,7 @@ from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chaos import PAID
 from tests.support.chat_server import digest_words
+from tests.support.command import kgqa
 from tests.support.finished import binary, finished_run, publish, questions
 from tests.support.kill_commands import CONCURRENCY, Command, Place
 from tests.support.ltgen_graph import make_graph
@@ -31,9 +32,10 @@ LTGEN = ("--set", "ltgen.sampling.per_level=4", "--set", "ltgen.sampling.levels=
          "--set", "ltgen.sampling.thresholds=[1,9,12,15,100]")  # fmt: skip
 ABSTAIN = (
     "retrieval.retrievers=[rigel]", "retriever.encoder=scratch", "retriever.epochs=1", "retriever.min_steps=5",
-    "retriever.scratch_width=32", "abstention.training=40", "evaluation.bootstrap=100", "answering.answerer=openai:m",
+    "retriever.scratch_width=32", "abstention.training=200", "evaluation.bootstrap=100", "answering.answerer=openai:m",
     "retrieval.edge_budget=50000", f"llm.concurrency={CONCURRENCY}",
 )  # fmt: skip
+TRAINED_ANSWERING = {"answerer": "openai:m", "knowledge": ["hop_path"], "limit": 4}
 
 
 def reply(prompt: str, drawn: Any = None) -> str:
@@ -85,6 +87,14 @@ class Inputs:
         fill = functools.partial(build_answerability, kg=kg, questions=asked, options=OPTIONS, seed=7)
         publish_folder("answerability", place / "benchmark", lambda out, work: fill(out))
 
+    def _abstain(self) -> None:
+        """A benchmark that is large enough to learn from it when not to answer."""
+        place = self.folder / "abstain"
+        place.mkdir()
+        kg, asked = write_inputs(place, questions=420)
+        fill = functools.partial(build_answerability, kg=kg, questions=asked, options=OPTIONS, seed=7)
+        publish_folder("answerability", place / "benchmark", lambda out, work: fill(out))
+
     def _home(self) -> None:
         """A home of eight finished runs with artifacts, work that nobody took up, and 400 completions."""
         home = Home(self.folder / "home").prepare()
@@ -109,11 +119,11 @@ class Inputs:
         write_questions(self.folder / "questions.jsonl", write_graph(self.folder / "small.tsv", 400), 60)
         rows = (self.folder / "small.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
         (self.folder / "small-new.tsv").write_text(
-            "".join(rows[:-20]) + "Nobody\tlives_in\tNowhere\n", encoding="utf-8"
+            "".join(rows[n] for n in range(len(rows)) if n % 6), encoding="utf-8"
         )
 
 
-def profile(place: Place, **runner: Any) -> str:
+def profile(place: Place, **sections: Any) -> str:
     """A profile whose rewriter and answerer send some thirty texts to the model; nothing is trained."""
     tree = {
         "name": "kills",
@@ -124,7 +134,7 @@ def profile(place: Place, **runner: Any) -> str:
         "answering": {"answerer": "openai:m", "knowledge": ["none", "random", "oracle/rewritten"], "limit": 8},
         "llm": {"base_url": place.base_url, "concurrency": CONCURRENCY},
         "evaluation": {"bootstrap": 100},
-        "operations": {"runner": runner},
+        **sections,
     }  # fmt: skip
     path = place.folder / "profile.yaml"
     path.write_text(yaml.safe_dump(tree), encoding="utf-8")
@@ -143,17 +153,22 @@ def _with_graph(place: Place) -> None:
     shutil.copytree(place.inputs / "kg", place.folder / "kg")
 
 
-def _with_system(place: Place) -> None:
+def _with_system(place: Place, name: str = "system", **sections: Any) -> None:
     """A home with a finished run of `profile`."""
-    from tests.support.command import kgqa
-
-    home = place.inputs / "system"
-    if not (place.inputs / "system.done").exists():
+    home = place.inputs / name
+    if not (place.inputs / f"{name}.done").exists():
         _with_small(place)
-        done = kgqa("run", "--profile", profile(place), "--home", home, "--json", env={"OPENAI_API_KEY": "none"})
+        chosen = profile(place, **sections)
+        done = kgqa("run", "--profile", chosen, "--home", home, "--json", env={"OPENAI_API_KEY": "none"})
         assert done.code == 0, done.err[-4000:]
-        (place.inputs / "system.done").touch()
+        (place.inputs / f"{name}.done").touch()
     shutil.copytree(home, place.home)
+
+
+def _with_trained(place: Place) -> None:
+    """A home with a finished run that has trained a small hop_path."""
+    small = {"encoder": "scratch", "scratch_width": 32, "epochs": 1}
+    _with_system(place, "trained", retrieval={"retrievers": ["hop_path"]}, hop_path=small, answering=TRAINED_ANSWERING)
 
 
 def _with_newer_dump(place: Place) -> None:
@@ -177,7 +192,7 @@ COMMANDS = {
         Command("kg export parquet", lambda p: ("kg", "export", "out.parquet", "--kg", p.inputs / "kg"), outputs=("out.parquet",)),
         Command("link", lambda p: ("link", "Where does Bafa Bodi live?", "--kg", p.inputs / "kg", "--json"),
                 prints=frozenset({"seconds", "load_seconds"})),
-        Command("gc", lambda p: ("gc", "--yes", "--keep", "2"), _with_home),
+        Command("gc", lambda p: ("gc", "--yes", "--keep", "2"), _with_home, ("home/runs/*/*",)),
         Command("cache export", lambda p: ("cache", "export", "--out", "out.jsonl"), _with_home, ("out.jsonl",)),
         Command("cache clear", lambda p: ("cache", "clear", "--yes"), _with_home),
         Command("ltgen build", lambda p: ("ltgen", "build", "--kg", p.inputs / "ltgen/graph.nt", "--out", "out", "--json",
@@ -190,21 +205,21 @@ COMMANDS = {
                 p.inputs / "register/kg", "--json"), prints=frozenset({"seconds"})),
         Command("answerability evaluate", lambda p: ("answerability", "evaluate", p.inputs / "register/benchmark",
                 "--parsers", "rng", "--train", "A+U", *_sets("parsing.epochs=1")), flow=True),
-        Command("answerability abstain", lambda p: ("answerability", "abstain", p.inputs / "register/benchmark",
+        Command("answerability abstain", lambda p: ("answerability", "abstain", p.inputs / "abstain/benchmark",
                 *_sets(*ABSTAIN, f"llm.base_url={p.base_url}")), flow=True, pays=True),
         Command("run", lambda p: ("run", "--profile", profile(p), "--json"), _with_small, flow=True, pays=True),
         Command("run alone", lambda p: ("run", "--profile", profile(p), "--json"), _with_small, pays=True),
         Command("refresh", lambda p: ("refresh", "--profile", profile(p), "--json"), _with_newer_dump, flow=True, pays=True),
         Command("forecast", lambda p: ("forecast", "--profile", profile(p), "--pilot", "6", "--json"), _with_small, flow=True, pays=True),
-        Command("answer", lambda p: ("answer", "--questions", p.inputs / "questions.jsonl", "--out", "out.jsonl", "--knowledge", "none"),
-                _with_system, ("out.jsonl",), flow=True, pays=True),
+        Command("answer", lambda p: ("answer", "--questions", p.inputs / "questions.jsonl", "--out", "out.jsonl", "--knowledge", "hop_path"),
+                _with_trained, ("out.jsonl",), flow=True, pays=True),
     )
 }  # fmt: skip
 """By name.  `run alone` starts its own Prefect server; `kgqa ui` is tested by itself."""
 
 NEEDS = {
     "kg": ("graphs",), "link": ("graphs",), "gc": ("home",), "cache": ("home",), "ltgen": ("ltgen",),
-    "answerability": ("register",), "run": ("small",), "refresh": ("small",), "forecast": ("small",), "answer": ("small",),
+    "answerability": ("register", "abstain"), "run": ("small",), "refresh": ("small",), "forecast": ("small",), "answer": ("small",),
 }  # fmt: skip
 """Inputs by the first word of a command."""
 

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ TERM_SECONDS = 30.0
 """Longest wait for a command that was sent SIGTERM or SIGINT; then it counts as not ended."""
 LIMIT_SECONDS = 600.0
 KILLS_PER_PLACE = 3
+START, ANY, WRITING = "first 5 s", "any time", "while writing"
+"""Strata of the moments; the last begins when the first temporary file is there."""
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
 
 State = dict[str, str]
@@ -75,8 +77,8 @@ class Place:
 class Command:
     """A command of the table.
 
-    words: its arguments in a place.  prepare: fills a new place.  outputs: files and folders of the place that it
-    writes.  flow: it runs on the tests' Prefect server.  pays: it sends requests to the model.  prints: what it prints
+    words: its arguments in a place.  prepare: fills a new place.  outputs: patterns of files and folders of the place
+    that it writes or removes.  flow: it runs on the tests' Prefect server.  pays: it sends requests to the model.  prints: what it prints
     as JSON is a result too, without the names in the set.
     """
 
@@ -161,6 +163,13 @@ class Attempt:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def ended_writing(self, seconds: float) -> bool:
+        """Whether it has ended this long after it began to write, by the temporary files of its place."""
+        before = list(_writing(self.place))
+        while self.process.poll() is None and list(_writing(self.place)) == before:
+            time.sleep(0.002)
+        return self.ended_by(time.monotonic() - self.started + seconds)
 
     def send(self, name: str) -> bool:
         """Send a signal, Ctrl-C to the whole group as a terminal does; whether the process ends in time."""
@@ -248,11 +257,12 @@ class Series:
         shutil.rmtree(place.folder)
 
     def run(self, kills: int, names: Sequence[str] = ("SIGKILL",)) -> list[Row]:
-        """So many kills, half of them in the first five seconds; signals in turns."""
-        half = (kills + 1) // 2
-        early = [(moment, "first 5 s") for moment in moments(self.draw, half, min(START_SECONDS, self.seconds))]
-        late = [(moment, "any time") for moment in moments(self.draw, kills - half, self.seconds)]
-        waiting = early + late
+        """So many kills, half of them in the first five seconds, a quarter while it writes; signals in turns."""
+        early, writing = (kills + 1) // 2, kills // 4
+        late = kills - early - writing
+        waiting = [(moment, START) for moment in moments(self.draw, early, min(START_SECONDS, self.seconds))]
+        waiting += [(moment, ANY) for moment in moments(self.draw, late, self.seconds)]
+        waiting += [(self.draw.uniform(0.0, 0.1), WRITING) for _ in range(writing)]
         self.draw.shuffle(waiting)
         plan = [(moment, phase, names[n % len(names)]) for n, (moment, phase) in enumerate(waiting)]
         misses = 0
@@ -264,11 +274,12 @@ class Series:
                 moment, phase, name = plan[-1]
                 attempt = Attempt(self.command, place, self.env)
                 try:
-                    if attempt.ended_by(moment):
+                    if attempt.ended_by(moment) if phase != WRITING else attempt.ended_writing(moment):
                         assert attempt.process.returncode == 0, attempt.err[-4000:]
                         done, misses = True, misses + 1
                         self.ended_first += 1
-                        plan[-1] = (moment * 0.8, phase, name)
+                        later = (self.draw.uniform(0.0, self.seconds), ANY) if phase == WRITING else (moment * 0.8, phase)
+                        plan[-1] = (*later, name)
                         assert misses < 5 * (kills + 1), f"{self.command.name} is too quick to be killed"
                         break
                     row = self._row(name, phase)
@@ -343,7 +354,11 @@ class Series:
         return self.model.count() if self.model is not None else 0
 
     def _state(self, place: Place, attempt: Attempt | None = None) -> State:
-        seen = {name: state for name in self.command.outputs if (state := _digest(place.folder / name)) is not None}
+        seen = {}
+        for path in sorted(path for name in self.command.outputs for path in place.folder.glob(name)):
+            seen[str(path.relative_to(place.folder))] = _digest(path) or "half"
+        if not self.command.pays:
+            seen["replies"] = str(replies_in(place))
         for path in (place.home / "artifacts").glob("*/*"):
             if not path.parent.name.endswith("-part") and not path.name.startswith("."):
                 seen[f"{path.parent.name}/{path.name}"] = _digest(path, artifact=True) or "half"
@@ -390,6 +405,14 @@ def replies_in(place: Place) -> int:
         return 0
     with contextlib.closing(sqlite3.connect(path)) as base:
         return int(base.execute("SELECT count(*) FROM responses").fetchone()[0])
+
+
+def _writing(place: Place) -> Iterator[str]:
+    """Names of what is being written: temporary files beside outputs, and folders of stages."""
+    for folder in (place.folder, place.tmp, place.home / "tmp"):
+        if folder.is_dir():
+            names = sorted(path.name for path in folder.iterdir())
+            yield from (name for name in names if folder is not place.folder or name.startswith("."))
 
 
 def _plain(name: str) -> str:

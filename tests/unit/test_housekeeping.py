@@ -283,6 +283,21 @@ def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(home: Home) -> No
         assert [path.name for path in (home.root / "tmp").iterdir()] == ["facts-alive"]
 
 
+def test_records_whose_writing_was_broken_off_go_after_a_day(home: Home) -> None:
+    finish(home, 1)
+    run = next((home.root / "runs").iterdir())
+    (home.root / "champions").mkdir(exist_ok=True)
+    left = [folder / ".record.json.99-1.tmp" for folder in (home.root, home.root / "champions", run)]
+    for path in left:
+        path.write_text("{")
+    home.let_go()
+    assert not {item.path for item in plan(home.root).items} & set(left), "their writers may live"
+    for path in left:
+        age(path, 2)
+    assert {item.path for item in sweep(home.root).items if item.what == "temporary"} == set(left)
+    assert not any(path.exists() for path in left)
+
+
 def test_parts_go_after_a_day_and_damaged_artifacts_at_once(home: Home) -> None:
     finish(home, 30)
     make(home, "facts-part", "a", 2)
