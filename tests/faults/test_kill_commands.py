@@ -1,19 +1,23 @@
 """Every long command killed at seeded moments, half of them in its first five seconds.
 
-After each kill nothing that the command started lives or holds its stdout open, and no half result can be seen; the same
-command again ends with the digests of an undisturbed one, pays for no reply twice and sweeps what the killed one left.
-KGQA_COMMAND_KILLS is the number of kills of the slow whole, KGQA_COMMAND_SEED draws other moments, and the table is added
-to the file that KGQA_COMMAND_OUTPUT names (`tests.support.kill_commands`, docs/operations.md).
+After each kill nothing that the command started lives or holds its stdout open, and no half result can be seen; the
+same command again ends with the digests of an undisturbed one, pays for no reply twice and sweeps what the killed one
+left.  KGQA_COMMAND_KILLS is the number of kills of the slow whole, KGQA_COMMAND_SEED draws other moments, and the rows
+are added to the file that KGQA_COMMAND_OUTPUT names, from which `python -m benchmarks.kill_commands` writes the table
+in docs/operations.md.
 """
 
 from __future__ import annotations
 
+import datetime
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchmarks import kill_commands
 from tests.support.chaos import Model
 from tests.support.kill_cases import COMMANDS, NEEDS, Inputs
 from tests.support.kill_commands import Row, Series, write_rows
@@ -22,6 +26,7 @@ from tests.support.prefect_server import shared_server
 KILLS = int(os.environ.get("KGQA_COMMAND_KILLS", "132"))
 SEED = int(os.environ.get("KGQA_COMMAND_SEED", "5"))
 OUTPUT = os.environ.get("KGQA_COMMAND_OUTPUT")
+COMMIT = os.environ.get("KGQA_COMMAND_COMMIT", "")
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT")
 
 
@@ -47,6 +52,10 @@ def series(name: str, inputs: Inputs, model: Model | None, folder: Path, seed: i
     return Series(command, folder, inputs.folder, model=model, env=env, seed=seed)
 
 
+def test_the_table_of_the_documentation_is_made_of_the_results() -> None:
+    assert kill_commands.section(json.loads(kill_commands.RESULTS.read_text())) in kill_commands.PAGE.read_text()
+
+
 def check(rows: list[Row]) -> None:
     for row in rows:
         assert row.survived == row.kills, row
@@ -61,7 +70,10 @@ def test_killed_at_any_moment_the_command_ends_as_if_undisturbed(
     one = series(name, inputs, model, tmp_path)
     rows = one.run(max(1, round(KILLS / len(COMMANDS))), SIGNALS)
     if OUTPUT:
-        write_rows(Path(OUTPUT), rows, {"seed": SEED, "cores": os.cpu_count()})
+        conditions = {"seconds": round(one.seconds, 1), "replies": one.replies, "ended_first": one.ended_first}
+        when = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M}"
+        machine = {"seed": SEED, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "commit": COMMIT}
+        write_rows(Path(OUTPUT), rows, {"command": name, "when": when, **conditions, **machine})
     print(
         f"\n{name}: {one.seconds:.1f} s undisturbed, {one.replies} replies, {one.ended_first} ended before their kill"
     )

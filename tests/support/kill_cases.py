@@ -18,7 +18,7 @@ from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chaos import PAID
 from tests.support.chat_server import digest_words
-from tests.support.command import kgqa
+from tests.support.command import closed_port, kgqa
 from tests.support.finished import binary, finished_run, publish, questions
 from tests.support.kill_commands import CONCURRENCY, Command, Place
 from tests.support.ltgen_graph import make_graph
@@ -28,8 +28,9 @@ from tests.support.toy import write_graph, write_questions
 
 TRIPLES = 4500
 FORMAT = {"format": "delimited"}
-LTGEN = ("--set", "ltgen.sampling.per_level=4", "--set", "ltgen.sampling.levels=absolute",
-         "--set", "ltgen.sampling.thresholds=[1,9,12,15,100]")  # fmt: skip
+LTGEN = (
+    "ltgen.sampling.per_level=4", "ltgen.sampling.levels=absolute", "ltgen.sampling.thresholds=[1,9,12,15,100]",
+)  # fmt: skip
 ABSTAIN = (
     "retrieval.retrievers=[rigel]", "retriever.encoder=scratch", "retriever.epochs=1", "retriever.min_steps=5",
     "retriever.scratch_width=32", "abstention.training=200", "evaluation.bootstrap=100", "answering.answerer=openai:m",
@@ -176,53 +177,103 @@ def _with_newer_dump(place: Place) -> None:
     shutil.copy(place.inputs / "small-new.tsv", place.folder / "small.tsv")
 
 
-COMMANDS = {
-    one.name: one
-    for one in (
-        Command("kg build", lambda p: ("kg", "build", p.inputs / "old.tsv", "--format", "delimited", "--out", "out"),
-                outputs=("out",)),
-        Command("kg update", lambda p: ("kg", "update", "kg", p.inputs / "new.tsv", "--format", "delimited", "--out", "out"),
-                _with_graph, ("kg", "out")),
-        Command("kg update in place", lambda p: ("kg", "update", "kg", p.inputs / "new.tsv", "--format", "delimited", "--out", "kg"),
-                _with_graph, ("kg",)),
-        Command("kg dkg", lambda p: ("kg", "dkg", p.inputs / "kg", "--out", "out"), outputs=("out",)),
-        Command("kg diff", lambda p: ("kg", "diff", p.inputs / "kg", p.inputs / "kg-new", "--out", "out"), outputs=("out",)),
-        Command("kg export nt", lambda p: ("kg", "export", "out.nt", "--kg", p.inputs / "kg"), outputs=("out.nt",)),
-        Command("kg export tsv", lambda p: ("kg", "export", "out.tsv", "--kg", p.inputs / "kg"), outputs=("out.tsv",)),
-        Command("kg export parquet", lambda p: ("kg", "export", "out.parquet", "--kg", p.inputs / "kg"), outputs=("out.parquet",)),
-        Command("link", lambda p: ("link", "Where does Bafa Bodi live?", "--kg", p.inputs / "kg", "--json"),
-                prints=frozenset({"seconds", "load_seconds"})),
-        Command("gc", lambda p: ("gc", "--yes", "--keep", "2"), _with_home, ("home/runs/*/*",)),
-        Command("cache export", lambda p: ("cache", "export", "--out", "out.jsonl"), _with_home, ("out.jsonl",)),
-        Command("cache clear", lambda p: ("cache", "clear", "--yes"), _with_home),
-        Command("ltgen build", lambda p: ("ltgen", "build", "--kg", p.inputs / "ltgen/graph.nt", "--out", "out", "--json",
-                "--writer", "openai:m", "--set", f"llm.base_url={p.base_url}", "--set", f"llm.concurrency={CONCURRENCY}", *LTGEN),
-                outputs=("out/qa", "out/conv", "out/qa-sheet", "out/conv-sheet"), flow=True, pays=True),
-        Command("answerability build", lambda p: ("answerability", "build", "--kg", p.inputs / "register/facts.tsv",
-                "--questions", p.inputs / "register/questions.jsonl", "--set", "answerability.largest=0.9", "--out", "out"),
-                outputs=("out", "out/kg"), flow=True),
-        Command("answerability verify", lambda p: ("answerability", "verify", p.inputs / "register/benchmark", "--kg",
-                p.inputs / "register/kg", "--json"), prints=frozenset({"seconds"})),
-        Command("answerability evaluate", lambda p: ("answerability", "evaluate", p.inputs / "register/benchmark",
-                "--parsers", "rng", "--train", "A+U", *_sets("parsing.epochs=1")), flow=True),
-        Command("answerability abstain", lambda p: ("answerability", "abstain", p.inputs / "abstain/benchmark",
-                *_sets(*ABSTAIN, f"llm.base_url={p.base_url}")), flow=True, pays=True),
-        Command("run", lambda p: ("run", "--profile", profile(p), "--json"), _with_small, flow=True, pays=True),
-        Command("run alone", lambda p: ("run", "--profile", profile(p), "--json"), _with_small, pays=True),
-        Command("refresh", lambda p: ("refresh", "--profile", profile(p), "--json"), _with_newer_dump, flow=True, pays=True),
-        Command("forecast", lambda p: ("forecast", "--profile", profile(p), "--pilot", "6", "--json"), _with_small, flow=True, pays=True),
-        Command("answer", lambda p: ("answer", "--questions", p.inputs / "questions.jsonl", "--out", "out.jsonl", "--knowledge", "hop_path"),
-                _with_trained, ("out.jsonl",), flow=True, pays=True),
-    )
-}  # fmt: skip
-"""By name.  `run alone` starts its own Prefect server; `kgqa ui` is tested by itself."""
-
-NEEDS = {
-    "kg": ("graphs",), "link": ("graphs",), "gc": ("home",), "cache": ("home",), "ltgen": ("ltgen",),
-    "answerability": ("register", "abstain"), "run": ("small",), "refresh": ("small",), "forecast": ("small",), "answer": ("small",),
-}  # fmt: skip
-"""Inputs by the first word of a command."""
+def _with_ports(place: Place) -> None:
+    (place.folder / "ports").write_text(f"{closed_port()} {closed_port()}")
 
 
 def _sets(*settings: str) -> list[str]:
     return [word for setting in settings for word in ("--set", setting)]
+
+
+def _ltgen(p: Place) -> list[str | Path]:
+    settings = _sets(f"llm.base_url={p.base_url}", f"llm.concurrency={CONCURRENCY}", *LTGEN)
+    graph = p.inputs / "ltgen/graph.nt"
+    return ["ltgen", "build", "--kg", graph, "--out", "out", "--writer", "openai:m", "--json", *settings]
+
+
+def _update(p: Place, out: str) -> list[str | Path]:
+    return ["kg", "update", "kg", p.inputs / "new.tsv", "--format", "delimited", "--out", out]
+
+
+def _export(p: Place, out: str) -> list[str | Path]:
+    return ["kg", "export", out, "--kg", p.inputs / "kg"]
+
+
+def _answerability(p: Place) -> list[str | Path]:
+    files = ["--kg", p.inputs / "register/facts.tsv", "--questions", p.inputs / "register/questions.jsonl"]
+    return ["answerability", "build", *files, "--out", "out", *_sets("answerability.largest=0.9")]
+
+
+def _evaluate(p: Place) -> list[str | Path]:
+    parsers = ["--parsers", "rng", "--train", "A+U"]
+    return ["answerability", "evaluate", p.inputs / "register/benchmark", *parsers, *_sets("parsing.epochs=1")]
+
+
+def _abstain(p: Place) -> list[str | Path]:
+    settings = _sets(*ABSTAIN, f"llm.base_url={p.base_url}")
+    return ["answerability", "abstain", p.inputs / "abstain/benchmark", *settings]
+
+
+def _verify(p: Place) -> list[str | Path]:
+    return ["answerability", "verify", p.inputs / "register/benchmark", "--kg", p.inputs / "register/kg", "--json"]
+
+
+def _link(p: Place) -> list[str | Path]:
+    return ["link", "Where does Bafa Bodi live?", "--kg", p.inputs / "kg", "--json"]
+
+
+def _ui(p: Place) -> list[str | Path]:
+    prefect, mlflow = (p.folder / "ports").read_text().split()
+    return ["ui", "--prefect-port", prefect, "--mlflow-port", mlflow]
+
+
+def _answer(p: Place) -> list[str | Path]:
+    return ["answer", "--questions", p.inputs / "questions.jsonl", "--out", "out.jsonl", "--knowledge", "hop_path"]
+
+
+SECONDS = frozenset({"seconds", "load_seconds"})
+DUMP = ("--format", "delimited")
+_ALL = (
+    Command("kg build", lambda p: ("kg", "build", p.inputs / "old.tsv", *DUMP, "--out", "out"), outputs=("out",)),
+    Command("kg update", lambda p: _update(p, "out"), _with_graph, ("kg", "out")),
+    Command("kg update in place", lambda p: _update(p, "kg"), _with_graph, ("kg",)),
+    Command("kg dkg", lambda p: ("kg", "dkg", p.inputs / "kg", "--out", "out"), outputs=("out",)),
+    Command("kg diff", lambda p: ("kg", "diff", p.inputs / "kg", p.inputs / "kg-new", "--out", "out"),
+            outputs=("out/*",)),
+    Command("kg export nt", lambda p: _export(p, "out.nt"), outputs=("out.nt",)),
+    Command("kg export tsv", lambda p: _export(p, "out.tsv"), outputs=("out.tsv",)),
+    Command("kg export parquet", lambda p: _export(p, "out.parquet"), outputs=("out.parquet",)),
+    Command("link", _link, prints=SECONDS),
+    Command("gc", lambda p: ("gc", "--yes", "--keep", "2"), _with_home, ("home/runs/*/*",)),
+    Command("cache export", lambda p: ("cache", "export", "--out", "out.jsonl"), _with_home, ("out.jsonl",)),
+    Command("cache clear", lambda p: ("cache", "clear", "--yes"), _with_home),
+    Command("ltgen build", _ltgen, outputs=("out/*",), flow=True, pays=True),
+    Command("answerability build", _answerability, outputs=("out", "out/kg"), flow=True),
+    Command("answerability verify", _verify, prints=SECONDS),
+    Command("answerability evaluate", _evaluate, flow=True),
+    Command("answerability abstain", _abstain, flow=True, pays=True),
+    Command("run", lambda p: ("run", "--profile", profile(p)), _with_small, flow=True, pays=True),
+    Command("run alone", lambda p: ("run", "--profile", profile(p)), _with_small, pays=True),
+    Command("refresh", lambda p: ("refresh", "--profile", profile(p)), _with_newer_dump, flow=True, pays=True),
+    Command("forecast", lambda p: ("forecast", "--profile", profile(p), "--pilot", "6"), _with_small,
+            flow=True, pays=True),
+    Command("ui", _ui, _with_ports, stays=True),
+    Command("answer", _answer, _with_trained, ("out.jsonl",), flow=True, pays=True),
+)  # fmt: skip
+COMMANDS = {one.name: one for one in _ALL}
+"""By name.  `run alone` starts its own Prefect server."""
+
+NEEDS = {
+    "kg": ("graphs",),
+    "link": ("graphs",),
+    "gc": ("home",),
+    "cache": ("home",),
+    "ltgen": ("ltgen",),
+    "answerability": ("register", "abstain"),
+    "run": ("small",),
+    "refresh": ("small",),
+    "forecast": ("small",),
+    "answer": ("small",),
+    "ui": (),
+}
+"""Inputs by the first word of a command."""

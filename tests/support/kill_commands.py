@@ -1,8 +1,8 @@
 """Commands killed at seeded moments: what is visible after each kill, what is left running, what a rerun ends with.
 
-A `Command` runs in a `Place`, a folder of its own with a home and a TMPDIR.  `Series` measures it undisturbed, then kills
-it: half of the moments lie in the first five seconds, half in the whole of its time.  After every few kills the command
-runs to its end, which must be that of the undisturbed one.
+A `Command` runs in a `Place`, a folder of its own with a home and a TMPDIR.  `Series` measures it undisturbed, then
+kills it: half of the moments lie in the first five seconds, the others in the whole of its time and while it writes.
+After every few kills the command runs to its end, which must be that of the undisturbed one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kgqa_core.artifacts import MANIFEST, content_digest, hash_file, verify
 from kgqa_core.errors import ArtifactError
 from kgqa_core.llm.cache import FILE
 from kgqa_core.locks import idle
-from tests.support.chaos import Model, marked, moments
+from tests.support.chaos import Model, marked, moments, wait_for
 from tests.support.command import ROOT
 
 MARK = "KGQA_KILL_MARK"
@@ -46,6 +46,8 @@ TERM_SECONDS = 30.0
 """Longest wait for a command that was sent SIGTERM or SIGINT; then it counts as not ended."""
 LIMIT_SECONDS = 600.0
 KILLS_PER_PLACE = 3
+READY = b"Ctrl-C"
+"""Printed by a command that stays, once it is ready."""
 START, ANY, WRITING = "first 5 s", "any time", "while writing"
 """Strata of the moments; the last begins when the first temporary file is there."""
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
@@ -77,9 +79,9 @@ class Place:
 class Command:
     """A command of the table.
 
-    words: its arguments in a place.  prepare: fills a new place.  outputs: patterns of files and folders of the place
-    that it writes or removes.  flow: it runs on the tests' Prefect server.  pays: it sends requests to the model.  prints: what it prints
-    as JSON is a result too, without the names in the set.
+    words: its arguments in a place.  prepare: fills a new place.  outputs: patterns of the files and folders of a place
+    that it writes or removes.  flow: it runs on the tests' Prefect server.  pays: it sends requests to the model.
+    prints: what it prints as JSON is a result too, without the names in the set.  stays: it runs until it is stopped.
     """
 
     name: str
@@ -89,16 +91,17 @@ class Command:
     flow: bool = False
     pays: bool = False
     prints: frozenset[str] | None = None
+    stays: bool = False
 
 
 @dataclass
 class Row:
     """A line of the table: one command, one signal, kills in the first five seconds or later.
 
-    survived: kills after which the same command ended
-    with the digests of an undisturbed one.  half: kills after which a half result could be seen.  orphans: kills
-    after which a process lived on; held: kills after which one kept the caller's stdout open.  slow: signals that had not
-    ended the command after TERM_SECONDS.  left: kills after which a temporary file remained that the rerun did not sweep.
+    survived: kills after which the same command ended with the digests of an undisturbed one.  half: kills after which
+    a half result could be seen.  orphans: kills after which a process lived on; held: after which one kept the caller's
+    stdout open.  slow: signals that had not ended the command after TERM_SECONDS.  left: kills after which a temporary
+    file remained that the rerun did not sweep.
     lost: paid replies that the cache lacks in the end.  repeated: replies that were sent again, because they were under
     way at a kill; paid_twice: those beyond CONCURRENCY a kill.
     """
@@ -187,11 +190,13 @@ class Attempt:
         return True
 
     def finish(self) -> float:
-        """Seconds until its end.  Raises AssertionError when it fails."""
+        """Seconds until its end; one that stays is stopped when it is ready."""
+        if self.command.stays:
+            wait_for(lambda: READY in self.out or self.process.poll() is not None, "it does not start", LIMIT_SECONDS)
+            self.process.send_signal(signal.SIGTERM)
         self.process.wait(LIMIT_SECONDS)
         seconds = time.monotonic() - self.started
         assert self._closed.wait(AFTERMATH_SECONDS), f"stdout is held open by {self.alive()}"
-        assert self.process.returncode == 0, f"{self.command.name}: code {self.process.returncode}\n{self.err[-4000:]}"
         return seconds
 
     def alive(self) -> list[psutil.Process]:
@@ -234,19 +239,25 @@ class Series:
     """All kills of one command, after an undisturbed run of it."""
 
     def __init__(
-        self, command: Command, folder: Path, inputs: Path, *, model: Model | None = None, env: Mapping[str, str] | None = None,
-        seed: int = 5, ready: Callable[[Attempt], float] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        command: Command,
+        folder: Path,
+        inputs: Path,
+        *,
+        model: Model | None = None,
+        env: Mapping[str, str] | None = None,
+        seed: int = 5,
+    ) -> None:
         self.command, self.folder, self.inputs, self.model, self.env = command, folder, inputs, model, dict(env or {})
         self.draw = random.Random(f"{seed}/{command.name}")
-        self._end = ready or Attempt.finish
         self.rows: dict[tuple[str, str], Row] = {}
         self.ended_first = 0
         place, paid = self._place(), self._count()
         self.before = self._state(place)
         attempt = Attempt(command, place, self.env)
         try:
-            self.seconds = self._end(attempt)
+            self.seconds = attempt.finish()
+            assert attempt.process.returncode == 0, f"{command.name}:\n{attempt.err[-4000:]}"
             orphans, held = attempt.aftermath()
             assert not orphans and not held, f"{command.name} leaves {orphans} when nobody disturbs it"
             self.wanted = self._state(place, attempt)
@@ -275,10 +286,12 @@ class Series:
                 attempt = Attempt(self.command, place, self.env)
                 try:
                     if attempt.ended_by(moment) if phase != WRITING else attempt.ended_writing(moment):
-                        assert attempt.process.returncode == 0, attempt.err[-4000:]
+                        self._check_end(attempt, place)
                         done, misses = True, misses + 1
                         self.ended_first += 1
-                        later = (self.draw.uniform(0.0, self.seconds), ANY) if phase == WRITING else (moment * 0.8, phase)
+                        later = (
+                            (self.draw.uniform(0.0, self.seconds), ANY) if phase == WRITING else (moment * 0.8, phase)
+                        )
                         plan[-1] = (*later, name)
                         assert misses < 5 * (kills + 1), f"{self.command.name} is too quick to be killed"
                         break
@@ -317,7 +330,8 @@ class Series:
     def _settle(self, place: Place, paid: int, hit: list[Row]) -> None:
         attempt = Attempt(self.command, place, self.env)
         try:
-            self._end(attempt)
+            attempt.finish()
+            self._check_end(attempt, place)
             orphans, held = attempt.aftermath()
             state = self._state(place, attempt)
         finally:
@@ -339,6 +353,13 @@ class Series:
         last.notes.update(f"held after the rerun: {path.name}" for path in held_locks)
         if state != self.wanted:
             last.notes.update(f"differs: {path}" for path in sorted(dict(state.items() ^ self.wanted.items())))
+
+    def _check_end(self, attempt: Attempt, place: Place) -> None:
+        """A rerun ends well, or refuses to overwrite what is there: the whole result, where the kill came after it."""
+        code = attempt.process.returncode
+        whole = all(self.wanted.get(path) == seen for path, seen in self._state(place).items())
+        refused = code == 2 and "--force" in attempt.err and self.command.outputs and whole
+        assert code == 0 or refused, f"{self.command.name}: code {code}\n{attempt.err[-4000:]}"
 
     def _row(self, name: str, phase: str) -> Row:
         return self.rows.setdefault((name, phase), Row(self.command.name, name, phase))
@@ -420,10 +441,13 @@ def _plain(name: str) -> str:
 
 
 def write_rows(path: Path, rows: Sequence[Row], conditions: Mapping[str, Any]) -> None:
-    """Add rows to a JSON file; those of the same command, signal and phase are summed."""
+    """Add rows to a JSON file; those of the same command, signal and phase are summed.
+
+    conditions: of this series; they are appended to those of earlier ones.
+    """
     known: dict[tuple[str, str, str], dict[str, Any]] = {}
-    told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"rows": []}
-    for row in [*told["rows"], *map(vars, rows)]:
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"rows": [], "series": []}
+    for row in [*stored["rows"], *map(vars, rows)]:
         key = (row["command"], row["signal"], row["phase"])
         if key not in known:
             known[key] = {**row, "codes": Counter(row["codes"]), "notes": Counter(row["notes"])}
@@ -434,5 +458,5 @@ def write_rows(path: Path, rows: Sequence[Row], conditions: Mapping[str, Any]) -
             elif isinstance(value, int):
                 known[key][name] += value
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"conditions": dict(conditions), "rows": list(known.values())}, indent=1, sort_keys=True)
-    path.write_text(text + "\n", encoding="utf-8")
+    tree = {"rows": list(known.values()), "series": [*stored["series"], dict(conditions)]}
+    path.write_text(json.dumps(tree, indent=1, sort_keys=True) + "\n", encoding="utf-8")
