@@ -21,7 +21,7 @@ from benchmarks import kill_commands
 from tests.support.chaos import Model
 from tests.support.kill_cases import COMMANDS, NEEDS, Inputs
 from tests.support.kill_commands import Row, Series, write_rows
-from tests.support.prefect_server import shared_server
+from tests.support.prefect_server import shared_environment
 
 KILLS = int(os.environ.get("KGQA_COMMAND_KILLS", "132"))
 SEED = int(os.environ.get("KGQA_COMMAND_SEED", "5"))
@@ -48,7 +48,7 @@ def series(name: str, inputs: Inputs, model: Model | None, folder: Path, seed: i
     for need in NEEDS[name.split()[0]]:
         inputs.make(need)
     command = COMMANDS[name]
-    env = {"PREFECT_API_URL": shared_server()} if command.flow else {}
+    env = shared_environment() if command.flow else {}
     return Series(command, folder, inputs.folder, model=model, env=env, seed=seed)
 
 
