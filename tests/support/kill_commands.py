@@ -269,7 +269,7 @@ class Series:
 
     def run(self, kills: int, names: Sequence[str] = ("SIGKILL",)) -> list[Row]:
         """So many kills, half of them in the first five seconds, a quarter while it writes; signals in turns."""
-        early, writing = (kills + 1) // 2, kills // 4
+        early, writing = (kills + 1) // 2, 0 if self.command.stays else kills // 4
         late = kills - early - writing
         waiting = [(moment, START) for moment in moments(self.draw, early, min(START_SECONDS, self.seconds))]
         waiting += [(moment, ANY) for moment in moments(self.draw, late, self.seconds)]
