@@ -31,7 +31,7 @@ import psutil
 from kgqa_core.artifacts import MANIFEST, content_digest, hash_file, verify
 from kgqa_core.errors import ArtifactError
 from kgqa_core.llm.cache import FILE
-from kgqa_core.locks import idle
+from kgqa_core.locks import held, idle
 from tests.support.chaos import Model, marked, moments, wait_for
 from tests.support.command import ROOT
 
@@ -45,7 +45,7 @@ AFTERMATH_SECONDS = 15.0
 TERM_SECONDS = 30.0
 """Longest wait for a command that was sent SIGTERM or SIGINT; then it counts as not ended."""
 LIMIT_SECONDS = 600.0
-KILLS_PER_PLACE = 3
+KILLS_PER_PLACE = 4
 READY = b"Ctrl-C"
 """Printed by a command that stays, once it is ready."""
 START, ANY, WRITING = "first 5 s", "any time", "while writing"
@@ -258,8 +258,8 @@ class Series:
         try:
             self.seconds = attempt.finish()
             assert attempt.process.returncode == 0, f"{command.name}:\n{attempt.err[-4000:]}"
-            orphans, held = attempt.aftermath()
-            assert not orphans and not held, f"{command.name} leaves {orphans} when nobody disturbs it"
+            orphans, open_out = attempt.aftermath()
+            assert not orphans and not open_out, f"{command.name} leaves {orphans} when nobody disturbs it"
             self.wanted = self._state(place, attempt)
             self.strays, self.entries = strays(place), replies_in(place)
         finally:
@@ -312,9 +312,9 @@ class Series:
             row.slow += 1
             row.notes["does not end on the signal"] += 1
         row.codes[str(attempt.process.returncode)] += 1
-        orphans, held = attempt.aftermath()
+        orphans, open_out = attempt.aftermath()
         row.orphans += bool(orphans)
-        row.held += held
+        row.held += open_out
         row.notes.update(f"lives on: {line}" for line in orphans)
         if "Traceback" in attempt.err:
             row.notes["traceback: " + attempt.err.strip().splitlines()[-1][:100]] += 1
@@ -332,11 +332,11 @@ class Series:
         try:
             attempt.finish()
             self._check_end(attempt, place)
-            orphans, held = attempt.aftermath()
+            orphans, open_out = attempt.aftermath()
             state = self._state(place, attempt)
         finally:
             attempt.close()
-        same = state == self.wanted and not orphans and not held
+        same = state == self.wanted and not orphans and not open_out
         held_locks = [path for path in (place.home / "locks").rglob("*") if path.is_file() and not idle(path)]
         left = sorted(set(strays(place)) - set(self.strays))
         again = self.model.twice(paid) if self.model is not None and self.command.pays else 0
@@ -445,18 +445,19 @@ def write_rows(path: Path, rows: Sequence[Row], conditions: Mapping[str, Any]) -
 
     conditions: of this series; they are appended to those of earlier ones.
     """
-    known: dict[tuple[str, str, str], dict[str, Any]] = {}
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"rows": [], "series": []}
-    for row in [*stored["rows"], *map(vars, rows)]:
-        key = (row["command"], row["signal"], row["phase"])
-        if key not in known:
-            known[key] = {**row, "codes": Counter(row["codes"]), "notes": Counter(row["notes"])}
-            continue
-        for name, value in row.items():
-            if isinstance(value, Mapping):
-                known[key][name].update(value)
-            elif isinstance(value, int):
-                known[key][name] += value
     path.parent.mkdir(parents=True, exist_ok=True)
-    tree = {"rows": list(known.values()), "series": [*stored["series"], dict(conditions)]}
-    path.write_text(json.dumps(tree, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    with held(path.with_suffix(".lock"), "adding rows", lambda _: None):
+        stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"rows": [], "series": []}
+        known: dict[tuple[str, str, str], dict[str, Any]] = {}
+        for row in [*stored["rows"], *map(vars, rows)]:
+            key = (row["command"], row["signal"], row["phase"])
+            if key not in known:
+                known[key] = {**row, "codes": Counter(row["codes"]), "notes": Counter(row["notes"])}
+                continue
+            for name, value in row.items():
+                if isinstance(value, Mapping):
+                    known[key][name].update(value)
+                elif isinstance(value, int):
+                    known[key][name] += value
+        tree = {"rows": list(known.values()), "series": [*stored["series"], dict(conditions)]}
+        path.write_text(json.dumps(tree, indent=1, sort_keys=True) + "\n", encoding="utf-8")
