@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,8 +169,8 @@ class Attempt:
 
     def ended_writing(self, seconds: float) -> bool:
         """Whether it has ended this long after it began to write, by the temporary files of its place."""
-        before = list(_writing(self.place))
-        while self.process.poll() is None and list(_writing(self.place)) == before:
+        before = _writing(self.place)
+        while self.process.poll() is None and _writing(self.place) == before:
             time.sleep(0.002)
         return self.ended_by(time.monotonic() - self.started + seconds)
 
@@ -267,13 +267,19 @@ class Series:
         self.replies = self._count() - paid
         shutil.rmtree(place.folder)
 
-    def run(self, kills: int, names: Sequence[str] = ("SIGKILL",)) -> list[Row]:
-        """So many kills, half of them in the first five seconds, a quarter while it writes; signals in turns."""
-        early, writing = (kills + 1) // 2, 0 if self.command.stays else kills // 4
+    def run(
+        self, kills: int, names: Sequence[str] = ("SIGKILL",), shares: tuple[float, float] = (0.5, 0.25)
+    ) -> list[Row]:
+        """So many kills; signals in turns.
+
+        shares: of kills in the first five seconds, and while it writes; the others lie in the whole of its time.
+        """
+        early, writing = (round(kills * share) for share in shares)
+        writing = 0 if self.command.stays else writing
         late = kills - early - writing
         waiting = [(moment, START) for moment in moments(self.draw, early, min(START_SECONDS, self.seconds))]
         waiting += [(moment, ANY) for moment in moments(self.draw, late, self.seconds)]
-        waiting += [(self.draw.uniform(0.0, 0.1), WRITING) for _ in range(writing)]
+        waiting += [(self.draw.uniform(0.0, 0.05), WRITING) for _ in range(writing)]
         self.draw.shuffle(waiting)
         plan = [(moment, phase, names[n % len(names)]) for n, (moment, phase) in enumerate(waiting)]
         misses = 0
@@ -358,7 +364,7 @@ class Series:
         """A rerun ends well, or refuses to overwrite what is there: the whole result, where the kill came after it."""
         code = attempt.process.returncode
         whole = all(self.wanted.get(path) == seen for path, seen in self._state(place).items())
-        refused = code == 2 and "--force" in attempt.err and self.command.outputs and whole
+        refused = code in (1, 2) and "exists" in attempt.err and self.command.outputs and whole
         assert code == 0 or refused, f"{self.command.name}: code {code}\n{attempt.err[-4000:]}"
 
     def _row(self, name: str, phase: str) -> Row:
@@ -428,12 +434,10 @@ def replies_in(place: Place) -> int:
         return int(base.execute("SELECT count(*) FROM responses").fetchone()[0])
 
 
-def _writing(place: Place) -> Iterator[str]:
-    """Names of what is being written: temporary files beside outputs, and folders of stages."""
-    for folder in (place.folder, place.tmp, place.home / "tmp"):
-        if folder.is_dir():
-            names = sorted(path.name for path in folder.iterdir())
-            yield from (name for name in names if folder is not place.folder or name.startswith("."))
+def _writing(place: Place) -> list[str]:
+    """Names of what is being written: temporary files, outputs, folders of stages."""
+    folders = [folder for folder in (place.folder, place.tmp, place.home / "tmp") if folder.is_dir()]
+    return sorted(path.name for folder in folders for path in folder.iterdir())
 
 
 def _plain(name: str) -> str:
