@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tasks.servers.login import LOGIN
 from tests.servers.conftest import Story
 from tests.support.browser import NO_CHROMIUM, Browser, chromium
 from tests.support.operated import Operated
@@ -18,10 +19,14 @@ MODEL = "kgqa-register-asked"
 
 
 @pytest.fixture(scope="module")
-def browser(output: Path) -> Iterator[Browser]:
+def browser(output: Path, operated: Operated) -> Iterator[Browser]:
+    """Chromium whose user has logged in to both servers."""
     if chromium() is None:
         pytest.skip(NO_CHROMIUM)
+    servers = operated.servers
     with Browser(output / "chromium.log", size=(1600, 1100)) as running:
+        running.open(f"{servers.mlflow}{LOGIN}#{servers.login}", "Experiments")
+        running.open(f"{servers.prefect}{LOGIN}#{servers.login}", "Dashboard")
         yield running
 
 
