@@ -13,12 +13,13 @@ import typer
 from flows import session
 from flows.options import HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
 from flows.session import err, print_json
+from flows.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import Profile
 
-answerability_app = typer.Typer(
+answerability_app = CommandApp(
     no_args_is_help=True, help="Build a benchmark of what a graph can and cannot answer, from any graph and questions."
 )
 

@@ -14,12 +14,13 @@ import typer
 from flows import session
 from flows.options import HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
 from flows.session import err, print_json
+from flows.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import Profile
 
-ltgen_app = typer.Typer(no_args_is_help=True, help="Build a benchmark about little known entities from any graph.")
+ltgen_app = CommandApp(no_args_is_help=True, help="Build a benchmark about little known entities from any graph.")
 
 BenchmarkArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark: with questions.jsonl, or qa and conv.")]
 

@@ -10,11 +10,12 @@ import typer
 from flows import session
 from flows.options import HomeOption, JsonOption
 from flows.session import print_json
+from flows.usage import CommandApp
 
 if TYPE_CHECKING:
     from kgqa_core.llm.cache import ResponseCache
 
-cache_app = typer.Typer(no_args_is_help=True, help="Completions of language models that this home keeps.")
+cache_app = CommandApp(no_args_is_help=True, help="Completions of language models that this home keeps.")
 
 
 @cache_app.command()

@@ -6,6 +6,7 @@ progress and tables for people go to stderr.  Heavy libraries are imported by th
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -39,9 +40,10 @@ from flows.options import (
 )
 from flows.refresh_cli import refresh
 from flows.session import err, print_json
+from flows.usage import CommandApp, shown
 from kgqa_core.errors import KgqaError
 
-app = typer.Typer(
+app = CommandApp(
     name="kgqa",
     help="Answer questions from a knowledge graph that you own, and measure how far to trust the answers.",
     no_args_is_help=True,
@@ -253,7 +255,7 @@ def datasets(
     for row in rows:
         loader = f"\nsource={row['loader']}" if row["loader"] else ""
         what = f"{row['about']}\n{row['questions']} questions; graph: {row['graph']}"
-        table.add_row(f"{row['name']}{loader}", what, f"{row['where']}\n{row['licence']}", row["found"] or "–")
+        table.add_row(f"{row['name']}{loader}", what, f"{row['where']}\n{row['licence']}", row.get("found") or "–")
     session.out.print(table)
 
 
@@ -348,7 +350,13 @@ def main() -> None:
         from tasks import outage
 
         if not outage.is_loss(fault):
-            raise
+            if not isinstance(fault, OSError) or not isinstance(fault.filename, str | bytes) or verbose:
+                raise
+            # a file or folder that a reader or writer did not look at first: what the system says of it
+            err.print("[bold red]error:[/bold red] ", end="")
+            what = f"{shown(os.fsdecode(fault.filename), 500)}: {fault.strerror}"
+            err.print(what, markup=False, highlight=False, soft_wrap=True)
+            sys.exit(1)
         err.print(
             f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} is away or fails; finished "
             "stages are kept. Start the same command again when it is well, or with another PREFECT_API_URL",

@@ -12,6 +12,7 @@ import typer
 from flows import session
 from flows.options import HomeOption, JsonOption, KgOption, RunOption, SetOption
 from flows.session import print_json
+from flows.usage import CommandApp
 
 if TYPE_CHECKING:
     from kgqa_core.kg.store import KgStore
@@ -21,7 +22,7 @@ ALWAYS = ("statements", "triples", "rejects", "entities", "literals", "relations
 MOST_ROWS = 1_000_000_000
 """Most rows of any kind that a command shows."""
 
-kg_app = typer.Typer(help="Build, update and look into knowledge graphs.", no_args_is_help=True)
+kg_app = CommandApp(help="Build, update and look into knowledge graphs.", no_args_is_help=True)
 
 ShareOption = Annotated[
     float | None,
@@ -227,7 +228,7 @@ def stats(
     kg: KgOption = None,
     run_id: RunOption = None,
     home: HomeOption = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Rows of each table.")] = 15,
+    top: Annotated[int, typer.Option("--top", min=1, max=MOST_ROWS, help="Rows of each table.")] = 15,
     as_json: JsonOption = False,
 ) -> None:
     """Count what the graph holds: degrees, relations, types, label coverage, literals, filters, rejects."""

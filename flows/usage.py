@@ -1,0 +1,73 @@
+"""Commands that refuse values which no command can use, and name every value that they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+SHOWN = 80
+"""Most characters of a value that a message shows."""
+MAY_BE_EMPTY = frozenset({"base"})
+"""Parameters for which an empty value means something."""
+
+
+class CheckedCommand(TyperCommand):
+    """A command that refuses empty values and bytes that are not UTF-8 before anything is read.
+
+    An empty path would be the working folder (`--out "$UNSET"`), and nothing behind the command can write half a
+    character.  What a value breaks is said with the value.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The remaining words.  Raises BadParameter that names the parameter and its value."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in self.get_params(ctx):
+            for value in _texts(given.get(str(parameter.name))):
+                if fault := _fault(str(parameter.name), value):
+                    raise typer.BadParameter(fault, ctx=ctx, param=parameter)  # type: ignore[arg-type]
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as fault:
+            errors: Callable[[], list[dict[str, Any]]] | None = getattr(fault.__cause__, "errors", None)
+            if errors is not None:
+                fault.message += f"; it is {shown(str(errors()[0]['input']))}"
+            raise
+
+
+class CommandApp(typer.Typer):
+    """A Typer whose commands are `CheckedCommand`s."""
+
+    def command(self, name: str | None = None, **options: Any) -> Any:  # type: ignore[override]
+        """As that of Typer."""
+        return super().command(name, **{"cls": CheckedCommand, **options})
+
+
+def shown(value: str, most: int = SHOWN) -> str:
+    """A value in quotes, in one line, with escapes for what cannot be printed; one over `most` is cut in its middle."""
+    if len(value) > most:
+        value = f"{value[: most // 2]}…{value[-most // 4 :]}"
+    return "'" + "".join(one if one.isprintable() else _escaped(one) for one in value) + "'"
+
+
+def _escaped(one: str) -> str:
+    """Bytes that are no text as `\\xff`, other characters as Python writes them."""
+    return f"\\x{ord(one) - 0xDC00:02x}" if "\udc80" <= one <= "\udcff" else ascii(one)[1:-1]
+
+
+def _fault(name: str, value: str) -> str | None:
+    if not value and name not in MAY_BE_EMPTY:
+        return "it is empty (''); give a value, or leave it out"
+    if any("\ud800" <= one <= "\udfff" for one in value):
+        return f"{shown(value)} is not UTF-8; rename the file, or write it in UTF-8"
+    return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)

@@ -1,0 +1,49 @@
+"""Values that no command can use are refused at the door, and named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from flows import cli
+from flows.usage import shown
+from tests.support.command import kgqa
+
+
+def test_an_empty_path_is_not_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for words in (["kg", "build", "facts.tsv", "--out", ""], ["kg", "build", "", "--out", "x"], ["home", "--home", ""]):
+        refused = CliRunner().invoke(cli.app, words)
+        assert refused.exit_code == 2 and "it is empty" in refused.output, refused.output
+    assert [path.name for path in tmp_path.iterdir()] == ["facts.tsv"]
+
+
+def test_a_name_that_is_not_utf_8_is_refused_with_its_bytes() -> None:
+    refused = kgqa("kg", "stats", "--kg", os.fsdecode(b"raw\xff\xfebytes"))
+    assert refused.code == 2 and "'raw\\xff\\xfebytes' is not UTF-8" in refused.err and "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize("value", ["0", "1000000000000000000000000000000", "many", "[/bold]3"])
+def test_a_number_that_is_refused_is_named(value: str) -> None:
+    refused = CliRunner().invoke(cli.app, ["kg", "stats", "--top", value])
+    assert refused.exit_code == 2 and value in "".join(refused.output.split()).replace("│", "")
+
+
+def test_what_the_system_says_of_a_file_is_one_line(tmp_path: Path) -> None:
+    refused = kgqa("compare", "a", "b", "--home", tmp_path / ("h" * 300))
+    assert refused.code in (1, 2) and "hhhhh" in refused.err, refused.err
+    assert "Traceback" not in refused.err and refused.err.count("\n") < 5
+
+
+def test_the_list_of_data_sets_needs_no_folder() -> None:
+    listed = CliRunner().invoke(cli.app, ["datasets"])
+    assert listed.exit_code == 0 and "WebQSP" in listed.output, listed.output
+
+
+def test_long_values_are_cut_and_controls_escaped() -> None:
+    assert shown("a" * 200) == "'" + "a" * 40 + "…" + "a" * 20 + "'"
+    assert shown("a\x1b[2J\udcff") == "'a\\x1b[2J\\xff'"
