@@ -25,6 +25,9 @@ from tasks.rewriting import write_knowledge
 from tasks.run import TRAINED_AS, tracked_run
 from tasks.secrets import take_in
 
+GRAPHLESS = ("none", PASSAGES)
+"""Knowledge for which no question is linked and no fact is retrieved."""
+
 if TYPE_CHECKING:
     from kgqa_core.answering.abstention.apply import Verdict
 
@@ -35,7 +38,7 @@ def find_mentions(record: dict[str, Any], knowledge: str | None = None) -> Artif
     It is made where there is none, with a progress bar of its own.
     """
     name, _, _ = _parts(record, make_profile(record["profile"]), knowledge)
-    return mentions_of(record) if split_knowledge(name)[0] != PASSAGES else None
+    return mentions_of(record) if split_knowledge(name)[0] not in GRAPHLESS else None
 
 
 def open_system(
@@ -90,6 +93,11 @@ def _parts(
     ranked = ("rank_llm", "rank_embedding", "rank_pair", "rank_amr")
     choice = [name for name in ("rigel", "hop_path", "kaping", *ranked) if name in profile.retrieval.retrievers]
     retriever, form = split_knowledge(knowledge or (choice[0] if choice else "none"))
+    if profile.computes and retriever in GRAPHLESS:
+        raise InputError(
+            f"knowledge {retriever!r} holds no facts, but the answerer {profile.answering.answerer!r} of run "
+            f"{record['run_id']} computes from facts; name one of {', '.join(choice) or 'no retriever of it'}"
+        )
     if retriever == PASSAGES:
         return f"{retriever}/{form}", None, None
     retriever = split_retriever(retriever)[0]  # what nobody names is linked in any case
@@ -168,7 +176,7 @@ def answer_file(
     found = answer_questions(
         profile, kg, dkg, trained, rewriter, name, _index(record, name), abstainer, others, operator
     )
-    rows, rejects = _rows(found, needs_topics=split_knowledge(name)[0] != PASSAGES)
+    rows, rejects = _rows(found, needs_topics=split_knowledge(name)[0] not in GRAPHLESS)
     temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as stream:
         for row in rows:
@@ -198,20 +206,24 @@ def answer_questions(
     with tracked_run(profile) as run:
         retriever = split_knowledge(name)[0]
         questions = load_questions(kg, profile.questions, profile.seed)
-        questions = _with_topics(kg, questions, profile) if retriever != PASSAGES else questions
+        reads_graph = retriever not in GRAPHLESS
+        questions = _with_topics(kg, questions, profile) if reads_graph else questions
         passages = retrieve_passages(index, questions, profile.passages) if index is not None else None
-        facts = facts_of(kg, dkg, questions, trained, retriever, profile) if retriever != PASSAGES else None
-        knowledge = write_knowledge(kg, questions, facts, passages, rewriter, name, profile)
+        facts = facts_of(kg, dkg, questions, trained, retriever, profile) if reads_graph else None
+        knowledge = None
+        if facts is not None or passages is not None:
+            knowledge = write_knowledge(kg, questions, facts, passages, rewriter, name, profile)
         computed = None
-        if operator is not None and facts is not None:
+        if operator is not None and facts is not None and knowledge is not None:
             given = (kg, questions, questions, {retriever: facts}, operator, profile)
             computed = compute_all(*given, parses=False)[retriever]
             answers = answer_from(questions, computed, knowledge, name, profile)
         else:
             answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)
-        made = {"questions": questions, "knowledge": knowledge, "answers": answers}
+        made = {"questions": questions, "answers": answers}
+        made |= {"knowledge": knowledge} if knowledge is not None else {}
         made |= {"computed": computed} if computed is not None else {}
-        if facts is not None and retriever != "none":
+        if facts is not None:
             heard = {other: facts_of(kg, dkg, questions, own, other, profile) for other, own in (others or {}).items()}
             least = profile.abstention.min_confidence
             made["confidence"] = judge(
@@ -242,7 +254,9 @@ def _rows(
     from kgqa_core.datasets.question import read_questions
 
     output = dict(pl.read_parquet(found["answers"].folder / "answers.parquet").select("question", "output").rows())
-    text = dict(pl.read_parquet(found["knowledge"].folder / "knowledge.parquet").select("question", "text").rows())
+    text: dict[str, str] = {}
+    if "knowledge" in found:
+        text = dict(pl.read_parquet(found["knowledge"].folder / "knowledge.parquet").select("question", "text").rows())
     verdicts = read_verdicts(found["confidence"].folder) if "confidence" in found else {}
     computed = replies(found["computed"].folder) if "computed" in found else {}
     rows: list[dict[str, Any]] = []

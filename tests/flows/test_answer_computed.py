@@ -52,3 +52,29 @@ def edit_profile(record: Path, topics: str, answerer: str) -> None:
     run["profile"]["retrieval"]["topics"] = topics
     run["profile"]["answering"]["answerer"] = answerer
     record.write_text(json.dumps(run))
+
+
+def test_knowledge_without_facts_answers_where_nothing_is_computed_and_is_refused_where_it_is(
+    computed: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, run_id = computed
+    record = folder / "home" / "runs" / run_id / "run.json"
+    (tmp_path / "new.jsonl").write_text('{"id": "q", "question": "Where?"}\n')
+    words = (
+        "answer",
+        "--questions",
+        tmp_path / "new.jsonl",
+        "--home",
+        folder / "home",
+        "--json",
+        "--knowledge",
+        "none",
+    )
+    edit_profile(record, "gold", "symbolic")
+    refused = kgqa(*words, "--out", tmp_path / "none.jsonl")
+    assert refused.code == 2 and "'none' holds no facts" in refused.err and "hop_path" in refused.err
+    edit_profile(record, "gold", "builtin")
+    outcome = kgqa(*words, "--out", tmp_path / "answers.jsonl")
+    assert outcome.code == 0, outcome.err[-4000:]
+    [row] = map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())
+    assert row["reject"] is None and row["facts"] == "" and "answer" in row
