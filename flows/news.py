@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.artifacts import Home
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.kg.delta import options_of
 from kgqa_core.kg.ingest.sources import find_sources
+from tasks.servers.login import hand_to_clients
 
 EVENT = "kgqa.kg.updated"
 BUNDLED = "bundled:"
@@ -18,7 +21,8 @@ log = logging.getLogger("kgqa")
 
 
 def check_server() -> None:
-    """Raise InputError where no Prefect server is named that could take an event."""
+    """Raise InputError where no Prefect server is named that could take an event; log in to one of the home's own."""
+    hand_to_clients(Home.current().root, os.environ)
     from prefect.settings import get_current_settings
 
     if get_current_settings().api.url is None:

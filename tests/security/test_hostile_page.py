@@ -24,7 +24,7 @@ import pytest
 
 from tasks.servers import login
 from tests.support.browser import NO_CHROMIUM, Browser, chromium
-from tests.support.command import ROOT, closed_port
+from tests.support.command import ROOT, closed_port, run_python
 from tests.support.prefect_server import LOGIN, shared_server
 
 SECRET = "a-secret-in-plain-text"
@@ -37,6 +37,7 @@ class Ui(NamedTuple):
     prefect: str
     mlflow: str
     auth_string: str
+    home: Path
 
 
 def send(
@@ -80,7 +81,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     process = subprocess.Popen([sys.executable, *words], env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None and "Prefect UI" in process.stdout.readline()
-        served = Ui(*(f"http://127.0.0.1:{port}" for port in ports), login.read_auth_string(home) or "none:none")
+        served = Ui(*(f"http://127.0.0.1:{port}" for port in ports), login.read_auth_string(home) or "none:none", home)
         fill(served)
         yield served
     finally:
@@ -176,6 +177,17 @@ def test_the_temporary_server_of_a_run_is_as_closed(ui: Ui) -> None:
         assert send(address, path, body, ui.auth_string)[0] in (401, 403), "each server has a login of its own"
     assert send(address, "/api/admin/settings")[0] == 401
     assert send(address, "/api/admin/settings", auth_string=LOGIN)[0] == 200
+
+
+def test_commands_of_the_home_log_in_by_themselves(ui: Ui, tmp_path: Path) -> None:
+    (tmp_path / "dump.tsv").write_text("a\tknows\tb\n")
+    words = ["-m", "flows.cli", "kg", "build", tmp_path / "dump.tsv", "--out", tmp_path / "graph", "--emit"]
+    home = {"PREFECT_API_URL": f"{ui.prefect}/api", "KGQA_HOME": str(ui.home)}
+    told = run_python(words, env=home, cwd=tmp_path)
+    assert told.code == 0 and ui.auth_string.partition(":")[2] not in told.out + told.err, told.err
+    words[-2] = tmp_path / "graph2"
+    refused = run_python(words, env=home | {"KGQA_HOME": str(tmp_path / "other")}, cwd=tmp_path)
+    assert refused.code == 1 and "401" in refused.err, refused.err
 
 
 @pytest.fixture(scope="module")
