@@ -349,6 +349,13 @@ def main() -> None:
     except Exception as fault:
         from tasks import outage
 
+        if outage.wants_login(fault):
+            err.print(
+                f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} refuses this login; set "
+                "PREFECT_API_AUTH_STRING (the servers of `kgqa ui` have theirs in prefect/auth_string of their home)",
+                highlight=False, soft_wrap=True,
+            )  # fmt: skip
+            outage.leave(2)
         if not outage.is_loss(fault):
             if not isinstance(fault, OSError) or not isinstance(fault.filename, str | bytes) or verbose:
                 raise

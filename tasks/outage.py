@@ -105,6 +105,21 @@ def is_loss(fault: BaseException | None) -> bool:
     return False
 
 
+def wants_login(fault: BaseException | None) -> bool:
+    """Whether a fault, or what caused it, is a request that the Prefect server refused for want of a valid login."""
+    if "httpx" not in sys.modules or "prefect" not in sys.modules:
+        return False
+    import httpx
+    from prefect.settings import PREFECT_API_URL
+
+    api = str(PREFECT_API_URL.value() or "")
+    while fault is not None:
+        if isinstance(fault, httpx.HTTPStatusError) and fault.response.status_code == 401:
+            return bool(api) and str(fault.request.url).startswith(api)
+        fault = fault.__cause__ or fault.__context__
+    return False
+
+
 def leave(code: int) -> None:
     """End the process now: Prefect's threads would go on for minutes to tell a server that is gone."""
     logging.shutdown()

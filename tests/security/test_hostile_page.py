@@ -24,8 +24,9 @@ import pytest
 
 from tasks.servers import login
 from tests.support.browser import NO_CHROMIUM, Browser, chromium
-from tests.support.command import ROOT, closed_port, run_python
+from tests.support.command import ROOT, closed_port, kgqa, run_python
 from tests.support.prefect_server import LOGIN, shared_server
+from tests.support.toy import write_graph, write_questions
 
 SECRET = "a-secret-in-plain-text"
 ATTACKER, REBOUND = "attacker.localhost", "rebound.test"
@@ -188,6 +189,14 @@ def test_commands_of_the_home_log_in_by_themselves(ui: Ui, tmp_path: Path) -> No
     words[-2] = tmp_path / "graph2"
     refused = run_python(words, env=home | {"KGQA_HOME": str(tmp_path / "other")}, cwd=tmp_path)
     assert refused.code == 1 and "401" in refused.err, refused.err
+
+
+def test_a_run_without_the_login_says_which_is_missing(ui: Ui, tmp_path: Path) -> None:
+    write_questions(tmp_path / "questions.jsonl", write_graph(tmp_path / "graph.tsv", 400), 40)
+    words = ["run", "--kg", tmp_path / "graph.tsv", "--questions", tmp_path / "questions.jsonl", "--home", tmp_path]
+    outcome = kgqa(*words, env={"PREFECT_API_URL": f"{ui.prefect}/api"})
+    assert outcome.code == 2 and "Traceback" not in outcome.err, outcome.err[-2000:]
+    assert "PREFECT_API_AUTH_STRING" in outcome.err and f"{ui.prefect}/api" in outcome.err
 
 
 @pytest.fixture(scope="module")
