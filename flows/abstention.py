@@ -36,6 +36,7 @@ def learn_abstention(profile: Profile, benchmark: str) -> Any:
     """
     with tracked_run(profile) as run:
         made, modified = benchmark_in(Path(benchmark))
+        run.home.use_folder(made.folder)
         kg = _known(run, modified)
         dkg = export_dkg(kg, profile.dkg)
         questions = unpack_benchmark(made, kg)

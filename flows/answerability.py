@@ -30,6 +30,7 @@ def build_answerability(profile: Profile, graph: str | None = None) -> Any:
     """
     with tracked_run(profile) as run:
         kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
+        run.home.use_folder(kg.folder)
         questions = load_questions(kg, profile.questions, profile.seed)
         made = build_benchmark(kg, questions, profile.answerability, profile.seed)
         run.save(status="made")

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows import session
-from flows.options import HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
+from flows.options import ForceOption, HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
 from flows.session import err, print_json
 from flows.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import Profile
+    from kgqa_core.publish import FolderClaim
 
 answerability_app = CommandApp(
     no_args_is_help=True, help="Build a benchmark of what a graph can and cannot answer, from any graph and questions."
@@ -43,6 +44,7 @@ def build(
         int | None, typer.Option("--limit", min=10, help="Questions to draw where there are more.", show_default=False)
     ] = None,
     settings: SetOption = None,
+    force: ForceOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
@@ -56,9 +58,10 @@ def build(
         from flows.answerability import build_answerability, check
 
         check(chosen, graph)
+        claim = _claim(out, chosen, graph, force) if out is not None else None
     started = time.monotonic()
     data = build_answerability(chosen, graph)
-    folder = data["made"].folder if out is None else _copy(data["made"], out)
+    folder = data["made"].folder if claim is None else _copy(data["made"], claim)
     _show(_statistics(folder), to_stderr=as_json)
     if as_json:
         from kgqa_core.artifacts import read_manifest
@@ -250,19 +253,29 @@ def _graph_folder(paths: list[Path]) -> str | None:
     return str(folders[0]) if folders else None
 
 
-def _copy(made: Any, out: Path) -> Path:
-    """A copy of the benchmark in a folder of its own."""
-    from kgqa_core.artifacts import MANIFEST, publish_folder, read_manifest
+def _claim(out: Path, profile: Profile, graph: str | None, force: bool) -> FolderClaim:
+    """The folder of a copy."""
+    from kgqa_core.publish import claim_folder, source_of
+
+    files = [graph] if graph else list(profile.kg.files)
+    questions = profile.questions.path or f"bundled:{profile.questions.source}"
+    source = source_of("answerability build", kg=files, questions=questions)
+    return claim_folder("answerability", out, source=source, inputs=(*files, questions), force=force)
+
+
+def _copy(made: Any, claim: FolderClaim) -> Path:
+    """A copy of the benchmark in a folder of its own, with the graph under its overlay."""
+    from kgqa_core.artifacts import MANIFEST, read_manifest
     from kgqa_core.benchmarks.grailqability.records import GRAPH
-    from kgqa_core.kg.overlay import say_where
+    from kgqa_core.kg.overlay import carry_base
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
         shutil.copytree(made.folder, folder, dirs_exist_ok=True)
         (folder / MANIFEST).unlink()
-        say_where(folder / GRAPH, out / GRAPH)
+        carry_base(folder / GRAPH)
         return dict(read_manifest(made.folder)["counts"])
 
-    return publish_folder("answerability", out, fill).folder
+    return claim.publish(fill).folder
 
 
 def _statistics(folder: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def evaluate_parsers(profile: Profile, benchmark: str, parsed: dict[str, str] | 
     """
     with tracked_run(profile) as run:
         made, kg = benchmark_in(Path(benchmark))
+        run.home.use_folder(made.folder)
         forms = {name: parsed_in(Path(folder)) for name, folder in (parsed or {}).items()}
         forms = forms or parse_all(made, kg, profile)
         scores = score_parsers(made, forms, profile.seed)

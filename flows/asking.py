@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from flows.session import stage_artifact
 from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import PASSAGES, Profile, make_profile, split_knowledge, split_retriever
 from kgqa_core.errors import InputError, nearest
+from kgqa_core.outputs import claim_file
 from kgqa_core.system import System
 from tasks.abstention import judge
 from tasks.answering import answer, answer_from, compute_all
@@ -137,14 +137,16 @@ def answer_file(
     out: Path,
     knowledge: str | None = None,
     min_confidence: float | None = None,
+    *,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Answer a question file with a finished run's system; the answers are written whole or not at all.
 
     What a question without `topic_entities` is about is found in its text.  min_confidence: as of `open_system`.
-    Raises QuestionFileError for an unusable file, InputError when `out` cannot be written.
+    force: replace an earlier file.  Raises QuestionFileError for an unusable file, OutputError when `out` exists, is an
+    input or cannot be written.
     """
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InputError(f"--out {out} must be a file in a folder that exists")
+    claim = claim_file(out, inputs=(questions,), force=force)
     base = make_profile(record["profile"])
     name, trained, rewriter = _parts(record, base, knowledge)
     abstainer, others = _abstention(record, name)
@@ -177,11 +179,9 @@ def answer_file(
         profile, kg, dkg, trained, rewriter, name, _index(record, name), abstainer, others, operator
     )
     rows, rejects = _rows(found, needs_topics=split_knowledge(name)[0] not in GRAPHLESS)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as stream:
+    with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         for row in rows:
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-    os.replace(temporary, out)
     return {"answered": len(rows) - len(rejects), "out": str(out), "rejects": rejects, "run_id": record["run_id"]}
 
 

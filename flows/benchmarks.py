@@ -32,6 +32,7 @@ def build_ltgen(profile: Profile, graph: str | None = None) -> Any:
     """
     with tracked_run(profile) as run:
         kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
+        run.home.use_folder(kg.folder)
         sample = draw_entities(kg, profile.ltgen.sampling, profile.ltgen.popularity, profile.seed)
         made = write_kinds(kg, sample, profile.ltgen, profile.llm, profile.seed)
         sheets = write_sheets(kg, made, profile.ltgen, profile.seed)

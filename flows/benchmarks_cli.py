@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows import session
-from flows.options import HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
+from flows.options import ForceOption, HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
 from flows.session import err, print_json
 from flows.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import Profile
+    from kgqa_core.publish import FolderClaim
 
 ltgen_app = CommandApp(no_args_is_help=True, help="Build a benchmark about little known entities from any graph.")
 
@@ -40,6 +41,7 @@ def build(
         typer.Option("--writer", help="template, builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False),
     ] = None,
     settings: SetOption = None,
+    force: ForceOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
@@ -53,12 +55,13 @@ def build(
         from flows.benchmarks import build_ltgen, check
 
         check(chosen, graph)
+        claims = _claims(out, chosen, graph, force) if out is not None else {}
     started = time.monotonic()
     data = build_ltgen(chosen, graph)
     folders = {kind: ref.folder for kind, ref in data["made"].items()}
     sheets = {kind: ref.folder for kind, ref in data["sheets"].items()}
     if out is not None:
-        folders, sheets = _copy(data, out)
+        folders, sheets = (_copy(data[part], claims[part]) for part in ("made", "sheets"))
     _show([_statistics(folder) for folder in folders.values()], to_stderr=as_json)
     if as_json:
         counts = {kind: _manifest(ref.folder) for kind, ref in data["made"].items()}
@@ -85,20 +88,24 @@ def sheet(
     out: Annotated[Path, typer.Option("--out", help="Folder to write sheet.csv and sheet.html to.")],
     share: Annotated[float, typer.Option("--share", help="Share of the questions.")] = 0.03,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 7,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Draw a sample for two annotators: a CSV file, and a page with radio buttons that saves one."""
-    from kgqa_core.artifacts import publish_folder
     from kgqa_core.benchmarks.ltgen.sheet import write_sheet
+    from kgqa_core.publish import claim_folder, source_of
 
+    session.start_logging()
     counts: dict[str, Any] = {}
+    source = source_of("ltgen sheet", benchmark=benchmark, kg=kg)
+    claim = claim_folder("ltgen_sheet", out, source=source, inputs=(benchmark, kg), force=force, set_aside=True)
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
         kind = str(_statistics(benchmark)["kind"])
         counts.update(write_sheet(folder, benchmark=benchmark, kg=kg, share=share, seed=seed, kind=kind))
         return counts
 
-    publish_folder("ltgen_sheet", out, fill)
+    claim.publish(fill)
     if as_json:
         print_json({**counts, "out": str(out)})
     else:
@@ -170,22 +177,32 @@ def _graph_folder(paths: list[Path]) -> str | None:
     return str(folders[0]) if folders else None
 
 
-def _copy(data: dict[str, Any], out: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Copies of the benchmark and its sheets in folders of their own, `OUT/qa`, `OUT/qa-sheet`, …"""
-    from kgqa_core.artifacts import MANIFEST, publish_folder
+def _claims(out: Path, profile: Profile, graph: str | None, force: bool) -> dict[str, dict[str, FolderClaim]]:
+    """The folders of a copy, `OUT/qa`, `OUT/qa-sheet`, …; sheets that were filled in are never deleted."""
+    from kgqa_core.publish import claim_folder, source_of
 
-    placed: list[dict[str, Path]] = []
-    for name, suffix in (("made", ""), ("sheets", "-sheet")):
-        found = {}
-        for kind, ref in data[name].items():
+    files = [graph] if graph else list(profile.kg.files)
+    rules: dict[str, Any] = {"source": source_of("ltgen build", kg=files), "inputs": files, "force": force}
+    kinds = dict.fromkeys(profile.ltgen.writing.kinds)
+    return {
+        "made": {kind: claim_folder("ltgen", out / kind, **rules) for kind in kinds},
+        "sheets": {kind: claim_folder("ltgen_sheet", out / f"{kind}-sheet", set_aside=True, **rules) for kind in kinds},
+    }
 
-            def fill(folder: Path, work: Path, source: Path = ref.folder) -> dict[str, Any]:
-                shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
-                return dict(_manifest(source))
 
-            found[kind] = publish_folder(ref.kind, out / f"{kind}{suffix}", fill).folder
-        placed.append(found)
-    return placed[0], placed[1]
+def _copy(made: dict[str, Any], claims: dict[str, FolderClaim]) -> dict[str, Path]:
+    """Copies of artifacts in the folders that were claimed for them, by the same names."""
+    from kgqa_core.artifacts import MANIFEST
+
+    found = {}
+    for kind, ref in made.items():
+
+        def fill(folder: Path, work: Path, source: Path = ref.folder) -> dict[str, Any]:
+            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST))
+            return dict(_manifest(source))
+
+        found[kind] = claims[kind].publish(fill).folder
+    return found
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

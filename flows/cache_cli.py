@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows import session
-from flows.options import HomeOption, JsonOption
+from flows.options import ForceOption, HomeOption, JsonOption
 from flows.session import print_json
 from flows.usage import CommandApp
 
@@ -43,10 +43,16 @@ def stats(home: HomeOption = None, as_json: JsonOption = False) -> None:
 @cache_app.command()
 def export(
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a completion.")],
+    force: ForceOption = False,
     home: HomeOption = None,
 ) -> None:
     """Write every completion with its prompt as JSON lines."""
-    session.out.print(f"{_open(home).export(out):,} completions in {out}")
+    from kgqa_core.outputs import claim_file
+
+    cache = _open(home)
+    with claim_file(out, force=force).writing() as path:
+        number = cache.export(path)
+    session.out.print(f"{number:,} completions in {out}", markup=False)
 
 
 @cache_app.command()

@@ -27,6 +27,7 @@ from flows.kg_cli import kg_app
 from flows.link_cli import link
 from flows.options import (
     AnswererOption,
+    ForceOption,
     GraphFilesOption,
     HomeOption,
     JsonOption,
@@ -193,6 +194,7 @@ def answer(
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
+    force: ForceOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
@@ -203,7 +205,7 @@ def answer(
     record = session.newest_run(chosen, run_id)
     from flows.asking import answer_file
 
-    result = answer_file(record, questions, out, knowledge, min_confidence)
+    result = answer_file(record, questions, out, knowledge, min_confidence, force=force)
     if as_json:
         print_json(result)
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from flows import session
-from flows.options import HomeOption, JsonOption
+from flows.options import ForceOption, HomeOption, JsonOption
 from flows.session import err, print_json
 from kgqa_core.errors import InputError
 
@@ -35,6 +35,7 @@ def compare(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Questions of each list on the terminal.")] = 10,
     level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
+    force: ForceOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -42,6 +43,7 @@ def compare(
     chosen = session.prepare(home)
     from kgqa_core.benchmarks.runs import choose_run
     from kgqa_core.benchmarks.versus import compare_runs
+    from kgqa_core.outputs import claim_file
     from kgqa_core.report.runs import run_tables, write
 
     records = [choose_run(chosen.root, word) for word in runs]
@@ -51,10 +53,12 @@ def compare(
     twice = sorted({one for one in ids if ids.count(one) > 1})
     if twice:
         raise InputError(f"run {twice[0]} is given twice ({' '.join(runs)}); give different runs")
+    page = claim_file(html, force=force) if html is not None else None
     with err.status("comparing …"):
         found = compare_runs(records, experiment=experiment, metric=metric, level=level)
-    if html is not None:
-        write(html, found, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
+    if page is not None:
+        with page.writing() as path:
+            write(path, found, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
     if as_json:
         print_json({**found, "html": str(html) if html else None})
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows import session
-from flows.options import HomeOption, JsonOption, KgOption, RunOption, SetOption
+from flows.options import ForceOption, HomeOption, JsonOption, KgOption, RunOption, SetOption
 from flows.session import print_json
 from flows.usage import CommandApp
 
@@ -45,6 +45,7 @@ def build(
     max_reject_share: ShareOption = None,
     settings: SetOption = None,
     emit: EmitOption = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Build a graph folder (DuckDB) from dump files, and account for every statement."""
@@ -54,7 +55,7 @@ def build(
 
     if emit:
         check_server()
-    counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share))
+    counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share), force=force)
     if emit:
         counts["event"] = tell(out, counts, files)
     _show_counts(counts, str(out), as_json)
@@ -77,6 +78,7 @@ def update(
     max_reject_share: ShareOption = None,
     settings: SetOption = None,
     emit: EmitOption = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Take a newer dump, or what was added and removed: ids stay, and what changed is reported."""
@@ -93,6 +95,7 @@ def update(
         added=added or (),
         removed=removed or (),
         settings=_kg_settings(settings, format, max_reject_share),
+        force=force,
     )
     if emit:
         counts["event"] = tell(out, counts, files or ())
@@ -106,13 +109,14 @@ def diff(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the lists of what differs.", show_default=False)
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two graphs by key: entities, relations and triples added, removed, changed."""
     session.start_logging()
     from flows.graphs import diff_folders
 
-    _show_counts(diff_folders(old, new, out), f"{old} → {new}", as_json)
+    _show_counts(diff_folders(old, new, out, force=force), f"{old} → {new}", as_json)
 
 
 @kg_app.command("dkg")
@@ -123,13 +127,14 @@ def dkg(
         Path | None,
         typer.Option("--old-dkg", help="That of an earlier state of the graph, to go on from.", show_default=False),
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Export the differentiable KG of a graph folder, or bring an older one up to date."""
     session.start_logging()
     from flows.graphs import export_folder
 
-    _show_counts(export_folder(kg, out, old_dkg=old_dkg), str(out), as_json)
+    _show_counts(export_folder(kg, out, old_dkg=old_dkg, force=force), str(out), as_json)
 
 
 @kg_app.command("formats")
@@ -254,6 +259,7 @@ def export(
         str | None, typer.Option("--format", help="nt, tsv or parquet; else by the name.", show_default=False)
     ] = None,
     base: Annotated[str, typer.Option("--base", help="IRI put before keys that are none (N-Triples).")] = "urn:kgqa:",
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the graph as N-Triples, TSV or Parquet."""
@@ -261,7 +267,7 @@ def export(
     from kgqa_core.kg.look.dump import dump
 
     with _graph(kg, run_id, home) as store:
-        counts = dump(store, out, format=format, base=base)
+        counts = dump(store, out, format=format, base=base, force=force)
     _show_counts({**counts, "out": str(out)}, f"written to {out}", as_json)
 
 

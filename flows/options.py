@@ -52,6 +52,9 @@ MinConfidenceOption = Annotated[
         show_default=False,
     ),
 ]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace what is at the place to write to; first it says what goes.")
+]
 KgOption = Annotated[
     Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
 ]

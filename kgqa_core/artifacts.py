@@ -8,10 +8,7 @@ lets a function fill an empty folder, writes `manifest.json` and renames the fol
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
-import fcntl
-import glob
 import json
 import logging
 import os
@@ -35,7 +32,7 @@ from kgqa_core.digest import (
 )
 from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.files import storage_faults, write_json
-from kgqa_core.home import FOLDERS, forget_unpushed, note_unpushed, stamp, unpushed, up_to_date
+from kgqa_core.home import FOLDERS, check_new, forget_unpushed, note_unpushed, stamp, unpushed, up_to_date
 from kgqa_core.locks import Uses, forget_dead, held
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store import Disagreement, Store, StoreFault, safe_name
@@ -44,7 +41,7 @@ log = logging.getLogger("kgqa")
 
 __all__ = [
     "MANIFEST", "VOLATILE", "ArtifactRef", "Home", "canonical_json", "content_digest", "hash_file", "hash_path",
-    "publish_folder", "read_manifest", "storage_faults", "verify", "write_json",
+    "read_manifest", "storage_faults", "sync_folder", "verify", "write_json", "write_manifest",
 ]  # fmt: skip
 SCHEMA_VERSION = 1
 PARTS = "-part"
@@ -93,11 +90,16 @@ class Home:
         return self.root / "cache"
 
     def prepare(self) -> Home:
-        """Make the folders.  Raises StorageError when the home cannot be written or is of a newer version."""
+        """Make the folders.
+
+        Raises StorageError when the home cannot be written or is of a newer version, OutputError when its folder is the
+        user's own.
+        """
         Store.current()  # options that cannot be read are said before anything is computed
         with storage_faults(self.root):
             if self.root.exists() and not self.root.is_dir():
                 raise StorageError(f"the home {self.root} is not a folder; choose another with --home")
+            check_new(self.root)
             up_to_date(self.root)
             for name in FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
@@ -117,6 +119,13 @@ class Home:
         It counts as long as this object lives, or until `let_go`.
         """
         self._uses.add(name)
+
+    def use_folder(self, folder: Path) -> None:
+        """Say that this process needs the artifact in or around a folder, where it is one of this home."""
+        with contextlib.suppress(ValueError):
+            inside = folder.resolve().relative_to(self.root / "artifacts").parts
+            if len(inside) >= 2:
+                self.use(f"{inside[0]}/{inside[1]}")
 
     def let_go(self) -> None:
         """Nothing of the home is needed any more."""
@@ -168,7 +177,7 @@ class Home:
             work.mkdir(parents=True, exist_ok=True)
             try:
                 counts = fill(out, work)
-                _write_manifest(out, kind, key, counts, record)
+                write_manifest(out, kind, key, counts, record)
                 if Store.current() is not None and not kind.endswith(PARTS):
                     note_unpushed(self.root, kind, key)
                 ref = self._put_in_place(out, target)
@@ -237,7 +246,7 @@ class Home:
             os.rename(target, aside)
             os.rename(out, target)
             shutil.rmtree(aside, ignore_errors=True)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         _VERIFIED[str(target)] = _stamp(target)
         return ArtifactRef(kind=manifest["kind"], path=str(target), digest=manifest["digest"])
 
@@ -292,37 +301,6 @@ class Home:
         return True
 
 
-def publish_folder(
-    kind: str, target: Path, fill: Callable[[Path, Path], Mapping[str, Any]], record: Mapping[str, Any] | None = None
-) -> ArtifactRef:
-    """Fill a folder beside `target` and put it in its place when complete; an earlier artifact is replaced last.
-
-    Raises StorageError when `target` holds something that is not an artifact of this kind.
-    """
-    target = target.expanduser().resolve()
-    occupied = target.exists() and (not target.is_dir() or any(target.iterdir()))
-    if occupied and (not (target / MANIFEST).is_file() or read_manifest(target)["kind"] != kind):
-        raise StorageError(f"{target} exists and is not a {kind} folder; choose another place")
-    with storage_faults(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _clear_remains(target)
-        with (
-            tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as scratch,
-            (Path(scratch) / "lock").open("w") as lock,
-        ):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            out, work, old = (Path(scratch) / name for name in ("out", "work", "old"))
-            out.mkdir()
-            work.mkdir()
-            manifest = _write_manifest(out, kind, "", fill(out, work), record or {})
-            if not (target.exists() and _exchange(out, target)):
-                if target.exists():
-                    os.rename(target, old)
-                os.rename(out, target)
-            _sync_folder(target.parent)
-    return ArtifactRef(kind=kind, path=str(target), digest=manifest["digest"])
-
-
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of an artifact.  Raises ArtifactError when it is missing, not readable or of another shape."""
     try:
@@ -370,9 +348,10 @@ def verify(folder: Path) -> ArtifactRef:
     return ref
 
 
-def _write_manifest(
+def write_manifest(
     out: Path, kind: str, key: str, counts: Mapping[str, Any], record: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Write the manifest of a complete folder, which ends it, and return it."""
     files = {
         file.relative_to(out).as_posix(): {"bytes": file.stat().st_size, "sha256": hash_file(file)}
         for file in content_files(out)
@@ -403,27 +382,8 @@ def _stamp(folder: Path) -> str:
     return "|".join(facts)
 
 
-def _clear_remains(target: Path) -> None:
-    """Deletes what killed processes left beside `target`; the lock tells them from those that are still at work."""
-    for scratch in target.parent.glob(f".{glob.escape(target.name)}.*/lock"):
-        with contextlib.suppress(OSError), scratch.open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not target.exists() and (scratch.parent / "old" / MANIFEST).is_file():
-                os.rename(scratch.parent / "old", target)
-            shutil.rmtree(scratch.parent, ignore_errors=True)
-
-
-def _exchange(first: Path, second: Path) -> bool:
-    """Swaps two folders in one step, so that a kill leaves both whole; False where the system cannot."""
-    try:
-        swap = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    here, both_ways = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(swap(here, os.fsencode(first), here, os.fsencode(second), both_ways) == 0)
-
-
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make a rename within a folder last through a loss of power."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -5,6 +5,7 @@
     │   ├── ConfigError              a profile, a key or a value
     │   ├── KgInputError             a graph file
     │   ├── QuestionFileError        a question or prediction file
+    │   ├── OutputError              a place to write to: it holds something, is an input, or cannot be written
     │   ├── ModelError               a model folder or id
     │   └── FormError                a logical form, also a ValueError
     ├── ArtifactError                an artifact is missing, damaged or of another kind
@@ -47,6 +48,10 @@ class KgInputError(InputError):
 
 class QuestionFileError(InputError):
     """A question or prediction file is missing or malformed."""
+
+
+class OutputError(InputError):
+    """A place to write to holds something else, is an input, belongs to a home or cannot be written."""
 
 
 class ModelError(InputError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -11,10 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.errors import StorageError
+from kgqa_core.dates import run_order
+from kgqa_core.errors import OutputError, StorageError
 from kgqa_core.files import write_json
 
 FOLDERS = ("artifacts", "tmp", "work", "locks", "cache", "runs", "mlflow", "prefect")
+OLDEST = ("artifacts", "tmp", "work", "locks", "runs")
+"""Folders that every home has had, also before it had a version."""
+SWEPT = ("tmp", "work", "runs")
+"""Folders from which housekeeping deletes what no process needs."""
 RECORD = "home.json"
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None}
@@ -32,7 +38,7 @@ class Unpushed:
 
 
 def version_of(root: Path) -> int | None:
-    """Version of a home's layout: 0 when it does not say, None when there is no home yet.
+    """Version of a home's layout: 0 when it does not say but has a home's folders, None when there is no home yet.
 
     Raises StorageError when its record cannot be read.
     """
@@ -40,11 +46,24 @@ def version_of(root: Path) -> int | None:
     try:
         return int(json.loads(path.read_text(encoding="utf-8"))["schema"])
     except FileNotFoundError:
-        return 0 if (root / "artifacts").is_dir() else None
+        return 0 if all((root / name).is_dir() for name in OLDEST) else None
     except (ValueError, KeyError, TypeError):
         raise StorageError(
             f"{path} is damaged, so the version of this home is unknown; delete the file if no newer kgqa used the home"
         ) from None
+
+
+def check_new(root: Path) -> None:
+    """Raise OutputError where a new home would take a user's folders for its own, from which housekeeping deletes."""
+    if version_of(root) is not None:
+        return
+    for name in SWEPT:
+        with contextlib.suppress(OSError):
+            if any((root / name).iterdir()):
+                raise OutputError(
+                    f"{root} is no home of kgqa and has a folder {name}, which a home would tidy; choose another "
+                    "folder with --home"
+                )
 
 
 def up_to_date(root: Path) -> None:
@@ -69,9 +88,9 @@ def stamp(root: Path) -> None:
 
 
 def read_runs(root: Path) -> list[dict[str, Any]]:
-    """Records of the runs of a home, oldest first; unreadable ones are left out."""
+    """Records of the runs of a home, oldest first as `run_order` has it; unreadable ones are left out."""
     found = []
-    for path in sorted((root / "runs").glob("*/run.json")):
+    for path in sorted((root / "runs").glob("*/run.json"), key=lambda path: run_order(path.parent.name)):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.dates import in_future, run_order, started
 from kgqa_core.digest import MANIFEST
 
 OWNER = "owner.lock"
@@ -44,7 +45,7 @@ class Disk:
 class Stored:
     """An artifact of the home.  inputs: digests of what it was made of.  maker: id of the run that made it.
 
-    written: when it was made, in seconds since 1970.  whole: can its manifest be read?
+    written: when it was made, in seconds since 1970; 0 for a date in the future.  whole: can its manifest be read?
     """
 
     kind: str
@@ -64,7 +65,10 @@ class Stored:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run's folder.  status: `done`, `failed`, … or `killed` when it left no record.  uses: ids of artifacts."""
+    """A run's folder.  status: `done`, `failed`, … or `killed` when it left no record.  uses: ids of artifacts.
+
+    started: when it began, in seconds since 1970; 0 for a date in the future.
+    """
 
     id: str
     path: Path
@@ -86,7 +90,7 @@ def stored(root: Path) -> list[Stored]:
 
 def runs(root: Path) -> list[RunFolder]:
     """Every run of a home, oldest first."""
-    return sorted((_read_run(folder) for folder in entries(root / "runs")), key=lambda run: run.id)
+    return sorted((_read_run(folder) for folder in entries(root / "runs")), key=lambda run: run_order(run.id))
 
 
 def champions(root: Path) -> dict[str, list[str]]:
@@ -112,15 +116,6 @@ def entries(folder: Path) -> list[Path]:
         return []
 
 
-def started(run_id: str) -> float | None:
-    """When a run began, from its id, in seconds since 1970; None for an id of another form."""
-    try:
-        then = datetime.datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S")
-    except ValueError:
-        return None
-    return then.replace(tzinfo=datetime.UTC).timestamp()
-
-
 def newest_change(path: Path) -> float:
     """When anything in a folder was written last."""
     return max((state.st_mtime for state, _ in _states(path)), default=0.0)
@@ -133,6 +128,7 @@ def _read_artifact(kind: str, folder: Path) -> Stored:
         inputs = frozenset(_strings(made_of.get("inputs") or {}))
         digest, maker, whole = str(manifest["digest"]), str(manifest.get("run_id", "")), True
         written = datetime.datetime.fromisoformat(manifest["written"]).timestamp()
+        written = 0.0 if in_future(written) else written
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         digest, maker, inputs, whole = "", "", frozenset[str](), False
         written = 0.0
@@ -141,19 +137,27 @@ def _read_artifact(kind: str, folder: Path) -> Stored:
 
 def _read_run(folder: Path) -> RunFolder:
     began = started(folder.name) or newest_change(folder)
+    began = 0.0 if in_future(began) else began
     try:
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         stages = [stage for stage in record["stages"] if stage.get("artifact")]
-        uses = frozenset(
-            f"{stage['artifact']['kind']}/{Path(stage['artifact']['path']).name}"
-            for stage in stages
-        )  # fmt: skip
+        uses = frozenset(_artifact_id(folder.parent.parent, stage["artifact"]) for stage in stages)
         seconds = sum(float(stage.get("seconds") or 0.0) for stage in record["stages"])
         return RunFolder(folder.name, folder, str(record.get("status") or "running"), began, seconds, uses)
     except FileNotFoundError:
         return RunFolder(folder.name, folder, "killed", began, 0.0, frozenset())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return RunFolder(folder.name, folder, "damaged", began, 0.0, frozenset())
+
+
+def _artifact_id(root: Path, ref: Mapping[str, Any]) -> str:
+    """Id of the artifact that a record refers to: of the whole one, where the record names a folder within it."""
+    path = Path(ref["path"])
+    with contextlib.suppress(ValueError):
+        inside = path.relative_to(root / "artifacts").parts
+        if len(inside) >= 2:
+            return f"{inside[0]}/{inside[1]}"
+    return f"{ref['kind']}/{path.name}"
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -15,7 +15,10 @@ BASE, OVERLAY = "kg_base", "kg_overlay"
 """Names under which an overlay's views look for the graph beneath, and under which the overlay itself is attached."""
 
 PLACE = f"{VOLATILE}/base.json"
-"""Where the base of an overlay lies, beside its file: `path`, and perhaps `relative` to the overlay's folder."""
+"""Where the base of an overlay lies, beside its file: `path`, or `relative` to the overlay's folder, or both."""
+
+CARRIED = f"{VOLATILE}/base"
+"""Folder of an overlay with a copy of its base."""
 
 COPIED = ("triples", "qualifiers")
 """Tables of an overlay whose rows are numbered anew: they are copied into memory, for quick look-ups."""
@@ -66,13 +69,14 @@ def base_of(file: Path) -> Path | None:
     try:
         place = json.loads(note.read_text(encoding="utf-8"))
         seen_from_here = [file.parent / place["relative"]] if "relative" in place else []
-        candidates = [Path(place["path"]), *seen_from_here]
-    except (OSError, ValueError, KeyError, TypeError) as fault:
+        candidates = [*seen_from_here, *([Path(place["path"])] if "path" in place else [])]
+        first = candidates[0]
+    except (OSError, ValueError, LookupError, TypeError) as fault:
         raise ArtifactError(f"{note} cannot be read ({fault}); build the overlay again") from None
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:
         raise ArtifactError(
-            f"the graph under the overlay {file.parent} is not at {candidates[0]} any more; put it there, "
+            f"the graph under the overlay {file.parent} is not at {first} any more; put it there, "
             f"or write its new place into {note}"
         )
     return found.resolve()

@@ -55,6 +55,10 @@ ABOUT = {"triples": "head", "qualifiers": "head", "labels": "id", "aliases": "id
 """Tables whose rows change the entity in a column: a fact about it, a name, a type."""
 
 
+LISTS = ("entities.parquet", "relations.parquet", "triples.parquet", "summary.json")
+"""Files that `compare` writes."""
+
+
 def compare(
     old: Path,
     new: Path,

@@ -8,12 +8,14 @@ its relation or value, and a statement that has lost all of its qualifiers is on
 A type that lies above a hidden one stays above those below it.
 
 The content digest of an overlay is that of what is hidden, with the digest of the base in `meta`.  Where the base lies
-is written in `volatile/base.json`.
+is written in `volatile/base.json`; an overlay outside a home carries its base in `volatile/base`, since a home's
+housekeeping knows of no folder outside.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +27,7 @@ import polars as pl
 
 from kgqa_core.artifacts import MANIFEST, content_digest, read_manifest, write_json
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.attach import BASE, OVERLAY, PLACE, base_of, shut_out
+from kgqa_core.kg.attach import BASE, CARRIED, OVERLAY, PLACE, base_of, shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
 
@@ -114,15 +116,22 @@ def write_overlay(out: Path, *, base: Path, hidden: Hidden, note: Mapping[str, A
     return counts
 
 
-def say_where(overlay: Path, final: Path) -> None:
-    """Writes down where an overlay's graph lies as seen from where the overlay will lie, so that both can be moved.
+def carry_base(overlay: Path) -> Path:
+    """Copies the graph under an overlay into the overlay's folder, which can be moved alone from now on; its place.
 
+    The copy is in `volatile/`, so the overlay's digest stays the same.
     Raises ArtifactError when it is no overlay, or its graph is not there.
     """
     base = base_of(overlay / FILE)
     if base is None:
         raise ArtifactError(f"{overlay} is no overlay")
-    write_json(overlay / PLACE, {"path": str(base), "relative": os.path.relpath(base, final.resolve())})
+    carried = overlay / CARRIED
+    carried.mkdir(parents=True, exist_ok=True)
+    for name in (FILE, MANIFEST):
+        if (source := base.with_name(name)).is_file():
+            shutil.copyfile(source, carried / name)
+    write_json(overlay / PLACE, {"relative": os.path.relpath(carried / FILE, overlay)})
+    return carried
 
 
 def graph_digest(path: Path) -> str:

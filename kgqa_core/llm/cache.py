@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.artifacts import canonical_json
+from kgqa_core.dates import SLACK
 from kgqa_core.errors import StorageError
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.store import open_store
@@ -172,12 +173,13 @@ class ResponseCache:
     def latest(self, identity: Identity, opening: str, most: int) -> list[Past]:
         """At most so many completions of a model, of any revision, to prompts that begin with `opening`, newest first.
 
-        What was put here since the last `flush` may be missing.
+        A completion dated in the future comes last.  What was put here since the last `flush` may be missing.
         """
         rows = self._store.read(
             "SELECT prompt, text, prompt_tokens, completion_tokens, params, state, stored FROM responses WHERE "
-            "backend = ? AND endpoint = ? AND model = ? AND substr(prompt, 1, ?) = ? ORDER BY stored DESC LIMIT ?",
-            [identity.backend, identity.endpoint, identity.model, len(opening), opening, most],
+            "backend = ? AND endpoint = ? AND model = ? AND substr(prompt, 1, ?) = ? "
+            "ORDER BY stored > ?, stored DESC LIMIT ?",
+            [identity.backend, identity.endpoint, identity.model, len(opening), opening, time.time() + SLACK, most],
         )
         return [
             Past(prompt, text, asked, told, json.loads(params)["max_new_tokens"], state == "accepted", stored)

@@ -6,7 +6,6 @@ them as they are, without markup; the page escapes them and allows no script.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,10 +69,7 @@ def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableT
 
 def write(path: Path, found: Mapping[str, Any], created: str = "") -> Path:
     """Writes the page and returns its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    scratch.write_text(render(found, created), encoding="utf-8")
-    os.replace(scratch, path)
+    path.write_text(render(found, created), encoding="utf-8")
     return path
 
 

@@ -15,9 +15,10 @@ import torch
 from typer.testing import CliRunner
 
 from flows.cli import app
-from kgqa_core.artifacts import Home, publish_folder, verify
+from kgqa_core.artifacts import Home, verify
 from kgqa_core.errors import StorageError
 from kgqa_core.housekeeping import plan, sweep
+from kgqa_core.publish import publish_folder
 from kgqa_core.survey import survey
 from kgqa_core.training.checkpoint import Progress, restore, store
 

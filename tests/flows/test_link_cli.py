@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from flows.benchmarks import check
 from flows.cli import app
-from kgqa_core.artifacts import publish_folder
 from kgqa_core.config import KgOptions, make_profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
+from kgqa_core.publish import publish_folder
 
 
 @pytest.fixture

@@ -15,9 +15,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from kgqa_core import artifacts
-from kgqa_core.artifacts import Home, content_digest, publish_folder, read_manifest, verify
-from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core import publish
+from kgqa_core.artifacts import Home, content_digest, read_manifest, verify
+from kgqa_core.errors import ArtifactError, OutputError, StorageError
+from kgqa_core.publish import publish_folder
 
 
 def write_numbers(out: Path, work: Path) -> dict[str, int]:
@@ -222,7 +223,7 @@ def test_publish_folder_replaces_only_artifacts_of_its_kind(tmp_path: Path) -> N
     other = tmp_path / "mine"
     other.mkdir()
     (other / "thesis.txt").write_text("years of work")
-    with pytest.raises(StorageError, match="is not a rows folder"):
+    with pytest.raises(OutputError, match="is not a rows folder"):
         publish_folder("rows", other, write_numbers)
     assert json.dumps((other / "thesis.txt").read_text()) == '"years of work"'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph", "mine"]
@@ -234,7 +235,7 @@ def test_publish_folder_has_whole_folders_at_every_step(
 ) -> None:
     target = tmp_path / "graph"
     publish_folder("rows", target, write_numbers)
-    exchange = artifacts._exchange
+    exchange = publish.exchange
     seen: list[bool] = []
 
     def watched(first: Path, second: Path) -> bool:
@@ -245,7 +246,7 @@ def test_publish_folder_has_whole_folders_at_every_step(
         pl.DataFrame({"letter": ["a"]}).write_parquet(out / "rows.parquet")
         return {"rows": 1}
 
-    monkeypatch.setattr(artifacts, "_exchange", watched)
+    monkeypatch.setattr(publish, "exchange", watched)
     new = publish_folder("rows", target, write_letters)
     assert seen == [True], "the old folder was in its place until the new one was complete"
     assert verify(target) == new and [path.name for path in tmp_path.iterdir()] == ["graph"]

@@ -14,11 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
+from flows.session import newest_run
 from kgqa_core.artifacts import ArtifactRef, Home, write_json
-from kgqa_core.errors import ArtifactError, StorageError
-from kgqa_core.home import SCHEMA_VERSION
+from kgqa_core.benchmarks.runs import choose_run
+from kgqa_core.dates import started
+from kgqa_core.errors import ArtifactError, OutputError, StorageError
+from kgqa_core.home import SCHEMA_VERSION, read_runs
 from kgqa_core.housekeeping import Plan, plan, sweep
-from kgqa_core.inventory import started
 from kgqa_core.locks import free, gate, held, in_use, shared
 from kgqa_core.survey import survey
 from tests.support.command import ROOT
@@ -382,3 +384,78 @@ def test_a_home_says_its_version_an_older_one_is_brought_up_and_a_newer_one_refu
 def test_the_start_of_a_run_is_read_from_its_id() -> None:
     assert started("20260102-030405-abcd") == 1767323045.0
     assert started("adhoc") is None
+
+
+FUTURE = "20990101-000000-ffff"
+
+
+def future_run(home: Home, *refs: ArtifactRef) -> str:
+    """A finished run whose clock was wrong."""
+    folder = home.root / "runs" / FUTURE
+    folder.mkdir()
+    stages = [{"name": ref.kind, "seconds": 1.0, "artifact": ref.model_dump()} for ref in refs]
+    write_json(folder / "run.json", {"run_id": FUTURE, "status": "done", "stages": stages})
+    return FUTURE
+
+
+def test_a_run_dated_in_the_future_is_the_newest_only_while_it_is_the_only_one(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    future_run(home)
+    assert newest_run(home)["run_id"] == FUTURE
+    later = finish(home, 2)
+    assert newest_run(home)["run_id"] == choose_run(home.root, "newest")["run_id"] == later
+    assert [run["run_id"] for run in survey(home.root)["runs"]] == [FUTURE, later]
+    assert newest_run(home, FUTURE)["run_id"] == FUTURE, "it can be named"
+    [warning] = [record for record in caplog.records if FUTURE in record.getMessage()]
+    assert "dated in the future" in warning.getMessage()
+
+
+def test_a_clock_that_goes_wrong_leaves_the_order_of_earlier_runs(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    earlier, later = finish(home, 3), finish(home, 2)
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert [record["run_id"] for record in read_runs(home.root)] == [earlier, later]
+
+
+def test_a_run_dated_in_the_future_takes_no_place_of_the_last_runs_for_ever(home: Home) -> None:
+    wrong, right = make(home, "facts", "a", -27_000, run=FUTURE), make(home, "facts", "b", 2)
+    future_run(home, wrong)
+    finish(home, 2, right)
+    home.let_go()
+    assert going(plan(home.root, keep=1)) == {f"facts/{'a' * 20}"}
+    assert plan(home.root, keep=2).items == []
+
+
+def test_a_run_needs_the_whole_artifact_of_which_it_read_a_folder(home: Home) -> None:
+    benchmark = make(home, "answerability", "a", 30)
+    graph = ArtifactRef(kind="kg", path=f"{benchmark.path}/kg", digest="of the overlay")
+    finish(home, 20)
+    finish(home, 3, graph)
+    home.let_go()
+    assert benchmark.folder.name not in {name.partition("/")[2] for name in going(plan(home.root, keep=1))}
+
+
+@pytest.mark.parametrize("folder", ["tmp", "work", "runs"])
+def test_a_folder_of_the_user_does_not_become_a_home_that_is_tidied(tmp_path: Path, folder: str) -> None:
+    project = tmp_path / "project"
+    for name in (folder, "artifacts"):
+        (project / name).mkdir(parents=True)
+        (project / name / "thesis.txt").write_text("years of work")
+    age(project, 30)
+    with pytest.raises(OutputError, match=f"has a folder {folder}"):
+        Home(project).prepare()
+    assert CliRunner().invoke(app, ["gc", "--home", str(project), "--yes"]).exit_code != 0
+    assert (project / folder / "thesis.txt").is_file() and len(list(project.iterdir())) == 2
+
+
+def test_a_process_that_reads_a_benchmark_in_the_home_keeps_it(home: Home) -> None:
+    graph = make(home, "kg", "a", 30)
+    benchmark = make(home, "answerability", "b", 30, graph)
+    finish(home, 3)
+    home.let_go()
+    assert len(going(plan(home.root, keep=1))) == 2
+    reader = Home(home.root)
+    reader.use_folder(benchmark.folder / "kg")
+    reader.use_folder(home.root.parent)
+    assert plan(home.root, keep=1).kept == {"a live process": 2}
+    reader.let_go()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa_core.artifacts import publish_folder, write_json
+from kgqa_core.artifacts import write_json
 from kgqa_core.benchmarks.grailqability.arrays import Graph
 from kgqa_core.benchmarks.grailqability.card import write_card
 from kgqa_core.benchmarks.grailqability.drops import Dropped, Dropper
@@ -44,6 +44,7 @@ from kgqa_core.logic.answers import answer_texts
 from kgqa_core.logic.execute import Result
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.publish import publish_folder
 from kgqa_core.types import SPLITS, Question
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,11 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from kgqa_core.artifacts import storage_faults
-from kgqa_core.errors import InputError, StorageError
+from kgqa_core.errors import InputError
 from kgqa_core.kg.store import SCHEMA, KgStore
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.outputs import claim_file, claim_files
 
 FORMATS = {"nt": "N-Triples", "tsv": "head, relation, tail by key", "parquet": "every table, in a folder"}
 BASE = "urn:kgqa:"
@@ -29,33 +27,38 @@ _BLANK = r"^_:[A-Za-z0-9_][A-Za-z0-9_.\-]*$"
 
 
 def dump(
-    store: KgStore, out: Path, *, format: str | None = None, base: str = BASE, monitor: Monitor = QUIET
+    store: KgStore,
+    out: Path,
+    *,
+    format: str | None = None,
+    base: str = BASE,
+    force: bool = False,
+    monitor: Monitor = QUIET,
 ) -> dict[str, int]:
     """Writes the graph to a new file (or a folder, for Parquet) and returns rows by what they are.
 
     format: one of FORMATS; taken from the name when absent.  N-Triples hold triples, labels, aliases, descriptions;
     keys that are no IRIs get `base` before them.  N-Triples have no place for units, ranks and qualifiers; TSV puts
-    qualifiers into a second file, `NAME.qualifiers.tsv`.  Raises InputError for an unknown format, StorageError when
-    the place is taken or full; nothing half-written stays.
+    qualifiers into a second file, `NAME.qualifiers.tsv`.  force: earlier files of these names are replaced.
+    Raises InputError for an unknown format, OutputError when the place is taken, StorageError when the disk is full;
+    nothing half-written stays.
     """
     kind = _format(out, format)
-    if out.exists():
-        raise StorageError(f"{out} exists; choose another name, or delete it first")
-    scratch = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    with storage_faults(out.parent):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            if kind == "parquet":
-                counts = _parquet(store, scratch, monitor)
-            elif kind == "tsv":
-                counts = _tsv(store, scratch, out, monitor)
-            else:
-                counts = _ntriples(store, scratch, base, monitor)
-            os.replace(scratch, out)
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True) if scratch.is_dir() else scratch.unlink(missing_ok=True)
-            raise
-    return counts
+    inputs = [store.path.parent]
+    if kind == "parquet":
+        names = [f"{table}.parquet" for table in SCHEMA]
+        with claim_files(out, names, inputs=inputs, force=force).writing() as folder:
+            return _parquet(store, folder, monitor)
+    claim = claim_file(out, inputs=inputs, force=force)
+    if kind == "nt":
+        with claim.writing() as scratch:
+            return _ntriples(store, scratch, base, monitor)
+    if not _any(store, "qualifiers"):
+        with claim.writing() as scratch:
+            return _tsv(store, scratch, None, monitor)
+    qualifiers = claim_file(out.with_name(f"{out.stem}.qualifiers.tsv"), inputs=inputs, force=force)
+    with claim.writing() as scratch, qualifiers.writing() as beside:
+        return _tsv(store, scratch, beside, monitor)
 
 
 def _format(out: Path, format: str | None) -> str:
@@ -67,7 +70,6 @@ def _format(out: Path, format: str | None) -> str:
 
 
 def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
-    folder.mkdir()
     counts = {}
     for number, table in enumerate(SCHEMA):
         monitor.progress(number, len(SCHEMA), f"writing {table}")
@@ -80,7 +82,7 @@ def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
     return counts
 
 
-def _tsv(store: KgStore, scratch: Path, out: Path, monitor: Monitor) -> dict[str, int]:
+def _tsv(store: KgStore, scratch: Path, beside: Path | None, monitor: Monitor) -> dict[str, int]:
     counts = {"triples": 0, "qualifiers": 0}
     triples = (
         "SELECT h.key AS head, r.key AS relation, t.key AS tail FROM triples x JOIN entities h ON h.id = x.head "
@@ -93,10 +95,9 @@ def _tsv(store: KgStore, scratch: Path, out: Path, monitor: Monitor) -> dict[str
         "JOIN relations p ON p.id = q.relation JOIN entities v ON v.id = q.value "
         "ORDER BY q.triple, q.statement, q.relation, q.value"
     )
-    beside = out.with_name(f"{out.stem}.qualifiers.tsv")
     for name, sql, path in (("triples", triples, scratch), ("qualifiers", qualifiers, beside)):
         monitor.progress(counts["triples"], max(1, store.counts()["triples"]), f"writing {name}")
-        if name == "qualifiers" and not _any(store, "qualifiers"):
+        if path is None:
             continue
         with path.open("wb") as stream:
             for frame in _frames(store, sql):

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import InputError, StorageError
+from kgqa_core.errors import InputError, OutputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.look.dump import dump
 from kgqa_core.kg.look.paths import shortest_paths
@@ -141,7 +141,7 @@ def test_tsv_and_parquet_hold_every_triple(towns: KgStore, tmp_path: Path) -> No
 
 def test_an_export_overwrites_nothing_and_names_its_formats(towns: KgStore, tmp_path: Path) -> None:
     (tmp_path / "g.nt").write_text("mine")
-    with pytest.raises(StorageError, match="exists"):
+    with pytest.raises(OutputError, match="exists"):
         dump(towns, tmp_path / "g.nt")
     with pytest.raises(InputError, match=r"'.xml' is unknown.*nt .*tsv .*parquet"):
         dump(towns, tmp_path / "g.xml")

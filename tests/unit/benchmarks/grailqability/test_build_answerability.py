@@ -19,9 +19,9 @@ from kgqa_core.benchmarks.grailqability.verify import verify
 from kgqa_core.config import AnswerabilityOptions, KgOptions, QuestionsOptions
 from kgqa_core.datasets.load import load
 from kgqa_core.digest import content_digest, hash_file
-from kgqa_core.errors import InputError
+from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.build import build as build_kg
-from kgqa_core.kg.overlay import say_where
+from kgqa_core.kg.overlay import carry_base
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.answerability import Predicted
 from tests.support.register_benchmark import write_benchmark, write_inputs
@@ -291,14 +291,26 @@ def test_a_form_that_cannot_be_read_is_a_fault_of_its_question(made: Path, tmp_p
     assert check["faults"] == 1 and name in check["first"][0]
 
 
-def test_a_benchmark_and_its_graph_can_be_moved_together(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_an_overlay_that_carries_its_base_can_be_moved_alone(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     here = tmp_path / "here"
     shutil.copytree(inputs[0], here / "kg")
     write_benchmark(here / "made", here / "kg", inputs[1])
-    say_where(here / "made" / "kg", here / "made" / "kg")
-    there = here.rename(tmp_path / "there")
-    with KgStore.open(there / "made" / "kg") as store:
-        assert store.base == (there / "kg" / "kg.duckdb").resolve()
+    overlay = here / "made" / "kg"
+    digest, rows = content_digest(overlay), triples(overlay)
+    carry_base(overlay)
+    shutil.rmtree(here / "kg")
+    moved = overlay.rename(tmp_path / "there")
+    with KgStore.open(moved) as store:
+        assert store.base == (moved / "volatile" / "base" / "kg.duckdb").resolve()
+    assert (content_digest(moved), triples(moved)) == (digest, rows) and rows
+    shutil.rmtree(moved / "volatile" / "base")
+    with pytest.raises(ArtifactError, match="is not at .* any more; put it there"):
+        KgStore.open(moved)
+
+
+def triples(graph: Path) -> list[tuple[int, ...]]:
+    with KgStore.open(graph) as store:
+        return store.connection.execute("SELECT id, head, relation, tail FROM triples ORDER BY id").fetchall()
 
 
 def test_answers_without_forms_are_no_claim_that_there_is_no_form(made: Path, tmp_path: Path) -> None:
