@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,6 +129,8 @@ def claim_files(folder: Path, names: Sequence[str], *, inputs: Paths = (), force
     if state is not None and not stat.S_ISDIR(state.st_mode):
         raise OutputError(f"{place} is not a folder; choose another place with --out")
     known = expand(inputs)
+    if state is not None and any(same_place(given, place) for given in known):
+        raise OutputError(f"{place} is an input of this command; choose another place with --out")
     there = [name for name in names if _check_file(place / name, known, force)]
     if there:
         log.warning("--force: %s will be replaced in %s", listed(there), place)
@@ -145,14 +147,15 @@ def allowed_folder(out: Path) -> Path:
     state = state_of(place)
     if state is not None and not stat.S_ISDIR(state.st_mode):
         raise OutputError(f"{place} is a file, not a folder; choose another place with --out")
-    reasons = {
-        Path.cwd(): "the working folder, or holds it; run the command from elsewhere",
-        Home.current().root: "a folder that holds the home; choose another place with --out",
-        Path.home().resolve(): "your home folder, or holds it; name a folder in it",
-    }
-    for folder, why in reasons.items():
-        if folder.is_relative_to(place):
-            raise OutputError(f"{place} is {why}")
+    reasons: tuple[tuple[Callable[[], Path], str], ...] = (
+        (Path.cwd, "the working folder, or holds it; run the command from elsewhere"),
+        (lambda: Home.current().root, "a folder that holds the home; choose another place with --out"),
+        (lambda: Path.home().resolve(), "your home folder, or holds it; name a folder in it"),
+    )
+    for folder, why in reasons:
+        with contextlib.suppress(OSError, RuntimeError):  # a working folder that was deleted, a user without a folder
+            if folder().is_relative_to(place):
+                raise OutputError(f"{place} is {why}")
     if os.path.ismount(place):
         raise OutputError(f"{place} is a mount point, which cannot be replaced; name a folder in it")
     return place
@@ -261,6 +264,9 @@ def _check_homes(place: Path) -> None:
 def _check_file(place: Path, inputs: tuple[Path, ...], force: bool) -> bool:
     """Whether a file will be replaced.  Raises OutputError where nothing may be written."""
     state = state_of(place)
+    for given in inputs:
+        if given.is_dir() and place.is_relative_to(given.resolve()):
+            raise OutputError(f"{place} is in a folder that this command reads; choose another place with --out")
     if state is None:
         return False
     if stat.S_ISLNK(state.st_mode):
@@ -268,7 +274,7 @@ def _check_file(place: Path, inputs: tuple[Path, ...], force: bool) -> bool:
     if stat.S_ISDIR(state.st_mode):
         raise OutputError(f"{place} is a folder, not a file; name a file in it")
     for given in inputs:
-        if same_place(given, place) or (given.is_dir() and place.is_relative_to(given.resolve())):
+        if same_place(given, place):
             raise OutputError(f"{place} is an input of this command ({given}); choose another place with --out")
     if _is_stream(place):
         return False

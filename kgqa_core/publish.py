@@ -44,7 +44,7 @@ class FolderClaim:
     source: what the artifact is made from, as `source_of` has it; a folder with another source is another's.  replaces:
     a folder that the new one supersedes, whatever its source.  set_aside: with `force`, a folder that holds files of
     the user is renamed, not deleted.  own: files of the folder that kgqa wrote, with the stamps at which that was seen.
-    going: files of the user that `force` gives up.  seen: the place was checked before.
+    going: files of the user that `force` gives up.  other: how what is there is another's.  seen: it was checked before.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class FolderClaim:
     set_aside: bool = False
     own: dict[str, Stamp] = field(default_factory=dict)
     going: dict[str, Stamp] = field(default_factory=dict)
+    other: str = ""
     seen: bool = False
 
     def publish(self, fill: Fill, record: Mapping[str, Any] | None = None) -> ArtifactRef:
@@ -87,13 +88,13 @@ class FolderClaim:
     def check(self) -> None:
         """Raises OutputError when the folder at the place may not be replaced; notes what will go with it."""
         known, announced, first = dict(self.own), dict(self.going), not self.seen
+        before, self.other = self.other, ""
         self.own, self.going, self.seen = {}, {}, True
-        state = state_of(self.place)
-        if state is None:
+        self._check_inputs()
+        if state_of(self.place) is None:
             return
         if not self.place.is_dir() or self.place.is_symlink():
             raise OutputError(f"{self.place} is not a folder; choose another place with --out")
-        self._check_inputs()
         there = _stamps(self.place)
         if not there:
             return
@@ -101,7 +102,7 @@ class FolderClaim:
         extra, changed = _foreign(self.place, manifest, there, known)
         self.own = {name: stamp for name, stamp in there.items() if name not in {*extra, *changed}}
         self.going = {name: there[name] for name in (*extra, *changed)}
-        other = self._other(manifest)
+        self.other = other = self._other(manifest)
         if self.going and (not self.force or (not first and not self.going.items() <= announced.items())):
             parts = [f"{listed(names)} {what}" for names, what in ((extra, "not written by kgqa"), (changed, "changed"))
                      if names]  # fmt: skip
@@ -109,11 +110,11 @@ class FolderClaim:
                 f"{self.place} holds files that would be lost: {'; '.join(parts)}. Move them out, choose another place "
                 "with --out, or add --force"
             )
-        if other and not self.force:
+        if other and (not self.force or not (first or other == before)):
             raise OutputError(f"{self.place} {other}; choose another place with --out, or add --force to replace it")
         if first and (self.going or other):
             goes = listed([*extra, *changed])
-            stays = "is kept beside it under another name" if self.set_aside else "goes"
+            stays = "stays beside it under another name" if self.set_aside and goes else "goes"
             with_it = f", with {goes}" if goes else ""
             log.warning("--force: %s %s; it %s%s", self.place, other or "holds files of yours", stays, with_it)
 
@@ -129,6 +130,8 @@ class FolderClaim:
                         f"{self.place} holds {given}, which this command reads; move it elsewhere, or choose another "
                         "place with --out"
                     )
+                if self.place.is_relative_to(path) and (path / MANIFEST).is_file():
+                    raise OutputError(f"{self.place} is in {given}, which this command reads; choose another place")
 
     def _manifest(self) -> dict[str, Any]:
         if not (self.place / MANIFEST).is_file():
@@ -296,14 +299,21 @@ def _foreign(
         if name == MANIFEST or known.get(name) == stamp:
             continue
         facts = written.get(name)
-        if facts is None:
+        if not isinstance(facts, Mapping):
             parts = name.split("/")
             unlisted = not isinstance(listed_, Mapping) and (VOLATILE in parts[:-1] or parts[-1] == MANIFEST)
             if not (unlisted and stamp[1] <= until):  # folders of older versions do not name such files
                 extra.append(name)
-        elif (folder / name).is_symlink() or stamp[0] != facts["bytes"] or hash_file(folder / name) != facts["sha256"]:
+        elif not _is_written(folder / name, facts):
             changed.append(name)
     return extra, changed
+
+
+def _is_written(file: Path, facts: Mapping[str, Any]) -> bool:
+    """Whether a file is as a manifest says."""
+    if file.is_symlink() or not file.is_file() or file.stat().st_size != facts.get("bytes"):
+        return False
+    return hash_file(file) == facts.get("sha256")
 
 
 def _clear_remains(place: Path) -> None:

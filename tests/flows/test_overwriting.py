@@ -161,9 +161,13 @@ def test_exports_and_lists_beside_existing_files_are_refused(graph: Path) -> Non
     assert (place / "out.parquet" / "mine.txt").read_text() == "mine"
     before = files(graph)
     said = refused("kg", "export", graph / "kg.duckdb", "--kg", graph, "--format", "nt", "--force")
-    assert "is an input of this command" in said and files(graph) == before
+    assert "is in a folder that this command reads" in said and files(graph) == before
+    assert "reads" in refused("kg", "export", graph / "new.nt", "--kg", graph)
+    assert str(graph) in refused("kg", "export", graph, "--kg", graph)
     done("kg", "build", place / "new.tsv", "--out", place / "next")
     done("kg", "diff", graph, place / "next", "--out", place / "diff")
+    assert "is an input" in refused("kg", "diff", graph, place / "next", "--out", graph, "--force")
+    assert files(graph) == before
     lists = files(place / "diff")
     assert "exists" in refused("kg", "diff", place / "next", graph, "--out", place / "diff")
     assert files(place / "diff") == lists
@@ -189,6 +193,7 @@ def test_a_dkg_of_another_graph_is_refused(graph: Path) -> None:
     assert "holds another dkg" in refused("kg", "dkg", place / "next", "--out", place / "dkg")
     done("kg", "dkg", place / "next", "--out", place / "dkg", "--old-dkg", place / "dkg")
     assert "is an input" in refused("kg", "dkg", graph, "--out", graph, "--force")
+    assert "which this command reads" in refused("kg", "dkg", graph, "--out", graph / "dkg")
 
 
 def test_answers_do_not_overwrite_their_questions_by_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

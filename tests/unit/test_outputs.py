@@ -95,6 +95,19 @@ def test_a_folder_that_appears_while_another_is_made_stays(tmp_path: Path) -> No
     assert (out / "thesis").read_text() == "years of work" and verify(tmp_path / "out.new").kind == "rows"
 
 
+def test_another_folder_that_appears_meanwhile_is_not_replaced_by_force(tmp_path: Path) -> None:
+    out, sources = tmp_path / "out", [source_of("build", files=[name]) for name in ("one", "two")]
+
+    def come() -> None:
+        claim_folder("rows", out, source=sources[0]).publish(fill("one"))
+
+    with pytest.raises(OutputError, match=r"holds another rows.*What was made is in .*out\.new"):
+        claim_folder("rows", out, source=sources[1], force=True).publish(fill("two", come))
+    assert (out / "rows").read_text() == "one" and (tmp_path / "out.new" / "rows").read_text() == "two"
+    claim_folder("rows", out, source=sources[1], force=True).publish(fill("two"))
+    assert (out / "rows").read_text() == "two"
+
+
 def test_what_comes_between_the_last_check_and_the_exchange_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ def _format(out: Path, format: str | None) -> str:
     kind = format or {".nt": "nt", ".tsv": "tsv", ".parquet": "parquet"}.get(out.suffix, "")
     if kind not in FORMATS:
         known = ", ".join(f"{name} ({what})" for name, what in FORMATS.items())
-        raise InputError(f"export format {kind or out.suffix!r} is unknown; --format takes {known}")
+        raise InputError(f"{out}: export format {kind or out.suffix!r} is unknown; --format takes {known}")
     return kind
 
 
