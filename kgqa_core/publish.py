@@ -44,7 +44,8 @@ class FolderClaim:
     source: what the artifact is made from, as `source_of` has it; a folder with another source is another's.  replaces:
     a folder that the new one supersedes, whatever its source.  set_aside: with `force`, a folder that holds files of
     the user is renamed, not deleted.  own: files of the folder that kgqa wrote, with the stamps at which that was seen.
-    going: files of the user that `force` gives up.  other: how what is there is another's.  seen: it was checked before.
+    going: files of the user that `force` gives up.  other: how what is there is another's.  seen: the place was
+    checked before.
     """
 
     kind: str
