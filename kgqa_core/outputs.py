@@ -13,8 +13,6 @@ import errno
 import glob
 import logging
 import os
-import secrets
-import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +23,7 @@ from kgqa_core.artifacts import Home
 from kgqa_core.errors import OutputError
 from kgqa_core.files import rename_new, storage_faults
 from kgqa_core.home import FOLDERS, RECORD
+from kgqa_core.scratch import scratch_file, scratch_folder
 
 log = logging.getLogger("kgqa")
 
@@ -60,12 +59,9 @@ class FileClaim:
             return
         with storage_faults(self.place.parent, what="the folder", option="--out"):
             self.place.parent.mkdir(parents=True, exist_ok=True)
-            scratch = _scratch(self.place)
-            try:
+            with scratch_file(self.place.parent, self.place.name) as scratch:
                 yield scratch
                 self.put(scratch)
-            finally:
-                scratch.unlink(missing_ok=True)
 
     def put(self, scratch: Path) -> None:
         """Moves a finished file to the place, checked again.  Raises OutputError that says where the file is."""
@@ -93,17 +89,13 @@ class FilesClaim:
         """A folder to write the files into, which come to their places when the block ends well."""
         with storage_faults(self.folder.parent, what="the folder", option="--out"):
             self.folder.parent.mkdir(parents=True, exist_ok=True)
-            scratch = _scratch(self.folder)
-            scratch.mkdir()
-            try:
+            with scratch_folder(self.folder.parent, self.folder.name) as scratch:
                 yield scratch
                 with contextlib.suppress(FileExistsError):
                     rename_new(scratch, self.folder)
                     return
                 for name in sorted(path.name for path in scratch.iterdir()):
                     self.files[name].put(scratch / name)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
 
 
 def claim_file(out: Path, *, inputs: Paths = (), force: bool = False) -> FileClaim:
@@ -289,10 +281,6 @@ def _is_stream(place: Path) -> bool:
     """A character device or a pipe: what is written there overwrites nothing."""
     state = state_of(place)
     return state is not None and (stat.S_ISCHR(state.st_mode) or stat.S_ISFIFO(state.st_mode))
-
-
-def _scratch(place: Path) -> Path:
-    return place.with_name(f".{place.name[:80]}.{secrets.token_hex(4)}.tmp")
 
 
 def _user(path: Path) -> Path:

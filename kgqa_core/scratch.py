@@ -36,7 +36,7 @@ def scratch_folder(parent: Path | None, name: str) -> Iterator[Path]:
 
 def clear_remains(parent: Path, name: str) -> None:
     """Delete the temporary files and folders of this name whose processes are gone; what cannot be deleted stays."""
-    for path in parent.glob(f".{glob.escape(name)}.*{SUFFIX}"):
+    for path in parent.glob(f".{glob.escape(name)}.{'[0-9a-f]' * 8}{SUFFIX}"):
         with contextlib.suppress(OSError):
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:

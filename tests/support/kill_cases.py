@@ -12,10 +12,11 @@ from typing import Any
 import yaml
 
 from flows.graphs import build_folder, export_folder
-from kgqa_core.artifacts import Home, publish_folder
+from kgqa_core.artifacts import Home
 from kgqa_core.benchmarks.grailqability.build import build as build_answerability
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
+from kgqa_core.publish import publish_folder
 from tests.support.chaos import PAID
 from tests.support.chat_server import digest_words
 from tests.support.command import closed_port, kgqa
@@ -196,7 +197,7 @@ def _update(p: Place, out: str) -> list[str | Path]:
 
 
 def _export(p: Place, out: str) -> list[str | Path]:
-    return ["kg", "export", out, "--kg", p.inputs / "kg"]
+    return ["kg", "export", out, "--kg", p.inputs / "kg", "--force"]
 
 
 def _answerability(p: Place) -> list[str | Path]:
@@ -228,7 +229,16 @@ def _ui(p: Place) -> list[str | Path]:
 
 
 def _answer(p: Place) -> list[str | Path]:
-    return ["answer", "--questions", p.inputs / "questions.jsonl", "--out", "out.jsonl", "--knowledge", "hop_path"]
+    return [
+        "answer",
+        "--questions",
+        p.inputs / "questions.jsonl",
+        "--out",
+        "out.jsonl",
+        "--force",
+        "--knowledge",
+        "hop_path",
+    ]
 
 
 SECONDS = frozenset({"seconds", "load_seconds"})
@@ -238,14 +248,14 @@ _ALL = (
     Command("kg update", lambda p: _update(p, "out"), _with_graph, ("kg", "out")),
     Command("kg update in place", lambda p: _update(p, "kg"), _with_graph, ("kg",)),
     Command("kg dkg", lambda p: ("kg", "dkg", p.inputs / "kg", "--out", "out"), outputs=("out",)),
-    Command("kg diff", lambda p: ("kg", "diff", p.inputs / "kg", p.inputs / "kg-new", "--out", "out"),
+    Command("kg diff", lambda p: ("kg", "diff", p.inputs / "kg", p.inputs / "kg-new", "--out", "out", "--force"),
             outputs=("out/*",)),
     Command("kg export nt", lambda p: _export(p, "out.nt"), outputs=("out.nt",)),
     Command("kg export tsv", lambda p: _export(p, "out.tsv"), outputs=("out.tsv",)),
     Command("kg export parquet", lambda p: _export(p, "out.parquet"), outputs=("out.parquet",)),
     Command("link", _link, prints=SECONDS),
     Command("gc", lambda p: ("gc", "--yes", "--keep", "2"), _with_home, ("home/runs/*/*",)),
-    Command("cache export", lambda p: ("cache", "export", "--out", "out.jsonl"), _with_home, ("out.jsonl",)),
+    Command("cache export", lambda p: ("cache", "export", "--out", "out.jsonl", "--force"), _with_home, ("out.jsonl",)),
     Command("cache clear", lambda p: ("cache", "clear", "--yes"), _with_home),
     Command("ltgen build", _ltgen, outputs=("out/*",), flow=True, pays=True),
     Command("answerability build", _answerability, outputs=("out", "out/kg"), flow=True),
