@@ -484,7 +484,10 @@ class LlmOptions(Options):
     """
 
     execution: ClassVar[frozenset[str]] = frozenset(
-        {"batch_tokens", "concurrency", "timeout_seconds", "retries", "device", "prices", "budget", "tokenizers"}
+        {
+            "batch_tokens", "concurrency", "timeout_seconds", "max_reply_mb", "retries", "device", "prices", "budget",
+            "tokenizers",
+        }
     )  # fmt: skip
 
     base_url: str | None = None
@@ -500,7 +503,9 @@ class LlmOptions(Options):
     concurrency: int = Field(default=16, ge=1)
     """Requests under way at once to an endpoint."""
     timeout_seconds: float = Field(default=60, gt=0)
-    """Longest wait for one request."""
+    """Longest wait for one request, from its first byte to the last of its reply."""
+    max_reply_mb: float = Field(default=8, gt=0, le=4096)
+    """Largest reply of an endpoint after decompression, in MiB; a larger one is not read."""
     retries: int = Field(default=4, ge=0)
     """Further tries of a request that failed."""
     attempts: int = Field(default=3, ge=1)
@@ -738,7 +743,7 @@ class PopularityOptions(Options):
     """How well known an entity is, for the levels of LTGen (Huang et al. 2024, section 3)."""
 
     execution: ClassVar[frozenset[str]] = frozenset(
-        {"files", "titles", "rate", "retries", "timeout_seconds", "user_agent"}
+        {"files", "titles", "rate", "retries", "timeout_seconds", "max_reply_mb", "user_agent"}
     )
 
     source: Literal["auto", "graph", "api", "dump", "table", "degree"] = "auto"
@@ -768,7 +773,9 @@ class PopularityOptions(Options):
     retries: int = Field(default=6, ge=0)
     """Further tries of a request to the API that failed."""
     timeout_seconds: float = Field(default=30.0, gt=0)
-    """Longest wait for one reply of the API."""
+    """Longest wait for one reply of the API, from the first byte of the request to the last of the reply."""
+    max_reply_mb: float = Field(default=1, gt=0, le=4096)
+    """Largest reply of the API after decompression, in MiB."""
     user_agent: str | None = None
     """What requests to the API call themselves; Wikimedia wants an address at which you can be reached in it."""
 

@@ -32,6 +32,8 @@ from kgqa_core.monitor import QUIET, Monitor
 URL, OPTIONS = "KGQA_STORE", "KGQA_STORE_OPTIONS"
 INDEX = "index.json"
 SCHEMA_VERSION = 1
+INDEX_BYTES = 2**25
+"""Bytes that an index or a manifest may have."""
 WORKERS = 8
 WAITS = (0.5, 2.0)
 """Seconds before each further try; s3fs tries several times within each."""
@@ -153,6 +155,8 @@ class Store:
         safe_name(index["folder"])
         if MANIFEST not in names:
             raise ArtifactError(f"the {kind} artifact {key[:20]} in {self.name} has no manifest; it is not used")
+        if names[MANIFEST]["bytes"] > INDEX_BYTES:
+            raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is too large; it is not used")
         place = f"{self._place(kind, key)}/{index['folder']}"
         into.mkdir(parents=True)
         jobs: dict[str, Callable[[Any], None]] = {
@@ -173,7 +177,7 @@ class Store:
             manifest = json.loads((into / MANIFEST).read_text(encoding="utf-8"))
             whose = (manifest["kind"], manifest["key"], manifest["digest"])
             counted = {str(safe_name(name)) for name in manifest["files"]}
-        except (ValueError, KeyError, TypeError) as fault:
+        except (ValueError, KeyError, TypeError, RecursionError) as fault:
             raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is damaged: {fault!r}") from None
         loose = {name for name in names - counted - {MANIFEST} if VOLATILE not in PurePosixPath(name).parts}
         if whose != (kind, key, index["digest"]) or counted - names or loose:
@@ -204,7 +208,7 @@ class Store:
             whole &= isinstance(index["digest"], str) and isinstance(index["folder"], str)
             for facts in index["files"].values():
                 whole &= isinstance(facts["bytes"], int) and isinstance(facts["sha256"], str)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             whole = False
         if not whole:
             raise ArtifactError(f"the index of {kind} {key[:20]} in {self.name} is damaged; it is not used")
@@ -244,6 +248,8 @@ class Store:
 
     def _read(self, path: str) -> bytes:
         system, root = self._open()
+        if (size := system.info(f"{root}/{path}")["size"]) > INDEX_BYTES:
+            raise ArtifactError(f"{self.name}/{path} has {size:,} bytes, which no index has; it is not used")
         return bytes(system.cat_file(f"{root}/{path}"))
 
     def _write(self, path: str, text: bytes) -> None:

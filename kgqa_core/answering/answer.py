@@ -100,8 +100,10 @@ def answer(
     asked = [item for item in asked if item.prompt in own]
     responses = open_cache(cache if cache is not None else work)
     outcomes = ask(reader, unique, parameters(options), cache=responses, monitor=monitor, what="answers")
-    failed = Completion("", "error", error="no completion")
-    completions = {prompt: outcome.completion or failed for prompt, outcome in zip(unique, outcomes, strict=True)}
+    completions = {
+        prompt: outcome.completion or Completion("", "error", error="; ".join(outcome.spent) or "no completion")
+        for prompt, outcome in zip(unique, outcomes, strict=True)
+    }
     cached = sum(outcome.cached for outcome in outcomes)
     counts = _write(out, asked, completions, reader, (retriever, form), options)
     counts |= {"prompts": len(unique), "cached": cached}
@@ -241,13 +243,15 @@ def _write(
         raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
     finishes = {str(finish): int(n) for finish, n in frame["finish"].value_counts().sort("finish").iter_rows()}
     if failed := finishes.get("error", 0):
+        first = next(item for item in asked if completions[item.prompt].finish == "error")
         log.warning(
-            "%d of %d questions got no answer from %s; they stay in every denominator", failed, len(asked), reader.name
-        )
+            "%d of %d questions got no answer from %s; they stay in every denominator; the first is question %s: %s",
+            failed, len(asked), reader.name, first.question, completions[first.prompt].error,
+        )  # fmt: skip
     return {
         "questions": len(asked),
-        "prompt_tokens": int(frame["prompt_tokens"].sum()),
-        "completion_tokens": int(frame["tokens"].sum()),
+        "prompt_tokens": int(frame["prompt_tokens"].cast(pl.Int64).sum()),
+        "completion_tokens": int(frame["tokens"].cast(pl.Int64).sum()),
         "finish": finishes,
         "errors": failed,
         "abstained": int(frame["abstained"].sum()),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -20,8 +21,11 @@ from typing import Any
 from kgqa_core.artifacts import canonical_json
 from kgqa_core.dates import SLACK
 from kgqa_core.errors import StorageError
-from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.llm.store import open_store
+from kgqa_core.llm.faults import UNREADABLE
+from kgqa_core.llm.protocol import Completion, GenerationParams, clean_text
+from kgqa_core.llm.store import ROW_FAULTS, open_store
+
+log = logging.getLogger("kgqa.llm")
 
 FILE = "responses.sqlite"
 """Name of the file in a home's cache folder; the ledger of budgets is in it too."""
@@ -39,6 +43,9 @@ CREATE TABLE IF NOT EXISTS responses (
 CREATE TABLE IF NOT EXISTS log_probabilities (
     key TEXT PRIMARY KEY, log_probability REAL NOT NULL, scored_tokens INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS repairs (
+    key TEXT PRIMARY KEY, repairs TEXT NOT NULL, estimated INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS accounts (
     account TEXT PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL, nanos INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -54,6 +61,11 @@ COLUMNS = (
 INSERT = f"INSERT OR REPLACE INTO responses VALUES ({', '.join('?' * len(COLUMNS))})"
 SCORED = ("log_probability", "scored_tokens")
 """Columns of a table of their own: what was kept before there was one has none, and earlier versions read the rest."""
+
+REPAIRED = ("repairs", "estimated")
+"""Columns of another such table: what was odd in a reply, as a JSON list, and whether a token count is an estimate."""
+
+JOINED = "responses LEFT JOIN log_probabilities USING (key) LEFT JOIN repairs USING (key)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +142,32 @@ class ResponseCache:
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             rows = self._store.read(
-                f"SELECT key, text, finish, prompt_tokens, completion_tokens, reason, {', '.join(SCORED)} "
-                "FROM responses LEFT JOIN log_probabilities USING (key) "
-                f"WHERE key IN ({', '.join('?' * len(part))})",
+                f"SELECT key, text, finish, prompt_tokens, completion_tokens, reason, "
+                f"{', '.join(SCORED + REPAIRED)} FROM {JOINED} WHERE key IN ({', '.join('?' * len(part))})",
                 part,
             )
-            for key, text, finish, prompt_tokens, completion_tokens, reason, scored, tokens in rows:
+            for key, text, finish, prompt_tokens, completion_tokens, reason, scored, tokens, repairs, marked in rows:
                 completion = Completion(
-                    text, finish, prompt_tokens, completion_tokens, log_probability=scored, scored_tokens=tokens or 0
-                )
+                    text, finish, prompt_tokens, completion_tokens, reason if finish == "unreadable" else None,
+                    scored, tokens or 0, tuple(json.loads(repairs or "[]")), bool(marked),
+                )  # fmt: skip
                 found[key] = Stored(completion, reason)
         return found
 
     def put(self, request: Request, completion: Completion, reason: str | None = None) -> None:
-        """Keeps a completion: accepted, or spent for a reason.  Returns at once; `flush` waits for the disk."""
-        self._store.post(_insert, (_row(request, completion, reason), _scored(request, completion)))
+        """Keeps a completion: accepted, or spent for a reason.  Returns at once; `flush` waits for the disk.
+
+        One that the file cannot take is kept as a spent attempt without text that says so.
+        """
+        self._store.post(_insert, (request, completion, reason, time.time()))
 
     def flush(self) -> None:
         """Waits until everything put here is on disk.  Raises StorageError when the disk refused some of it."""
         self._store.flush()
 
     def stats(self) -> dict[str, Any]:
-        """Counts: entries, accepted, spent, prompt_tokens, completion_tokens, bytes, and entries by model."""
+        """Counts: entries, accepted, spent, repaired (replies that were odd), prompt_tokens, completion_tokens, bytes,
+        and entries by model."""
         self.flush()
         rows = self._store.read(
             "SELECT backend, model, endpoint, count(*), sum(state = 'spent'), sum(prompt_tokens), "
@@ -162,6 +178,7 @@ class ResponseCache:
             "entries": sum(row[3] for row in rows),
             "accepted": sum(row[3] - row[4] for row in rows),
             "spent": sum(row[4] for row in rows),
+            "repaired": self._store.read("SELECT count(*) FROM repairs")[0][0],
             "prompt_tokens": sum(row[5] for row in rows),
             "completion_tokens": sum(row[6] for row in rows),
             "bytes": size,
@@ -189,10 +206,8 @@ class ResponseCache:
     def export(self, path: Path) -> int:
         """Writes all entries as JSON lines, sorted by key, and returns their number."""
         self.flush()
-        columns = (*COLUMNS, *SCORED)
-        rows = self._store.read(
-            f"SELECT {', '.join(columns)} FROM responses LEFT JOIN log_probabilities USING (key) ORDER BY key"
-        )
+        columns = (*COLUMNS, *SCORED, *REPAIRED)
+        rows = self._store.read(f"SELECT {', '.join(columns)} FROM {JOINED} ORDER BY key")
         try:
             with path.open("w", encoding="utf-8") as file:
                 for row in rows:
@@ -200,6 +215,13 @@ class ResponseCache:
                     if entry["log_probability"] is None:
                         for name in SCORED:
                             del entry[name]
+                    if entry["repairs"] is None:
+                        for name in REPAIRED:
+                            del entry[name]
+                    else:
+                        entry |= {
+                            "repairs": json.loads(entry["repairs"]), "estimated": bool(entry["estimated"])
+                        }  # fmt: skip
                     entry["params"] = json.loads(entry["params"])
                     file.write(json.dumps(entry, ensure_ascii=False) + "\n")
         except OSError as fault:
@@ -219,7 +241,8 @@ class ResponseCache:
 
         def forget(connection: sqlite3.Connection) -> int:
             number = connection.execute(sql, values).rowcount
-            connection.execute("DELETE FROM log_probabilities WHERE key NOT IN (SELECT key FROM responses)")
+            for table in ("log_probabilities", "repairs"):
+                connection.execute(f"DELETE FROM {table} WHERE key NOT IN (SELECT key FROM responses)")
             return number
 
         return self._store.submit(forget).result()
@@ -230,13 +253,40 @@ def open_cache(cache: Path | None) -> ResponseCache:
     return ResponseCache(None if cache is None else cache / FILE)
 
 
-def _row(request: Request, completion: Completion, reason: str | None) -> tuple[Any, ...]:
+_Put = tuple[Request, Completion, str | None, float]
+
+
+def _insert(connection: sqlite3.Connection, items: Sequence[_Put]) -> Sequence[None]:
+    """Writes completions; one that is alone and cannot be written, as the store tells by asking for it alone, is
+    written as a spent attempt."""
+    try:
+        _write(connection, items)
+    except ROW_FAULTS as fault:
+        if len(items) > 1:
+            raise
+        [(request, completion, _, stored)] = items
+        reason = f"{UNREADABLE}: it cannot be stored ({type(fault).__name__})"
+        log.warning(
+            "a completion of %s cannot be stored: %s; it is kept as a spent attempt", request.identity.model, fault
+        )
+        _write(connection, [(request, Completion("", "unreadable"), reason, stored)])
+    return [None] * len(items)
+
+
+def _write(connection: sqlite3.Connection, items: Sequence[_Put]) -> None:
+    connection.executemany(INSERT, [_row(*item) for item in items])
+    for table, own in (("log_probabilities", _scored), ("repairs", _repaired)):
+        rows = [row for request, completion, _, _ in items if (row := own(request, completion)) is not None]
+        connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
+
+
+def _row(request: Request, completion: Completion, reason: str | None, stored: float) -> tuple[Any, ...]:
     identity = request.identity
     return (
-        request.key, "accepted" if reason is None else "spent", reason, identity.backend, identity.endpoint,
-        identity.model, identity.revision, _settings(request.params), request.prompt, request.sample,
-        request.attempt, request.group, completion.text, completion.finish, completion.prompt_tokens,
-        completion.completion_tokens, time.time(),
+        request.key, "accepted" if reason is None else "spent", reason and clean_text(reason), identity.backend,
+        identity.endpoint, identity.model, identity.revision, _settings(request.params), clean_text(request.prompt),
+        request.sample, request.attempt, request.group, clean_text(completion.text), completion.finish,
+        completion.prompt_tokens, completion.completion_tokens, stored,
     )  # fmt: skip
 
 
@@ -245,11 +295,9 @@ def _scored(request: Request, completion: Completion) -> tuple[Any, ...] | None:
     return (request.key, completion.log_probability, completion.scored_tokens) if known else None
 
 
-def _insert(connection: sqlite3.Connection, items: Sequence[Any]) -> Sequence[None]:
-    connection.executemany(INSERT, [row for row, _ in items])
-    scored = [row for _, row in items if row is not None]
-    connection.executemany("INSERT OR REPLACE INTO log_probabilities VALUES (?, ?, ?)", scored)
-    return [None] * len(items)
+def _repaired(request: Request, completion: Completion) -> tuple[Any, ...] | None:
+    odd = completion.repairs or completion.estimated
+    return (request.key, json.dumps(completion.repairs), int(completion.estimated)) if odd else None
 
 
 @lru_cache(maxsize=64)

@@ -26,12 +26,19 @@ LOST = ("RemoteProtocolError", "ReadError", "WriteError", "CloseError")
 """Faults of a connection that was there."""
 
 
+UNREADABLE = "unreadable reply"
+"""Begins what is said of a reply that came and cannot be read."""
+
 LEAST_PACKED = 8
 """Characters of a secret that is looked for in Base64 too; what packs shorter ones occurs in any text."""
 
 
 class UnreadableReply(Exception):
-    """A reply that is no chat completion."""
+    """A reply that is no chat completion.  billed: whether it is one all the same, which the model has worked on."""
+
+    def __init__(self, why: str, *, billed: bool = False) -> None:
+        super().__init__(why)
+        self.billed = billed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +46,27 @@ class Failure:
     """One failed request.
 
     says: in words, without secrets.  again: whether another try may mend it.  wait: seconds that the server asks for.
-    free: whether the server surely did not work on it, so that it costs a call and no tokens.
+    free: whether the server surely did not work on it, so that it costs a call and no tokens.  billed: whether it
+    surely did, and sent a completion that cannot be read.
     """
 
     says: str
     again: bool
     wait: float | None = None
     free: bool = False
+    billed: bool = False
 
 
 def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
     """What a request's fault means.  Faults that are not the client's or the network's are raised again."""
+    import httpx2
     import openai
+
+    from kgqa_core.llm.bounded_http import ReplyRefused
 
     if isinstance(fault, openai.APIStatusError):
         status = fault.status_code
-        body = " ".join(redacted(str(fault.body or ""), secrets).split())[:200]
+        body = printable(" ".join(redacted(_words(fault.body), secrets).split())[:200])
         again = status in RETRIED or status >= 500
         wait = retry_after(fault.response.headers)
         return Failure(f"status {status} {body}".strip(), again, wait, free=status not in WORKED_ON)
@@ -66,14 +78,42 @@ def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
         return Failure(
             f"{'connection lost' if name in LOST else 'no connection'} ({name})", True, free=name in NEVER_SENT
         )
-    if isinstance(fault, openai.OpenAIError | UnreadableReply | ValueError):
-        return Failure(f"unreadable reply ({type(fault).__name__})", True)
+    if isinstance(fault, ReplyRefused):
+        return Failure(printable(redacted(str(fault), secrets)), False, free=fault.free)
+    if isinstance(fault, UnreadableReply):
+        return Failure(f"{UNREADABLE}: {fault}", True, billed=fault.billed)
+    if isinstance(fault, openai.OpenAIError | httpx2.HTTPError | httpx2.InvalidURL | ValueError | RecursionError):
+        return Failure(f"{UNREADABLE}: {type(fault).__name__}", True)
     raise fault
+
+
+def _words(body: object) -> str:
+    """An error's body as text."""
+    try:
+        return str(body or "")
+    except RecursionError:
+        return "nested too deeply"
+
+
+def printable(text: str) -> str:
+    """The text of a server without characters that a terminal or a file would not take as text."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def concerns_all(says: str) -> bool:
     """Whether a failure would meet every other prompt too, and is no prompt's fault: refused, or nobody there."""
-    return says.startswith(("no connection", *(f"status {status}" for status in REFUSED)))
+    return says.startswith(("no connection", "it redirects", *(f"status {status}" for status in REFUSED)))
+
+
+def is_final(says: str) -> bool:
+    """Whether one such failure is enough to know that every prompt will meet it: nobody there, or the key refused."""
+    return says.startswith(("no connection", "status 401"))
+
+
+def excerpt(text: str, longest: int = 80) -> str:
+    """The end of a text, where a prompt has its question, in one line."""
+    line = printable(" ".join(text[-4 * longest :].split()))
+    return line if len(line) <= longest else "…" + line[1 - longest :]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -88,7 +128,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             pass
         try:
             return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, OSError):
             continue
     return None
 

@@ -17,7 +17,7 @@ from jinja2 import TemplateError
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf_decode import Written, decode, is_out_of_memory, seed_of
 from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, revision_of
-from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
+from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, clean_text, cut_at_stop
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages, plain
 
@@ -231,9 +231,9 @@ class HFModel:
     def _completion(self, written: Written, prompt_tokens: int, params: GenerationParams) -> Completion:
         ids = written.ids
         text = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        shown = cut_at_stop(text, params.stop)
+        shown = cut_at_stop(clean_text(text), params.stop)
         ended = bool(ids) and ids[-1] in self.ends
-        finish: Finish = "stop" if ended or shown != text else "length"
+        finish: Finish = "stop" if ended or len(shown) < len(text) else "length"
         if not shown.strip():
             finish = "empty"
         scored = len(ids) if written.log_probability is not None else 0

@@ -7,9 +7,7 @@ names.  A key goes to no other endpoint, into no log and into no message.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import math
 import os
 import random
 import ssl
@@ -22,8 +20,9 @@ from typing import Any
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
-from kgqa_core.llm.faults import Failure, UnreadableReply, concerns_all, explain, is_web, redacted, secrets_of, shown
-from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, cut_at_stop
+from kgqa_core.llm.faults import Failure, concerns_all, excerpt, explain, is_final, is_web, redacted, secrets_of, shown
+from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, clean_text
+from kgqa_core.llm.reply import read_reply
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages
@@ -44,6 +43,9 @@ LONGEST_ASKED = 120.0
 LEAST = 16
 """Characters of a secret that is taken out of completions too; shorter ones are passwords in name only (`none`)."""
 
+MAX_REPLY_MB = 8.0
+"""Size of one reply after decompression, in MiB."""
+
 DOWN = 3
 """So many different prompts must all fail before an endpoint that never answered counts as down."""
 
@@ -53,8 +55,9 @@ class OpenAIModel:
 
     model: the id that the endpoint knows.  base_url: of the server, such as http://localhost:8000/v1; OPENAI_BASE_URL
     or the vendor's when absent.  endpoint: its name in `llm.endpoints`.  key_env: variable with its key, None sends
-    none.  concurrency: requests under way at once.  timeout_seconds: of one request.  retries: further tries of a
-    failed request.  budget: reserves every try before it leaves.  secrets: further texts that no message may show.
+    none.  concurrency: requests under way at once.  timeout_seconds: of one request, whole.  max_reply_mb: size of one
+    reply after decompression.  retries: further tries of a failed request.  budget: reserves every try before it
+    leaves.  secrets: further texts that no message may show.
     Raises EndpointError when the address is not one or the key is missing.
     """
 
@@ -69,6 +72,7 @@ class OpenAIModel:
         key_env: str | None = KEY,
         concurrency: int = 16,
         timeout_seconds: float = 60.0,
+        max_reply_mb: float = MAX_REPLY_MB,
         retries: int = 4,
         first_wait: float = FIRST_WAIT,
         budget: Budget | None = None,
@@ -78,7 +82,7 @@ class OpenAIModel:
         self.name = f"openai:{model}" if endpoint is None else f"openai:{model}@{endpoint}"
         self.revision = model
         self.concurrency, self.timeout_seconds, self.retries = concurrency, timeout_seconds, retries
-        self.first_wait, self.budget = first_wait, budget
+        self.max_reply_mb, self.first_wait, self.budget = max_reply_mb, first_wait, budget
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
         self.answered = False
         self.limit_name = "max_tokens"
@@ -115,7 +119,8 @@ class OpenAIModel:
     ) -> list[Completion]:
         """One completion per prompt, in the order of the prompts; an equal prompt is asked once.
 
-        A prompt that fails after all tries becomes a completion with finish `error` and the others go on.
+        A prompt that fails after all tries becomes a completion with finish `error`, or `unreadable` where what came
+        was a completion, and the others go on.
         Raises EndpointError when the endpoint cannot be reached (on_result has what came before), refuses every prompt
         alike (key, model or address wrong), or has never answered and fails on all of several prompts; BudgetReached
         when the budget has no room for a request, after those under way have been answered; ModelError when params
@@ -132,7 +137,9 @@ class OpenAIModel:
         user.  Each request under way has a client of its own: one pool for all looks at every idle connection each time
         it hands one out, which costs more than the request."""
         import httpx2
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit
+        from openai import AsyncOpenAI, Omit
+
+        from kgqa_core.llm.bounded_http import BoundedClient
 
         headers: dict[str, Any] = {}
         if self.endpoint is not None:  # OPENAI_CUSTOM_HEADERS are meant for the default endpoint
@@ -141,7 +148,10 @@ class OpenAIModel:
         client = AsyncOpenAI(
             api_key=self._key() or "none", base_url=self.base_url or VENDOR, timeout=self.timeout_seconds,
             max_retries=0, default_headers=headers,
-            http_client=DefaultAsyncHttpxClient(verify=trust, limits=httpx2.Limits(max_connections=1)),
+            http_client=BoundedClient(
+                reply_bytes=int(self.max_reply_mb * 2**20), setting="llm.max_reply_mb", verify=trust,
+                timeout=self.timeout_seconds, limits=httpx2.Limits(max_connections=1),
+            ),
         )  # fmt: skip
         if self.endpoint is not None:
             client.organization = client.project = None
@@ -155,7 +165,7 @@ class OpenAIModel:
 
     def body(self, prompt: str, params: GenerationParams) -> dict[str, Any]:
         """A request as the protocol wants it; a chat has a system message before the user's."""
-        system, user = messages(prompt)
+        system, user = messages(clean_text(prompt))
         sent = [{"role": "user", "content": user}]
         given: dict[str, Any] = {
             "model": self.model,
@@ -200,7 +210,8 @@ class _Batch:
         for place, prompt in enumerate(prompts):
             self.places.setdefault(prompt, []).append(place)
         self.results: list[Completion | None] = [None] * len(prompts)
-        self.done = 0
+        self.done = self.refused = 0
+        self.repaired: list[tuple[str, tuple[str, ...]]] = []
         self.fatal: EndpointError | None = None
         self.reached: BudgetReached | None = None
         self.under_way = self.waiting = self.settled = 0
@@ -231,6 +242,8 @@ class _Batch:
                         group.create_task(worker(client))
             except ExceptionGroup as faults:
                 raise faults.exceptions[0] from None
+            finally:
+                self.warn()
         if self.fatal is not None:
             raise self.fatal
         if self.reached is not None:
@@ -247,16 +260,32 @@ class _Batch:
         except BudgetReached as reached:
             self.reached = reached
             return
-        if completion.finish == "error" and concerns_all(completion.error or ""):
-            self.fatal = self.model.down(completion.error or "it failed")
-            return
-        self.model.answered |= completion.finish != "error"
+        says = completion.error or "it failed"
+        if completion.finish == "error" and concerns_all(says):
+            self.refused += 1  # of an endpoint that has answered, a refusal may be about one prompt
+            if not self.model.answered or is_final(says) or self.refused >= DOWN:
+                self.fatal = self.model.down(says)
+                return
+        elif completion.finish != "error":
+            self.refused = 0
+        self.model.answered |= completion.finish not in ("error", "unreadable")
+        if completion.repairs:
+            self.repaired.append((prompt, completion.repairs))
         for place in self.places[prompt]:
             self.results[place] = completion
             if self.on_result is not None:
                 self.on_result(place, completion)
         self.done += len(self.places[prompt])
         self.monitor.progress(self.done, len(self.results), "answers")
+
+    def warn(self) -> None:
+        """Logs that replies were odd, with the first of them."""
+        if self.repaired:
+            prompt, repairs = self.repaired[0]
+            log.warning(
+                "%s: %d replies were odd and were repaired; the first, to '%s': %s",
+                self.model.name, len(self.repaired), excerpt(prompt), ", ".join(repairs),
+            )  # fmt: skip
 
     async def tries(self, client: Any, prompt: str) -> Completion:
         """One prompt with its retries.  Raises nothing for what the server does, BudgetReached without room."""
@@ -282,7 +311,8 @@ class _Batch:
                 model.tells_probabilities = False
                 continue
             if not failure.again or attempt >= model.retries or self.fatal is not None:
-                return Completion("", "error", error=failure.says)
+                spent = failure.billed and model.answered  # one that has never answered may be no model at all
+                return Completion("", "unreadable" if spent else "error", error=failure.says)
             attempt += 1
             await self.pause(failure, attempt)
 
@@ -304,7 +334,7 @@ class _Batch:
                 body=self.model.body(prompt, self.params),
                 options=self.options,
             )
-        completion = read_reply(reply.content, self.params)
+        completion = read_reply(reply.content, self.params, prompt)
         text = redacted(completion.text, (secret for secret in self.model.secrets if len(secret) >= LEAST))
         return completion if text == completion.text else replace(completion, text=text)
 
@@ -352,7 +382,8 @@ class _Batch:
             return
         self.under_way -= 1
         self.settled += 1
-        if completion is not None and completion.prompt_tokens + completion.completion_tokens > 0:
+        counted = completion is not None and not completion.estimated
+        if counted and completion is not None and completion.prompt_tokens + completion.completion_tokens > 0:
             self.model.budget.settle(reservation, completion.prompt_tokens, completion.completion_tokens)
         elif failure is not None and failure.free:
             self.model.budget.settle(reservation, paid=False)
@@ -373,6 +404,7 @@ def open_endpoint(rest: str, llm: LlmOptions, budget: Budget | None = None) -> O
         key_env=endpoint.key_env if endpoint is not None else KEY,
         concurrency=llm.concurrency,
         timeout_seconds=llm.timeout_seconds,
+        max_reply_mb=llm.max_reply_mb,
         retries=llm.retries,
         budget=budget,
         secrets=[os.environ.get(variable, "") for variable in variables],
@@ -383,36 +415,6 @@ def endpoint_address(llm: LlmOptions, endpoint: str | None) -> str:
     """An endpoint's address as the cache knows it, without opening it."""
     url = llm.endpoints[endpoint].base_url if endpoint else llm.base_url or os.environ.get("OPENAI_BASE_URL")
     return shown(url or VENDOR)
-
-
-def read_reply(data: bytes, params: GenerationParams) -> Completion:
-    """The completion in a reply.  Raises UnreadableReply when it is none."""
-    try:
-        reply = json.loads(data)
-        choice = reply["choices"][0]
-        message = choice["message"]
-        usage = reply.get("usage") or {}
-        counts = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
-        refusal, reason, content = message.get("refusal"), choice.get("finish_reason"), message.get("content")
-        scored = _log_probability(choice) if params.log_probabilities else (None, 0)
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as fault:
-        raise UnreadableReply("the reply is no chat completion") from fault
-    if refusal or reason == "content_filter":
-        return Completion(str(refusal or ""), "refusal", *counts)
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    text = cut_at_stop(str(content or ""), params.stop)
-    finish: Finish = "length" if reason == "length" else "stop"
-    found = Completion(text, finish if text.strip() else "empty", *counts)
-    return replace(found, log_probability=scored[0], scored_tokens=scored[1])
-
-
-def _log_probability(choice: dict[str, Any]) -> tuple[float | None, int]:
-    """The sum over the tokens that a reply tells of, and their number; (None, 0) where it tells of none."""
-    tokens = (choice.get("logprobs") or {}).get("content") or []
-    values = [float(token["logprob"]) for token in tokens]
-    known = [value for value in values if math.isfinite(value)]
-    return (round(sum(known), 6), len(known)) if known and len(known) == len(values) else (None, 0)
 
 
 def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from kgqa_core.artifacts import canonical_json
 from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
+from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parts import Part, share
@@ -37,8 +38,8 @@ class Outcome:
     """What came of one prompt.
 
     completion: the accepted one, or one with finish `error` when the endpoint failed on it (asked again in the next
-    run); None when all attempts were rejected.  spent: reasons of the rejected attempts, in order.  cached: whether
-    nothing had to be asked.
+    run); None when all attempts were rejected or came in replies that cannot be read.  spent: reasons of these
+    attempts, in order.  cached: whether nothing had to be asked.
     """
 
     completion: Completion | None
@@ -157,8 +158,15 @@ def insist(once: Callable[[], list[Outcome]], model: LanguageModel, what: str) -
             break
         outcomes = once()
     if failed := sum(outcome.failed for outcome in outcomes):
-        log.warning("%s gave no answer to %d of %d prompts for %s", model.name, failed, len(outcomes), what)
+        log.warning(
+            "%s gave no answer to %d of %d prompts for %s; the first: %s",
+            model.name, failed, len(outcomes), what, next(_why(outcome) for outcome in outcomes if outcome.failed),
+        )  # fmt: skip
     return outcomes
+
+
+def _why(outcome: Outcome) -> str:
+    return (outcome.completion and outcome.completion.error) or "it failed"
 
 
 def portion(model: LanguageModel, prompts: Sequence[str], part: Part | None) -> list[str]:
@@ -274,6 +282,8 @@ def _drawn(params: GenerationParams, sample: int, attempt: int, retry_temperatur
 
 
 def _reason(item: _Item, completion: Completion, validate: Check | None) -> str | None:
+    if completion.finish == "unreadable":
+        return completion.error or UNREADABLE
     if validate is None:
         return None
     if completion.finish == "refusal":

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import nearest
 from kgqa_core.llm.factory import parse_spec
-from kgqa_core.llm.faults import explain
+from kgqa_core.llm.faults import explain, printable
 from kgqa_core.llm.openai_api import OpenAIModel, open_endpoint
 
 log = logging.getLogger("kgqa.llm")
@@ -37,17 +37,25 @@ async def _models(model: OpenAIModel) -> list[str]:
     import httpx2
     import openai
 
+    from kgqa_core.llm.bounded_http import ReplyRefused
+
     options = model.request_options()
     async with model.client(httpx2.create_ssl_context()) as client:
         try:
             async with asyncio.timeout(model.timeout_seconds):
                 page = await client.models.list(extra_headers=options.get("headers", {}))
-                return sorted(str(each.id) for each in page.data)
+                return sorted(printable(str(each.id)) for each in page.data)
         except openai.APIStatusError as fault:
             if fault.status_code in REFUSED:
                 raise model.down(explain(fault, model.secrets).says) from None
         except (openai.APIConnectionError, TimeoutError) as fault:
             raise model.down(explain(fault, model.secrets).says) from None
-        except (openai.APIError, AttributeError, TypeError, ValueError) as fault:
+        except ReplyRefused as fault:
+            if fault.free:  # a redirect, which a completion would meet too
+                raise model.down(explain(fault, model.secrets).says) from None
+            log.debug("%s does not list its models: %s", model.address, fault)
+        except (
+            openai.APIError, httpx2.HTTPError, AttributeError, TypeError, ValueError, RecursionError
+        ) as fault:  # fmt: skip
             log.debug("%s does not list its models: %s", model.address, type(fault).__name__)
     return []

@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 
 from kgqa_core.monitor import QUIET, Monitor
 
-Finish = Literal["stop", "length", "refusal", "empty", "error"]
-"""Why a completion ended: by itself, at the token limit, declined, without text, or failed after all tries."""
+Finish = Literal["stop", "length", "refusal", "empty", "unreadable", "error"]
+"""Why a completion ended: by itself, at the token limit, declined, without text, in a reply that was billed and cannot
+be read, or failed after all tries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Completion:
     log_probability: natural logarithm of the probability of the tokens that it wrote, the end token included, by the
     model's own distribution whatever was drawn from; None where nobody asked or the server does not tell.
     scored_tokens: how many tokens that is of; a server may write others that it does not show.
+    repairs: what was odd in the reply and was replaced when it was read.  estimated: whether a token count of the
+    server was none, and stands here as an estimate.
     """
 
     text: str
@@ -48,6 +51,8 @@ class Completion:
     error: str | None = None
     log_probability: float | None = None
     scored_tokens: int = 0
+    repairs: tuple[str, ...] = ()
+    estimated: bool = False
 
     @property
     def mean_log_probability(self) -> float | None:
@@ -85,6 +90,21 @@ class LanguageModel(Protocol):
         BudgetReached when no further request may start; what was asked until then has gone to on_result.
         """
         ...
+
+
+def clean_text(text: str) -> str:
+    """The text with U+FFFD for every NUL and every half of a surrogate pair; halves that stand together are joined.
+
+    >>> clean_text("a\\ud83d b\\x00")
+    'a\ufffd b\ufffd'
+    """
+    if text.isprintable():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "\ufffd")
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """A SQLite file that several processes and threads write: one writing thread per process, many writes a commit.
 
 All writes that wait are made in one transaction, those of one kind together, so that an event loop never waits for a
-disk and a thousand writes a second cost a few dozen commits.  A write is told done only when it is on disk.
+disk and a thousand writes a second cost a few dozen commits.  A write is told done only when it is on disk.  One that
+cannot be written, for what it holds, fails alone.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ IDLE_SECONDS = 0.05
 
 GATHER_SECONDS = 0.003
 """How long a write waits for company where nobody blocks on it: one commit for many costs little."""
+
+ROW_FAULTS = (
+    OverflowError, ValueError, TypeError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError,
+    sqlite3.IntegrityError,
+)  # fmt: skip
+"""Faults of what is written, not of the file or the disk."""
 
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -157,7 +164,7 @@ class Store:
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 for many, mine in places.items():
-                    for place, result in zip(mine, many(self._writer, [batch[at][1] for at in mine]), strict=True):
+                    for place, result in zip(mine, self._write(many, [batch[at][1] for at in mine]), strict=True):
                         results[place] = result
                 self._writer.execute("COMMIT")
             except Exception as fault:  # told to all who wait; the thread goes on
@@ -166,6 +173,21 @@ class Store:
                 known = self._explain(fault) if isinstance(fault, sqlite3.Error) else fault
                 return [Raised(known)] * len(batch)
         return results
+
+    def _write(self, many: Many, items: Sequence[Any]) -> Sequence[Any]:
+        """Results of the items of one kind; where one of them cannot be written each is written by itself."""
+        self._writer.execute("SAVEPOINT kind")
+        try:
+            return many(self._writer, items)
+        except ROW_FAULTS as fault:
+            self._writer.execute("ROLLBACK TO kind")
+            if len(items) > 1:
+                return [result for item in items for result in self._write(many, [item])]
+            where = self.path or "memory"
+            return [Raised(StorageError(f"a row cannot be written to {where} ({fault}); all others are written"))]
+        finally:
+            if self._writer.in_transaction:
+                self._writer.execute("RELEASE kind")
 
     def _explain(self, fault: Exception) -> StorageError:
         code = getattr(fault, "sqlite_errorcode", None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.llm.cache import ResponseCache
+from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.metrics.text import Gold, hit_rra
@@ -29,7 +30,7 @@ READ = "rra2023"
 ANSWER_TOKENS = 32
 """Longest answer of the QA model."""
 
-_REASONS = {"empty": validate.EMPTY, "refused": validate.REFUSED}
+_REASONS = {"empty": validate.EMPTY, "refused": validate.REFUSED, UNREADABLE: validate.FAILED}
 """Reasons of `ask` in the words of the corpus."""
 
 
@@ -182,7 +183,7 @@ def _by_rule(graph: GoldGraph, options: CorpusOptions, seed: int, number: int) -
 
 
 def _by_model(graph: GoldGraph, options: CorpusOptions, number: int, outcome: Outcome) -> Candidate:
-    spent = tuple(_REASONS.get(reason, reason) for reason in outcome.spent)
+    spent = tuple(_REASONS.get(reason.partition(":")[0], reason) for reason in outcome.spent)
     completion = outcome.completion
     if completion is None:
         return Candidate(number, "", spent[-1] if spent else validate.FAILED, spent=spent)

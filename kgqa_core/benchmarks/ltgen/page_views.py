@@ -7,6 +7,7 @@ a killed run goes on and another benchmark asks only for what is new.
 
 from __future__ import annotations
 
+import asyncio
 import calendar
 import contextlib
 import json
@@ -14,14 +15,20 @@ import logging
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from kgqa_core.config import PopularityOptions
 from kgqa_core.errors import ConfigError, EndpointError
 from kgqa_core.monitor import QUIET, Monitor
+
+if TYPE_CHECKING:
+    import httpx2
+
+T = TypeVar("T")
 
 log = logging.getLogger("kgqa.ltgen")
 
@@ -35,6 +42,9 @@ HOPELESS = 200
 """Articles at the beginning that, if none of them exists, mean that the wrong articles are asked for."""
 
 AGENT = "kgqa-ltgen/0.1 (long-tail benchmark builder; set ltgen.popularity.user_agent to how you can be reached)"
+
+MOST_VIEWS = 2**53
+"""Views of an article in a month; more are no number of views."""
 
 _KNOWN = {
     "access": ("all-access", "desktop", "mobile-app", "mobile-web"),
@@ -74,6 +84,7 @@ class PageViews:
         self._period = f"{''.join(first)}0100/{''.join(last)}{days:02d}00"
         self._next = 0.0
         self._client: Any = None
+        self._runner = asyncio.Runner()
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
         self._store = sqlite3.connect(":memory:" if cache is None else cache / FILE, timeout=60)
@@ -82,14 +93,18 @@ class PageViews:
             cursor.execute("CREATE TABLE IF NOT EXISTS views (request TEXT PRIMARY KEY, views INTEGER) WITHOUT ROWID")
 
     def __enter__(self) -> PageViews:
-        import httpx2
+        from kgqa_core.llm.bounded_http import BoundedClient
 
-        headers = {"User-Agent": self.options.user_agent or AGENT, "Accept": "application/json"}
-        self._client = httpx2.Client(timeout=self.options.timeout_seconds, headers=headers, follow_redirects=False)
+        self._client = BoundedClient(
+            reply_bytes=int(self.options.max_reply_mb * 2**20), setting="ltgen.popularity.max_reply_mb",
+            timeout=self.options.timeout_seconds,
+            headers={"User-Agent": self.options.user_agent or AGENT, "Accept": "application/json"},
+        )  # fmt: skip
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        self._run(self._client.aclose())
+        self._runner.close()
         self._store.close()
 
     def url(self, title: str) -> str:
@@ -132,22 +147,27 @@ class PageViews:
         """Views in the period, None where there is no such article."""
         import httpx2
 
+        from kgqa_core.llm.bounded_http import ReplyRefused
+
         said = ""
         for attempt in range(self.options.retries + 1):
             self._take_turn()
             asked: float | None = None
             try:
-                reply = self._client.get(url)
+                reply = self._run(self._get(url))
                 self.asked += 1
                 if reply.status_code == 200:
-                    return _total(reply.json())
+                    return _total(reply.content)
                 if reply.status_code in _NO_ARTICLE:
                     return None
                 said = f"status {reply.status_code}"
                 if reply.status_code not in _TRY_AGAIN:
                     break
                 asked = _retry_after(reply.headers.get("Retry-After"))
-            except (httpx2.TransportError, json.JSONDecodeError, UnicodeDecodeError, _Unreadable) as fault:
+            except ReplyRefused as fault:
+                said = str(fault)
+                break
+            except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError, _Unreadable) as fault:
                 said = f"{type(fault).__name__.lstrip('_')}: {fault}"
             if attempt < self.options.retries:
                 pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
@@ -157,6 +177,21 @@ class PageViews:
             f"the page-view API does not answer for {url} ({said}); what it answered before is kept: run the same "
             "command again later, lower ltgen.popularity.rate, or give ltgen.popularity.files"
         )
+
+    async def _get(self, url: str) -> httpx2.Response:
+        """One reply, whole; the client's own time-out is between bytes."""
+        async with asyncio.timeout(self.options.timeout_seconds):
+            reply: httpx2.Response = await self._client.get(url)
+        return reply
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine to its end, in another thread where this one has an event loop."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._runner.run(work)
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self._runner.run, work).result()
 
     def _take_turn(self) -> None:
         now = time.monotonic()
@@ -169,14 +204,18 @@ class _Unreadable(ValueError):
     """A reply that is JSON and no page views."""
 
 
-def _total(data: Any) -> int:
+def _total(content: bytes) -> int:
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as fault:
+        raise _Unreadable("the reply is no JSON") from fault
     items = data.get("items") if isinstance(data, dict) else None
     if not isinstance(items, list):
         raise _Unreadable("the reply has no items")
     views = [item.get("views") if isinstance(item, dict) else None for item in items]
-    if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in views):
+    if not all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each <= MOST_VIEWS for each in views):
         raise _Unreadable("an item has no number of views")
-    return sum(each for each in views if each is not None)
+    return min(MOST_VIEWS, sum(each for each in views if each is not None))
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -25,6 +25,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.normalise import tokens
@@ -208,7 +209,7 @@ def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[Batch
     read = iter(earlier.get(job.prompt, ()))
     for attempt, reason in enumerate(outcome.spent, start=1):
         rejects.append(Reject(job.subject, "completion", reason.partition(":")[0], detail=reason, attempt=attempt))
-        if reason not in (REFUSED, EMPTY):
+        if reason not in (REFUSED, EMPTY) and not reason.startswith(UNREADABLE):
             # an equal prompt of another entity was read for that one
             rejects += [replace(each, subject=job.subject, attempt=attempt) for each in next(read, Batch()).rejects]
     work.counts["spent_attempts"] += len(outcome.spent)

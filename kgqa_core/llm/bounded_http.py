@@ -1,0 +1,100 @@
+"""An HTTP client for servers that are not trusted: a bound on every reply, and no redirect to another place.
+
+A reply is counted as it is decompressed, so that a small one cannot fill the memory.  A redirect is followed within the
+same scheme, host and port only, and only where it repeats the request: nothing that was meant for one server, its key
+least of all, goes to another.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+import httpx2
+
+from kgqa_core.llm.faults import shown
+
+ERROR_BYTES = 2**16
+"""Bytes that are read of the body of an error; the rest is left."""
+
+REDIRECTS = 3
+"""Redirects of one request that are followed."""
+
+
+class ReplyRefused(Exception):
+    """A reply that is not read; the message follows the name of the server.  free: whether it surely cost no tokens."""
+
+    def __init__(self, why: str, *, free: bool) -> None:
+        super().__init__(why)
+        self.free = free
+
+
+class BoundedClient(httpx2.AsyncClient):
+    """A client that reads every reply to its end or to a bound.
+
+    reply_bytes: of a body after decompression.  setting: the option that holds it, for the message.  The time is
+    bounded by who awaits the reply.  Methods raise ReplyRefused besides what they raise in httpx2.
+    """
+
+    def __init__(self, *, reply_bytes: int, setting: str, **given: Any) -> None:
+        super().__init__(follow_redirects=False, **given)
+        self.reply_bytes, self.setting = reply_bytes, setting
+
+    async def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
+        """The whole reply, whether it is to be streamed or not."""
+        given |= {"stream": True, "follow_redirects": False}
+        for _ in range(REDIRECTS + 1):
+            response = await super().send(request, **given)
+            try:
+                if not response.has_redirect_location:
+                    return await self._read(response)
+                request = _next(response)
+            finally:
+                await response.aclose()
+        raise ReplyRefused(f"it redirects more than {REDIRECTS} times, at last to {shown(str(request.url))}", free=True)
+
+    async def _read(self, response: httpx2.Response) -> httpx2.Response:
+        codings = response.headers.get_list("content-encoding", split_commas=True)
+        if len([coding for coding in codings if coding.strip().lower() != "identity"]) > 1:
+            raise ReplyRefused(f"its reply is compressed more than once ({', '.join(codings)[:80]})", free=False)
+        most = self.reply_bytes if response.is_success else min(self.reply_bytes, ERROR_BYTES)
+        parts: list[bytes] = []
+        size = 0
+        async with aclosing(response.aiter_bytes()) as stream:
+            async for part in stream:
+                size += len(part)
+                parts.append(part)
+                if size > most and not response.is_success:
+                    break
+                if size > most:
+                    raise ReplyRefused(
+                        f"its reply is larger than {most / 2**20:g} MiB, the limit of {self.setting}; raise it if such "
+                        "replies are meant",
+                        free=False,
+                    )
+        skipped = ("content-encoding", "content-length", "transfer-encoding")
+        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in skipped]
+        return httpx2.Response(
+            response.status_code, headers=headers, content=b"".join(parts)[:most], request=response.request
+        )
+
+
+def _next(response: httpx2.Response) -> httpx2.Request:
+    """The request that a redirect within the same server asks for.  Raises ReplyRefused for any other."""
+    request, following = response.request, response.next_request
+    if following is None:
+        raise ReplyRefused(f"it redirects (status {response.status_code}) to what is no address", free=True)
+    target = shown(str(following.url))
+    if following.url.origin != request.url.origin:
+        raise ReplyRefused(
+            f"it redirects {shown(str(request.url))} (status {response.status_code}) to {target}, which is another "
+            "server, and neither the request nor its key is sent there",
+            free=True,
+        )
+    if following.method != request.method:
+        raise ReplyRefused(
+            f"it redirects (status {response.status_code}) to {target}, where the request would not arrive whole; "
+            "give that address instead",
+            free=True,
+        )
+    return following
