@@ -156,7 +156,7 @@ class Store:
         if MANIFEST not in names:
             raise ArtifactError(f"the {kind} artifact {key[:20]} in {self.name} has no manifest; it is not used")
         if names[MANIFEST]["bytes"] > INDEX_BYTES:
-            raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is too large; it is not used")
+            raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is damaged: it is too large")
         place = f"{self._place(kind, key)}/{index['folder']}"
         into.mkdir(parents=True)
         jobs: dict[str, Callable[[Any], None]] = {
@@ -249,7 +249,7 @@ class Store:
     def _read(self, path: str) -> bytes:
         system, root = self._open()
         if (size := system.info(f"{root}/{path}")["size"]) > INDEX_BYTES:
-            raise ArtifactError(f"{self.name}/{path} has {size:,} bytes, which no index has; it is not used")
+            raise ArtifactError(f"{self.name}/{path} is damaged: no index has {size:,} bytes; it is not used")
         return bytes(system.cat_file(f"{root}/{path}"))
 
     def _write(self, path: str, text: bytes) -> None:

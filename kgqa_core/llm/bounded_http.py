@@ -1,8 +1,8 @@
-"""An HTTP client for servers that are not trusted: a bound on every reply, and no redirect to another place.
+"""An HTTP client for servers that are not trusted: a bound on every reply, and no redirect.
 
-A reply is counted as it is decompressed, so that a small one cannot fill the memory.  A redirect is followed within the
-same scheme, host and port only, and only where it repeats the request: nothing that was meant for one server, its key
-least of all, goes to another.
+A reply is counted as it is decompressed, so that a small one cannot fill the memory.  A redirect is an error that names
+its target: nothing that was meant for one server, its key least of all, goes to another, and no request is repeated
+that was booked once.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from kgqa_core.llm.faults import shown
 
 ERROR_BYTES = 2**16
 """Bytes that are read of the body of an error; the rest is left."""
-
-REDIRECTS = 3
-"""Redirects of one request that are followed."""
 
 
 class ReplyRefused(Exception):
@@ -42,16 +39,13 @@ class BoundedClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
         """The whole reply, whether it is to be streamed or not."""
-        given |= {"stream": True, "follow_redirects": False}
-        for _ in range(REDIRECTS + 1):
-            response = await super().send(request, **given)
-            try:
-                if not response.has_redirect_location:
-                    return await self._read(response)
-                request = _next(response)
-            finally:
-                await response.aclose()
-        raise ReplyRefused(f"it redirects more than {REDIRECTS} times, at last to {shown(str(request.url))}", free=True)
+        response = await super().send(request, **{**given, "stream": True, "follow_redirects": False})
+        try:
+            if response.has_redirect_location:
+                raise _redirected(response)
+            return await self._read(response)
+        finally:
+            await response.aclose()
 
     async def _read(self, response: httpx2.Response) -> httpx2.Response:
         codings = response.headers.get_list("content-encoding", split_commas=True)
@@ -72,29 +66,24 @@ class BoundedClient(httpx2.AsyncClient):
                         "replies are meant",
                         free=False,
                     )
-        skipped = ("content-encoding", "content-length", "transfer-encoding")
-        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in skipped]
+        skipped = (b"content-encoding", b"content-length", b"transfer-encoding")
+        headers = [(name, value) for name, value in response.headers.raw if name.lower() not in skipped]
         return httpx2.Response(
             response.status_code, headers=headers, content=b"".join(parts)[:most], request=response.request
         )
 
 
-def _next(response: httpx2.Response) -> httpx2.Request:
-    """The request that a redirect within the same server asks for.  Raises ReplyRefused for any other."""
+def _redirected(response: httpx2.Response) -> ReplyRefused:
+    """The error that names where a redirect leads."""
     request, following = response.request, response.next_request
+    status = f"(status {response.status_code})"
     if following is None:
-        raise ReplyRefused(f"it redirects (status {response.status_code}) to what is no address", free=True)
-    target = shown(str(following.url))
+        return ReplyRefused(f"it redirects {status} to what is no address", free=True)
+    target = shown(str(following.url))[:200]
     if following.url.origin != request.url.origin:
-        raise ReplyRefused(
-            f"it redirects {shown(str(request.url))} (status {response.status_code}) to {target}, which is another "
-            "server, and neither the request nor its key is sent there",
+        return ReplyRefused(
+            f"it redirects {status} from {shown(str(request.url))} to another server, {target}, where neither the "
+            "request nor its key is sent",
             free=True,
         )
-    if following.method != request.method:
-        raise ReplyRefused(
-            f"it redirects (status {response.status_code}) to {target}, where the request would not arrive whole; "
-            "give that address instead",
-            free=True,
-        )
-    return following
+    return ReplyRefused(f"it redirects {status} to {target}; give the address that it has now", free=True)

@@ -22,8 +22,8 @@ WORKED_ON = (408, 504, 524)
 NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol")
 """Faults of a client that has sent nothing yet."""
 
-LOST = ("RemoteProtocolError", "ReadError", "WriteError", "CloseError")
-"""Faults of a connection that was there."""
+NO_REQUEST = (*NEVER_SENT, "LocalProtocolError", "NoneType")
+"""Faults of a client that cannot send at all."""
 
 
 UNREADABLE = "unreadable reply"
@@ -74,10 +74,11 @@ def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
         name = type(fault.__cause__).__name__
         return Failure("timed out", True, free=name in NEVER_SENT)
     if isinstance(fault, openai.APIConnectionError):
-        name = type(fault.__cause__).__name__ if fault.__cause__ is not None else "connection error"
-        return Failure(
-            f"{'connection lost' if name in LOST else 'no connection'} ({name})", True, free=name in NEVER_SENT
-        )
+        name = type(fault.__cause__).__name__
+        if name == "DecodingError":
+            return Failure(f"{UNREADABLE}: not compressed as it says", True)
+        says = "no connection" if name in NO_REQUEST else "connection lost"
+        return Failure(f"{says} ({name})", True, free=name in NEVER_SENT)
     if isinstance(fault, ReplyRefused):
         return Failure(printable(redacted(str(fault), secrets)), False, free=fault.free)
     if isinstance(fault, UnreadableReply):

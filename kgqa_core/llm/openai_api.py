@@ -84,7 +84,7 @@ class OpenAIModel:
         self.concurrency, self.timeout_seconds, self.retries = concurrency, timeout_seconds, retries
         self.max_reply_mb, self.first_wait, self.budget = max_reply_mb, first_wait, budget
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
-        self.answered = False
+        self.answered = self.known = False
         self.limit_name = "max_tokens"
         self.tells_probabilities = True
         setting = f"llm.endpoints.{endpoint}.base_url" if endpoint else "llm.base_url"
@@ -109,6 +109,10 @@ class OpenAIModel:
     def address(self) -> str:
         """The endpoint as it may be shown: without user, password and query."""
         return shown(self.base_url or VENDOR)
+
+    def has_answered(self) -> None:
+        """An earlier run has answers of it: a refusal or an unreadable reply may be about one prompt."""
+        self.known = True
 
     def generate(
         self,
@@ -250,7 +254,7 @@ class _Batch:
             reached = self.reached
             raise BudgetReached(reached.limit, reached.spent, reached.needed, self.done, len(self.results) - self.done)
         complete = [completion for completion in self.results if completion is not None]
-        if not self.model.answered and len(self.places) >= DOWN:
+        if not self.model.answered and not self.model.known and len(self.places) >= DOWN:
             raise self.model.down(complete[0].error or "it failed")
         return complete
 
@@ -263,8 +267,9 @@ class _Batch:
         says = completion.error or "it failed"
         if completion.finish == "error" and concerns_all(says):
             self.refused += 1  # of an endpoint that has answered, a refusal may be about one prompt
-            if not self.model.answered or is_final(says) or self.refused >= DOWN:
-                self.fatal = self.model.down(says)
+            proven = self.model.answered or self.model.known
+            if not proven or is_final(says) or self.refused >= DOWN:
+                self.fatal = self.model.down(f"{says}, at the prompt '{excerpt(prompt)}'" if proven else says)
                 return
         elif completion.finish != "error":
             self.refused = 0
@@ -311,7 +316,8 @@ class _Batch:
                 model.tells_probabilities = False
                 continue
             if not failure.again or attempt >= model.retries or self.fatal is not None:
-                spent = failure.billed and model.answered  # one that has never answered may be no model at all
+                # one that has never answered may be no model at all
+                spent = failure.billed and (model.answered or model.known)
                 return Completion("", "unreadable" if spent else "error", error=failure.says)
             attempt += 1
             await self.pause(failure, attempt)

@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 from kgqa_core.artifacts import canonical_json
 from kgqa_core.errors import BudgetReached
@@ -31,6 +32,15 @@ log = logging.getLogger("kgqa")
 
 GROUP = 256
 """Prompts that are asked together where they may affect each other; a resumed run repeats whole groups."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A model that wants to know when the cache has answers of it."""
+
+    def has_answered(self) -> None:
+        """An earlier call was answered."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,8 @@ def ask(
                 kept.put(request, stored.completion, reason)
         if not missing:
             return
+        if known and isinstance(model, Remembering):
+            model.has_answered()
 
         def arrived(place: int, completion: Completion) -> None:
             item, request = missing[place]

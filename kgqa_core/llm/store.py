@@ -37,8 +37,8 @@ GATHER_SECONDS = 0.003
 """How long a write waits for company where nobody blocks on it: one commit for many costs little."""
 
 ROW_FAULTS = (
-    OverflowError, ValueError, TypeError, sqlite3.InterfaceError, sqlite3.ProgrammingError, sqlite3.DataError,
-    sqlite3.IntegrityError,
+    OverflowError, ValueError, TypeError, AttributeError, sqlite3.InterfaceError, sqlite3.ProgrammingError,
+    sqlite3.DataError, sqlite3.IntegrityError,
 )  # fmt: skip
 """Faults of what is written, not of the file or the disk."""
 

@@ -31,6 +31,8 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.odd_replies import OddReply
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -112,6 +114,9 @@ class ChatServer:
     connection); lost (worked on, but the reply was cut, no JSON, or the client had gone); refused (an error status, no
     tokens); and the tokens of what was worked on, which are words unless `tokens` counts them otherwise.  keep: also
     prompts, bodies, headers and times.  gate: nothing is answered before so many requests are under way at once.
+    odd: from a prompt, the request's own seed, the number of its requests before, the text and the token counts to the
+    reply that is sent instead, None for the usual one; `sent` has the key and the reply of each request, in order.
+    models: the reply to any GET but that of the counts.
     """
 
     def __init__(
@@ -123,8 +128,12 @@ class ChatServer:
         keep: bool = True,
         port: int = 0,
         tokens: Callable[[str], int] = lambda text: len(text.split()),
+        odd: Callable[[str, Any, int, str, dict[str, int]], OddReply | None] | None = None,
+        models: OddReply | None = None,
     ) -> None:
         self.reply, self.rates, self.seed, self.keep, self.tokens = reply, rates, seed, keep, tokens
+        self.odd, self.models = odd, models
+        self.sent: list[tuple[str, OddReply | None, dict[str, int]]] = []
         self._drawn = len(inspect.signature(reply).parameters) > 1
         self.prompts: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -230,7 +239,9 @@ class _Connection(asyncio.Protocol):
                 return
             body, self.buffer = self.buffer[end + 4 : end + 4 + length], self.buffer[end + 4 + length :]
             method, path, _ = lines[0].split(" ", 2)
-            if method == "GET":
+            if method == "GET" and self.server.models is not None and not path.startswith("/stats"):
+                self.send_pieces(self.server.models)
+            elif method == "GET":
                 self.send(200, self.server.stats() if path.startswith("/stats") else {})
             else:
                 self.asked(json.loads(body), headers)
@@ -277,8 +288,15 @@ class _Connection(asyncio.Protocol):
                 words.pop()
                 text, finish = " ".join(words), "length"
             usage = {"prompt_tokens": server.tokens(prompt), "completion_tokens": server.tokens(text)}
+            before = counts["requests"] - 1
+            odd = server.odd(prompt, body.get("seed"), before, text, usage) if server.odd is not None else None
+            if server.odd is not None:
+                server.sent.append((f"{body.get('seed')}|{prompt}", odd, usage))
             whole = not (fault.hang_up or fault.cut or fault.garbage or self.transport.is_closing())
             self.count(counts, answered=whole, lost=not whole, **usage)
+        if odd is not None:
+            self.send_pieces(odd)
+            return
         if fault.hang_up:
             self.transport.close()
             return
@@ -294,6 +312,18 @@ class _Connection(asyncio.Protocol):
         for name, number in more.items():
             counts[name] += number
             self.server.total[name] += number
+
+    def send_pieces(self, odd: OddReply, place: int = 0) -> None:
+        """Sends the pieces of an odd reply, from one of them on."""
+        if self.transport.is_closing():
+            return
+        if odd.pause and place < len(odd.pieces):
+            self.transport.write(odd.pieces[place])
+            self.server._loop.call_later(odd.pause, self.send_pieces, odd, place + 1)
+            return
+        self.transport.writelines(odd.pieces[place:])
+        if odd.close:
+            self.transport.close()
 
     def send(self, status: int, data: Any, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
         if self.transport.is_closing():

@@ -10,6 +10,7 @@ status 404 with a problem body for an article without views in the period, 403 f
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
@@ -18,6 +19,11 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import unquote
+
+from tests.support.odd_replies import bomb
+
+ELSEWHERE = "http://127.0.0.2:9/api/rest_v1"
+"""Where `away` redirects to."""
 
 PATH = re.compile(
     r"/api/rest_v1/metrics/pageviews/per-article/(?P<project>[^/]+)/(?P<access>[^/]+)/(?P<agent>[^/]+)/"
@@ -48,7 +54,9 @@ class PageViewServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}/api/rest_v1"
 
     def fail(self, title: str, *faults: int | str) -> None:
-        """The next requests for a title meet these: a status, `garbage`, `strange` (other JSON), `hang up`."""
+        """The next requests for a title meet these: a status, `garbage`, `strange` (other JSON), `hang up`; `drops`
+        (a reply byte by byte, without end), `bomb` (gzip of 32 MB), `away` (a redirect to another server), `deep` or
+        `huge` (JSON that no number of views is in)."""
         self._faults.setdefault(title, []).extend(faults)
 
     def __enter__(self) -> Self:
@@ -76,6 +84,12 @@ class PageViewServer:
                 return 0, None, True
             if fault == "garbage":
                 return 200, "{not json", False
+            if fault == "deep":
+                return 200, "[" * 100_000, False
+            if fault == "huge":
+                return 200, '{"items": [{"views": 1' + "0" * 5000 + '}, {"views": 1e999}]}', False
+            if fault in ("drops", "bomb", "away"):
+                return 200, fault, False
             if fault == "strange":
                 return 200, {"items": [{"views": "many"}]}, False
             if isinstance(fault, int):
@@ -114,6 +128,23 @@ def _handler(server: PageViewServer) -> type[BaseHTTPRequestHandler]:
             if dropped:
                 self.close_connection = True
                 self.connection.close()
+                return
+            if body == "drops":
+                with contextlib.suppress(OSError):
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+                    for _ in range(200):
+                        self.wfile.write(b"y")
+                        time.sleep(0.05)
+                self.close_connection = True
+                return
+            if body in ("bomb", "away"):
+                data = bomb(32) if body == "bomb" else b""
+                self.send_response(200 if data else 302)
+                self.send_header("Content-Encoding" if data else "Location", "gzip" if data else ELSEWHERE)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(data)
                 return
             data = (body if isinstance(body, str) else json.dumps(body)).encode()
             self.send_response(status)

@@ -16,7 +16,7 @@ from kgqa_core.artifacts import Home, read_manifest, verify
 from kgqa_core.digest import hash_file
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.home import note_unpushed, unpushed
-from kgqa_core.store import Disagreement, Store, StoreFault, safe_name
+from kgqa_core.store import INDEX_BYTES, Disagreement, Store, StoreFault, safe_name
 from tests.support.object_store import CREDENTIALS, ObjectStore
 
 KEY = "a" * 64
@@ -151,7 +151,7 @@ def test_a_damaged_artifact_is_not_sent(folder_store: Path, tmp_path: Path, capl
     assert not folder_store.exists()
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "index"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "index", "deep", "vast"])
 def test_a_damaged_object_is_said_the_artifact_made_anew_and_the_store_mended(
     folder_store: Path, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -164,6 +164,10 @@ def test_a_damaged_object_is_said_the_artifact_made_anew_and_the_store_mended(
         weights.write_bytes(whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:])
     elif damage == "missing":
         weights.unlink()
+    elif damage == "deep":
+        (folder_store / "index.json").write_text("[" * 100_000)
+    elif damage == "vast":
+        os.truncate(folder_store / "index.json", INDEX_BYTES + 1)
     else:
         (folder_store / "index.json").write_text('{"schema": 1, "kind"')
     two = Home(tmp_path / "two").prepare()

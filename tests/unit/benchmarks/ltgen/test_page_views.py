@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from kgqa_core.config import PopularityOptions, SamplingOptions
 from kgqa_core.errors import ConfigError, EndpointError
 from kgqa_core.kg.store import KgStore
 from tests.support.ltgen_graph import PEOPLE
-from tests.support.page_views import PageViewServer
+from tests.support.page_views import ELSEWHERE, PageViewServer
 
 VIEWS = {
     "Oslo": {"202012": 999, "202101": 1000, "202102": 500, "202103": 999},
@@ -54,11 +57,41 @@ def test_titles_are_quoted_and_the_request_says_who_asks(server: PageViewServer)
     assert server.agents == {AGENT, "me (me@example.org)"}
 
 
-@pytest.mark.parametrize("faults", [(429,), (500, 502, 503), ("garbage", "hang up"), ("strange", 429, 504)])
+@pytest.mark.parametrize(
+    "faults", [(429,), (500, 502, 503), ("garbage", "hang up"), ("strange", 429, 504), ("deep", "huge")]
+)
 def test_passing_faults_are_outlived(server: PageViewServer, faults: tuple[int | str, ...]) -> None:
     server.fail("Oslo", *faults)
     assert ask(server, "Oslo") == {"Oslo": 750.0}
     assert len(server.asked) == len(faults) + 1
+
+
+def test_a_reply_in_drops_is_given_up_after_the_time_of_one_request(server: PageViewServer) -> None:
+    server.fail("Oslo", "drops")
+    started = time.monotonic()
+    assert ask(server, "Oslo", timeout_seconds=0.5) == {"Oslo": 750.0}
+    assert time.monotonic() - started < 8
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("bomb", "larger than 1 MiB, the limit of ltgen.popularity.max_reply_mb"),
+        ("away", f"another server, {ELSEWHERE}"),
+    ],
+)
+def test_a_bomb_and_a_redirect_end_it_with_their_reason(server: PageViewServer, fault: str, says: str) -> None:
+    server.fail("Oslo", fault)
+    with pytest.raises(EndpointError, match=re.escape(says)):
+        ask(server, "Oslo")
+    assert server.asked == ["Oslo"]
+
+
+def test_works_inside_a_running_event_loop(server: PageViewServer) -> None:
+    async def inside() -> dict[str, float]:
+        return ask(server, "Oslo", "Zero")
+
+    assert asyncio.run(inside()) == {"Oslo": 750.0, "Zero": 0.0}
 
 
 def test_a_retry_after_is_kept_and_waits_grow(server: PageViewServer) -> None:
