@@ -37,7 +37,8 @@ def stats(home: HomeOption = None, as_json: JsonOption = False) -> None:
         table.add_row(name, row["endpoint"] or "–", f"{row['entries']:,}", f"{row['spent']:,}")
     session.out.print(table)
     tokens = f"{counts['prompt_tokens']:,} prompt and {counts['completion_tokens']:,} completion tokens"
-    session.out.print(f"{tokens}, {counts['bytes'] / 2**20:,.1f} MB on disk")
+    odd = f", {counts['repaired']:,} odd replies repaired" if counts["repaired"] else ""
+    session.out.print(f"{tokens}{odd}, {counts['bytes'] / 2**20:,.1f} MB on disk")
 
 
 @cache_app.command()

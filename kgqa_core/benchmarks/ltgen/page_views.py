@@ -15,7 +15,7 @@ import logging
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -103,8 +103,8 @@ class PageViews:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._run(self._client.aclose())
-        self._runner.close()
+        _without_loop(lambda: self._runner.run(self._client.aclose()))
+        _without_loop(self._runner.close)
         self._store.close()
 
     def url(self, title: str) -> str:
@@ -154,7 +154,7 @@ class PageViews:
             self._take_turn()
             asked: float | None = None
             try:
-                reply = self._run(self._get(url))
+                reply = _without_loop(lambda: self._runner.run(self._get(url)))
                 self.asked += 1
                 if reply.status_code == 200:
                     return _total(reply.content)
@@ -184,15 +184,6 @@ class PageViews:
             reply: httpx2.Response = await self._client.get(url)
         return reply
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine to its end, in another thread where this one has an event loop."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return self._runner.run(work)
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(self._runner.run, work).result()
-
     def _take_turn(self) -> None:
         now = time.monotonic()
         if now < self._next:
@@ -202,6 +193,16 @@ class PageViews:
 
 class _Unreadable(ValueError):
     """A reply that is JSON and no page views."""
+
+
+def _without_loop(call: Callable[[], T]) -> T:
+    """Calls in this thread, or in another one where this one has a running event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return call()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
 
 
 def _total(content: bytes) -> int:
