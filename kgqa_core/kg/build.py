@@ -81,7 +81,7 @@ def build_parts(
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
             with Staging(connection, staging, options) as terms:
-                staged = _read(terms, parts, options, monitor)
+                staged, unread = _read(terms, parts, options, monitor)
             if any(part.format == "wikidata-rdf" for part in parts):
                 staged = assemble_wikidata.assemble(connection, staged)
             monitor.progress(80, 100, "% · encoding")
@@ -91,7 +91,7 @@ def build_parts(
             counts |= encode(connection)
             counts |= meaning.finish(connection, options, staged, monitor)
             counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
-            counts |= {"rejects": staged.rejects, "ignored": staged.ignored}
+            counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
             _check_sum(counts)
             if not counts["triples"]:
                 raise KgInputError(
@@ -108,7 +108,7 @@ def build_parts(
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
-            reading = {name: counts[name] for name in READ} | _reasons(connection)
+            reading = {name: counts[name] for name in READ if name in counts} | _reasons(connection)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
         (out / READING).parent.mkdir(exist_ok=True)
@@ -132,8 +132,8 @@ def build_parts(
 
 _QUOTED = r"""''[^'']*''|"[^"]*"|<[^>]*>|\\\S+"""
 
-READ = ("statements", "duplicates", "ignored")
-"""Counts that depend on what was read, not on the graph that it makes."""
+READ = ("statements", "duplicates", "ignored", "unread")
+"""Counts that depend on what was read, not on the graph that it makes; `unread` only where something was lost."""
 
 
 def part_of(source: Source, options: KgOptions) -> Part:
@@ -142,10 +142,13 @@ def part_of(source: Source, options: KgOptions) -> Part:
     return Part(source.label, reader.name, reader.read(source, options), source.path.stat().st_size, source.path)
 
 
-def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor) -> Staged:
-    """Stages every part.  Raises KgInputError when nothing is in them, or too much of one is rejected."""
+def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor) -> tuple[Staged, int]:
+    """Stages every part; gives about how many statements were lost beyond the rejects, too.
+
+    Raises KgInputError when nothing is in the parts, or too much of one is rejected.
+    """
     pace = Pace([part.size for part in parts], monitor)
-    ignored = 0
+    ignored = unread = 0
     for number, part in enumerate(parts):
         tally = Tally(part.path or Path(part.label), part.format, options.max_reject_share)
         for batch in part.batches:
@@ -154,12 +157,15 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
             pace.show(number, batch.fraction, staging.statements, f"{part.label} as {part.format}")
         tally.finish()
         ignored += tally.ignored
+        unread += tally.unread
+        if tally.unread:
+            monitor.note(f"{part.label}: about {tally.unread:,} statements were lost beside those in the rejects")
         if not tally.statements:
             monitor.note(f"{part.label} holds no statement")
     if not staging.statements:
         names = ", ".join(str(part.path or part.label) for part in parts)
         raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")
-    return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts))
+    return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts)), unread
 
 
 class Pace:

@@ -253,4 +253,4 @@ def _marked(part: Part, mark: str) -> Iterator[Batch]:
         frame = batch.statements
         if frame.height:
             frame = frame.with_columns(pl.lit(mark).alias("statement"))
-        yield Batch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered)
+        yield Batch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered, batch.unread)

@@ -224,8 +224,11 @@ CASES: dict[str, list[tuple[str, object]]] = {
             f"{HEAD}_:À\u02ff\u0370\u1fff\u200c\u2070\u2c00\u3001\uf900\ufdf0\U00010000\U000effff .",
             iri("_:À\u02ff\u0370\u1fff\u200c\u2070\u2c00\u3001\uf900\ufdf0\U00010000\U000effff"),
         ),
-        (f"{HEAD}_:: .", iri("_::")),
-        (f"{HEAD}_:a:b .", iri("_:a:b")),
+        (f"{HEAD}_:: .", REJECT),
+        (f"{HEAD}_:a:b .", REJECT),
+        (f"{HEAD}_:a: .", REJECT),
+        ("_::a <http://a/p> <http://a/o> .", REJECT),  # nt-syntax-bad-bnode-01 of the W3C
+        ("_:abc:def <http://a/p> <http://a/o> .", REJECT),  # nt-syntax-bad-bnode-02
         (f"{HEAD}_:a.. .", REJECT),
         (f"{HEAD}_:.a .", REJECT),
         (f"{HEAD}_:-a .", REJECT),

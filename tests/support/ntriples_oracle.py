@@ -27,7 +27,6 @@ WE_ACCEPT_MORE = {
     "IRI beyond RFC 3987": "the grammar of IRIREF allows it, and dumps are full of them",
     "language tag beyond BCP 47": "the grammar of LANGTAG allows it (`@en-u`, `@abcdefghijkl`)",
     "langString without a language": "an ill-typed literal, but well-formed",
-    "colon in a blank node label": "N-Triples 1.1 has it in PN_CHARS_U; RDF 1.2 took it out",
     "byte-order mark": "taken off at the beginning of a file, as editors of Windows write it",
 }
 """Differences of lines that we accept and pyoxigraph's strict mode rejects, and why."""
@@ -156,51 +155,28 @@ def verdict(line: bytes, *, first: bool = False, quads: bool = False) -> Verdict
         (quad,) = strict
         new = rdf12(quad)
         return Verdict(rejected=True, difference=new) if new else Verdict(row(quad))
-    plain, labels, surrogates = _without_colons(text)
-    lenient = parse(plain.encode(), lenient=True, quads=quads)
+    lenient = parse(line, lenient=True, quads=quads)
     if (
-        surrogates
+        _escapes_surrogates(text)
         or not lenient
         or rdf12(lenient[0]) is not None
         or any(_NO_IRI.search(iri) for iri in _iris(lenient[0]))
     ):
         return Verdict(rejected=True)
-    subject, predicate, thing, kind, datatype = row(lenient[0])
-    reasons = set() if parse(plain.encode(), lenient=False, quads=quads) is not None else beyond_grammar(lenient[0])
-    graph = lenient[0].graph_name
-    label = f"_:{graph.value}" if isinstance(graph, ox.BlankNode) else None
-    if subject in labels or (kind == 0 and thing in labels) or label in labels:
-        reasons.add("colon in a blank node label")
-    if not reasons:
-        return Verdict(rejected=True)
-    thing = labels.get(thing, thing) if kind == 0 else thing
-    return Verdict((labels.get(subject, subject), predicate, thing, kind, datatype), False, _joined(reasons))
+    reasons = beyond_grammar(lenient[0])
+    return Verdict(row(lenient[0]), False, _joined(reasons)) if reasons else Verdict(rejected=True)
 
 
 _NO_IRI = re.compile(r"""^(?![A-Za-z][A-Za-z0-9+.\-]*:)|[\x00-\x20<>"{}|^`\\]""")
 """Of a decoded IRI: not absolute, or with a character that the grammar keeps out."""
 
-_TOKEN = re.compile(r"""<[^>]*>|"(?:[^"\\]|\\.)*"|_:[^\s<>"#]+|\#.*""")
+_TOKEN = re.compile(r"""<[^>]*>|"(?:[^"\\]|\\.)*"|\#.*""")
 _SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\u|\\U0000)[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
-def _without_colons(line: str) -> tuple[str, dict[str, str], bool]:
-    """The line without colons in blank node labels, new key → old key, and whether it escapes surrogates."""
-    labels: dict[str, str] = {}
-    surrogates = False
-
-    def one(match: re.Match[str]) -> str:
-        nonlocal surrogates
-        token = match[0]
-        if token[0] in '<"':
-            surrogates = surrogates or bool(_SURROGATE.search(token))
-        if not token.startswith("_:") or ":" not in token[2:]:
-            return token
-        new = "_:" + token[2:].replace(":", "zCz")
-        labels[new.rstrip(".")] = token.rstrip(".")
-        return new
-
-    return _TOKEN.sub(one, line), labels, surrogates
+def _escapes_surrogates(line: str) -> bool:
+    """Whether an IRI or a string of the line escapes a surrogate."""
+    return any(token[0] in '<"' and _SURROGATE.search(token) for token in _TOKEN.findall(line))
 
 
 def _iris(quad: ox.Quad) -> list[str]:

@@ -19,7 +19,7 @@ _BASE = (
     r"A-Za-z\u{C0}-\u{D6}\u{D8}-\u{F6}\u{F8}-\u{2FF}\u{370}-\u{37D}\u{37F}-\u{1FFF}\u{200C}-\u{200D}"
     r"\u{2070}-\u{218F}\u{2C00}-\u{2FEF}\u{3001}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFFD}\u{10000}-\u{EFFFF}"
 )
-_PN_U = rf"{_BASE}_:"
+_PN_U = rf"{_BASE}_"
 _PN = rf"{_PN_U}\-0-9\u{{B7}}\u{{300}}-\u{{36F}}\u{{203F}}-\u{{2040}}"
 _BLANK = rf"_:[{_PN_U}0-9](?:[{_PN}.]*[{_PN}])?"
 _STRING = rf"(?:[^\x22\\\n\r]|\\[tbnrf\x22'\\]|{_HEX4}|{_HEX8})*"

@@ -23,6 +23,7 @@ class Read:
     rejects: list[tuple[int, str, str]]
     ignored: int = 0
     filtered: dict[str, int] = field(default_factory=dict)
+    unread: int = 0
 
     @property
     def total(self) -> int:
@@ -48,6 +49,7 @@ def read(path: Path, **options: Any) -> Read:
         statements.append(batch.statements)
         rejects += batch.rejects.rows()
         found.ignored += batch.ignored
+        found.unread += batch.unread
         for rule, count in batch.filtered.items():
             found.filtered[rule] = found.filtered.get(rule, 0) + count
         if batch.qualifiers is not None:

@@ -2,6 +2,7 @@
 
 A reader makes no Python object per statement on its usual path.  Every statement that it reads ends up in exactly one
 place: a row of `statements`, a row of `rejects`, or a count of `filtered`; comments and blank lines are `ignored`.
+What is lost beyond the rejects, because a fault hides where statements begin, is estimated as `unread`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Batch:
     """One piece of a source, read: statements = rows of `statements` + rows of `rejects` + the sum of `filtered`.
 
     ignored: comments and blank lines.  fraction: share of the source's bytes read so far, in [0, 1].
-    qualifiers: as QUALIFIERS.  filtered: statements that the reader itself left out, by rule.
+    qualifiers: as QUALIFIERS.  filtered: statements that the reader itself left out, by rule.  unread: about how many
+    statements were lost together with those in `rejects`; they are in none of the others.
     """
 
     statements: pl.DataFrame
@@ -80,6 +82,7 @@ class Batch:
     fraction: float = 0.0
     qualifiers: pl.DataFrame | None = None
     filtered: Mapping[str, int] = field(default_factory=dict)
+    unread: int = 0
 
     @property
     def height(self) -> int:

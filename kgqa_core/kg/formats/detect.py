@@ -1,12 +1,14 @@
 """Which reader reads a file: the configured one, or the one that understands most of its first lines.
 
 Every reader looks at the first lines.  Of those that understand most of them, one that knows more than a syntax goes
-first, then the one that the name of the file speaks for, then the one that understands clearly more.  Compression is no
-part of it: a file is decompressed by its first bytes.
+first, then the one that the name of the file speaks for, then the one that understands clearly more.  `.nt` and `.nq`
+are N-Triples and N-Quads however many of their lines are bad, unless a line declares a prefix or a base.  Compression
+is no part of it: a file is decompressed by its first bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +129,12 @@ _BY_WORD = {
 _BY_LINE = ("ntriples", "nquads", "delimited")
 """Formats that a name alone suffices for: each bad line is a reject that says what it lacks."""
 
+_RDF_LINES = ("ntriples", "nquads")
+"""Formats that their suffix decides: what is no statement of theirs is a bad line, not another syntax."""
+
+_PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", re.IGNORECASE)
+"""A declaration, which only Turtle and TriG have."""
+
 _PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd"}
 
 _LOOKS_LIKE = (("<?xml", "XML"), ("<rdf:RDF", "RDF/XML"), ("<!DOCTYPE", "HTML"), ("{", "JSON"), ("[", "JSON"))
@@ -172,6 +180,9 @@ def reader_of(source: Source, options: KgOptions) -> Reader:
     best = max(order, key=rank)
     if not shares["columns"] and (fault := columns.missing(meant, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
+    lines_of = next((name for name in hints if name in _RDF_LINES), None)
+    if lines_of is not None and best not in _SPECIFIC and not any(map(_PROLOGUE.match, meant)):
+        return READERS[lines_of]
     likely = next((name for name in reversed(hints) if shares[name] or name in _BY_LINE), None)
     if shares[best] < 0.5 and likely is not None:
         best = likely

@@ -65,7 +65,8 @@ def _read(chunk: Chunk) -> SpanBatch:
 
 
 def _understood(batch: Batch | SpanBatch) -> Batch:
-    return Batch(_with_keys(batch.statements), batch.rejects, batch.ignored, batch.fraction)
+    statements = _with_keys(batch.statements)
+    return Batch(statements, batch.rejects, batch.ignored, batch.fraction, unread=batch.unread)
 
 
 def _with_keys(statements: pl.DataFrame) -> pl.DataFrame:

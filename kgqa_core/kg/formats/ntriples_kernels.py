@@ -35,8 +35,8 @@ def _classes() -> Array:
             | _SCHEME * (alnum or c in "+.-")
             | _ALPHA * alpha
             | _ALNUM * alnum
-            | _START * (alnum or c in "_:")
-            | _NAME * (alnum or c in "_:-")
+            | _START * (alnum or c == "_")
+            | _NAME * (alnum or c in "_-")
             | _TEXT * (c not in '"\\\n\r')
             | _HEX * (c in "0123456789abcdefABCDEF")
         )

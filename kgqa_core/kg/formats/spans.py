@@ -38,6 +38,7 @@ class SpanBatch:
     ignored: int = 0
     fraction: float = 0.0
     filtered: Mapping[str, int] = field(default_factory=dict)
+    unread: int = 0
 
     @property
     def height(self) -> int:

@@ -1,8 +1,9 @@
 """Turtle and TriG, parsed by pyoxigraph; its N-Triples then go the way of every N-Triples file.
 
-A statement that is no Turtle is one reject with its line; reading goes on after the next line that ends a statement,
-with the prefixes and the base declared so far.  A statement at which the parser only minds an IRI or a language that
-N-Triples allows is kept.  Relative IRIs need a base in the file, else they are rejects.
+A statement that is no Turtle is one reject with its line; reading goes on at the next statement, on the same line too,
+with the prefixes and the base declared so far (see `turtle_recover`).  What else was lost with it counts as `unread`.
+A statement at which the parser only minds an IRI or a language that N-Triples allows is kept.  Relative IRIs need a
+base in the file, else they are rejects; so are names whose prefix was to be declared in a statement at fault.
 
 Blank nodes are a document's own: `_:x` becomes `_:<hash of the file's label>_x`, and the n-th blank node without a
 label `_:<hash>-n` (also with a label like pyoxigraph's own names, 16 to 32 hexadecimal digits from a letter).  So files
@@ -16,7 +17,7 @@ import itertools
 import logging
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import IO, Any, cast
@@ -26,12 +27,13 @@ import pyoxigraph as ox
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, REJECTS, Batch
+from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, Batch
 from kgqa_core.kg.formats.ntriples import read_chunk
 from kgqa_core.kg.formats.ntriples_kernels import KIND, OBJECT, SUBJECT
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle_feed import Feed
+from kgqa_core.kg.formats.turtle_recover import Recovery, Skipped
 
 LOG = logging.getLogger(__name__)
 
@@ -40,6 +42,9 @@ CHUNK = 50_000
 
 MAX_REJECTS = 1_000
 """Rejects after which a batch ends early."""
+
+MAX_TOKEN = 16 << 20
+"""Longest token in bytes, which is the parser's own limit."""
 
 _UNDERSCORE = ord("_")
 _WHERE = re.compile(r"^Parser error (?:at|between) .*?: ", re.DOTALL)
@@ -84,6 +89,10 @@ class Turtle:
             yield from read_ahead(reading.batches)
         finally:
             reading.feed.close()
+        if reading.lost[1]:
+            LOG.warning(
+                "%s: %s bytes could not be read, about %s statements", source.label, *(f"{n:,}" for n in reading.lost)
+            )
         if reading.graphs:
             LOG.info(
                 "%s: statements of %s named graphs are read as one graph", source.label, f"{len(reading.graphs):,}"
@@ -101,15 +110,19 @@ class _Reading:
     """One pass over a file."""
 
     def __init__(self, source: Source, form: ox.RdfFormat, terms: Sequence[str], predicates: Sequence[str]) -> None:
-        self.feed = Feed(source)
+        self.feed = Feed(source, form == ox.RdfFormat.TRIG)
         self.feed.on_read = self._mark
         self.graphs: set[object] = set()
         self._form, self._terms, self._predicates = form, terms, predicates
+        self.lost = (0, 0)  # bytes, statements
         self._rejects: list[tuple[int, str, str]] = []
+        self._unread = 0
         self._count = 0
         self._marks: list[tuple[int, int]] = [(0, 1)]  # statements parsed before, line reached then
         self._nodes = BlankNodes(source.label)
         self._parser: ox.QuadParser | None = None
+        self._known: dict[str | None, str] = {}
+        self._recovery = Recovery(self.feed, form == ox.RdfFormat.TRIG, self._whole)
 
     def batches(self) -> Iterator[Batch | SpanBatch]:
         """The statements in pieces."""
@@ -122,10 +135,12 @@ class _Reading:
             chunk = Chunk(data, 1, self.feed.fraction, rejects.clear())
             batch = read_chunk(chunk, self._terms, self._predicates)
             rejects = pl.concat([rejects, self._placed(batch.rejects, first)])
+            unread, self._unread = self._unread, 0
             if _has_blank_nodes(batch):
-                yield Batch(self._nodes.renamed(batch.statements), rejects, fraction=self.feed.fraction)
+                statements = self._nodes.renamed(batch.statements)
+                yield Batch(statements, rejects, fraction=self.feed.fraction, unread=unread)
             elif batch.height or rejects.height:
-                yield replace(batch, rejects=rejects)
+                yield replace(batch, rejects=rejects, unread=unread)
             del self._marks[: bisect_right(self._marks, (self._count, 0)) - 1]
 
     def _new(self) -> ox.QuadParser:
@@ -145,8 +160,8 @@ class _Reading:
                     yield from self._triples(quads)
                 if self._count < stop:
                     self._parser = None
-            except SyntaxError as fault:
-                self._parser, mended = self._after(parser, fault)
+            except (SyntaxError, MemoryError) as fault:
+                mended = self._after(parser, fault)
                 self._count += len(mended)
                 yield from mended
 
@@ -158,25 +173,46 @@ class _Reading:
                 self.graphs.add(quad.graph_name)
             yield quad.triple
 
-    def _after(self, parser: ox.QuadParser, fault: SyntaxError) -> tuple[ox.QuadParser | None, list[ox.Triple]]:
-        """A parser for what follows a fault, None at the end of the file; and what is left of the statement at fault.
+    def _after(self, parser: ox.QuadParser, fault: SyntaxError | MemoryError) -> list[ox.Triple]:
+        """Makes a parser for what follows a fault, none at the end of the file; what is left of the statement at fault.
 
         Where nothing is left the statement is a reject.
         """
-        prologue = _prologue(parser)
-        skipped = self.feed.skip(fault.lineno or 1, prologue)
-        new = None if skipped.after is None else self._new()
-        if fault.lineno == fault.end_lineno and (mended := _leniently(prologue + skipped.statement, self._form)):
-            return new, mended
-        reason = _WHERE.sub("", str(fault.msg)).replace(
-            "Unexpected end of file", "a literal or an IRI that does not end"
-        )
-        if skipped.after is None:
-            reason += "; nothing after it could be read"
-        elif skipped.after > skipped.line + 1:
-            reason += f"; skipped to line {skipped.after}"
-        self._rejects.append((skipped.line, reason, skipped.text))
-        return new, []
+        self._known = {None: parser.base_iri} if parser.base_iri else {}
+        self._known.update(parser.prefixes)
+        if isinstance(fault, SyntaxError):
+            skipped = self._recovery.after(self.feed.locate(fault.lineno or 1, fault.offset or 1))
+            mended = self._mended(skipped) if fault.lineno == fault.end_lineno else []
+        elif "buffer" in str(fault):
+            skipped, mended = self._recovery.after(None), []
+        else:
+            raise fault
+        for name in skipped.prefixes:
+            self._known.pop(name, None)
+        self._parser = None
+        if skipped.after is not None:
+            self.feed.restart(skipped.after, _prologue(self._known, skipped.open), skipped.open)
+            self._parser = self._new()
+        if not mended and skipped.lost:
+            text = skipped.text.decode(errors="replace")[:MAX_REJECT_TEXT]
+            self._rejects.append((skipped.line, _reason(fault, skipped), text))
+            self._unread += skipped.lost - 1
+            self.lost = self.lost[0] + skipped.size, self.lost[1] + skipped.lost
+        return mended
+
+    def _mended(self, skipped: Skipped) -> list[ox.Triple]:
+        if skipped.statement is None:
+            return []
+        return _leniently(_prologue(self._known, 0) + _closed(skipped.statement, skipped.depth), self._form)
+
+    def _whole(self, statement: bytes, depth: int) -> bool:
+        """Whether a parser reads all of a statement, and something is in it."""
+        parser = ox.parse(_prologue(self._known, 0) + _closed(statement, depth), format=self._form)
+        try:
+            something = any(True for _ in parser)
+        except SyntaxError:
+            return False
+        return something or parser.base_iri != self._known.get(None) or len(parser.prefixes) + 1 > len(self._known)
 
     def _mark(self, line: int) -> None:
         self._marks.append((self._count, line))
@@ -259,11 +295,32 @@ class BlankNodes:
         )
 
 
-def _prologue(parser: ox.QuadParser) -> bytes:
-    """Declarations, on one line, of what a parser knows."""
-    base = f"@base <{_escaped(parser.base_iri)}> . " if parser.base_iri else ""
-    known = " ".join(f"@prefix {name}: <{_escaped(iri)}> ." for name, iri in parser.prefixes.items())
-    return (base + known + "\n").encode()
+def _prologue(known: Mapping[str | None, str], depth: int) -> bytes:
+    """Declarations of prefixes and, under None, the base, on one line; in TriG then open braces."""
+    base = f"@base <{_escaped(known[None])}> . " if None in known else ""
+    prefixes = " ".join(f"@prefix {name}: <{_escaped(iri)}> ." for name, iri in known.items() if name is not None)
+    return (base + prefixes + " {" * depth + "\n").encode()
+
+
+def _closed(statement: bytes, depth: int) -> bytes:
+    """A statement of TriG with the braces around it."""
+    if not depth:
+        return statement
+    return b"{ " + statement + (b"" if statement.rstrip().endswith(b"}") else b" }")
+
+
+def _reason(fault: SyntaxError | MemoryError, skipped: Skipped) -> str:
+    if isinstance(fault, MemoryError):
+        reason = f"a literal, an IRI or a comment longer than {MAX_TOKEN:,} bytes"
+    else:
+        reason = _WHERE.sub("", str(fault.msg))
+        reason = reason.replace("Unexpected end of file", "a literal or an IRI that does not end")
+    more = f", about {skipped.lost:,} statements" if skipped.lost > 1 else ""
+    if skipped.after is None:
+        return f"{reason}; nothing after it could be read" + (f" ({skipped.size:,} bytes{more})" if more else "")
+    if skipped.to_line > skipped.line:
+        return f"{reason}; skipped to line {skipped.to_line} ({skipped.size:,} bytes{more})"
+    return reason
 
 
 def _escaped(iri: str) -> str:

@@ -1,4 +1,4 @@
-"""The bytes of a file for a parser that cannot go on after a fault: they can be read again from a later line."""
+"""The bytes of a file for a parser that cannot go on after a fault: they can be read again from a later place."""
 
 from __future__ import annotations
 
@@ -8,63 +8,57 @@ from dataclasses import dataclass
 import numpy as np
 
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.formats.turtle_scan import MODE, PLAIN, START, Array, new_state, scan
 
 BLOCK = 1 << 20
 """Bytes read at once."""
 
 KEPT = 48
-"""Blocks kept for going back; a parser looks at most 16 MiB ahead."""
-
-ENDS = (b".", b"}")
-"""What ends a line after which a parser may begin again."""
-
-BACK = 1_000
-"""Lines that are looked back for the beginning of a statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A statement at fault.  line: of the fault; text: that line; statement: all its lines, as far as known.
-
-    after: the line at which a new parser begins, None at the end of the file.
-    """
-
-    line: int
-    text: str
-    statement: bytes
-    after: int | None
+"""Blocks kept for going back; a parser looks at most 16 MiB ahead, and the end of a statement is looked for as far."""
 
 
 @dataclass(slots=True)
 class _Block:
     data: bytes
+    begin: int  # byte of the file
     first_line: int  # number of the line that its first byte belongs to
+    characters: int  # of that line before it
     ends: np.ndarray  # places of the last byte of each line
+
+    @property
+    def stop(self) -> int:
+        return self.begin + len(self.data)
 
 
 class Feed:
     """A binary file, for `pyoxigraph.parse`, that counts lines and remembers the last KEPT blocks.
 
-    on_read: called with the line reached, whenever the parser takes bytes.
+    Places are bytes of the decompressed file from 0.  on_read: called with the line reached, whenever the parser takes
+    bytes.
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, graphs: bool = False) -> None:
+        self._source, self._graphs = source, graphs
         self._stream = source.stream()
         self._blocks: list[_Block] = []
-        self._at = (0, 0)  # block, byte
-        self._line = 1  # that the next byte belongs to
-        self._offset = 0  # to be added to the parser's line numbers
-        self._least = 1  # line that the parser began at
+        self._at = 0  # the next byte that the parser gets
+        self._line = 1  # that it belongs to
         self._pending = b""
+        self._origin = (0, 1, 0, 1)  # where the parser began: byte, line, characters before; its number of that line
+        self._scanned = 0
+        self._state = new_state()
         self.on_read: Callable[[int], None] = lambda line: None
 
     @property
     def fraction(self) -> float:
         """Share of the file's bytes read so far."""
         return self._stream.fraction
+
+    @property
+    def place(self) -> int:
+        """The next byte that the parser gets."""
+        return self._at
 
     def close(self) -> None:
         """Closes the file."""
@@ -75,50 +69,110 @@ class Feed:
         if self._pending:
             data, self._pending = self._pending, b""
             return data
-        number, byte = self._at
-        while number == len(self._blocks) or byte == len(self._blocks[number].data):
-            if number < len(self._blocks):
-                number, byte = number + 1, 0
-            if number == len(self._blocks) and not self._load():
-                self._at = (number, 0)
-                return b""
-            number = min(number, len(self._blocks) - 1)
-        data = self._blocks[number].data[byte : byte + size if size >= 0 else None]
-        self._at = (number, byte + len(data))
+        block = self._block(self._at)
+        if block is None:
+            return b""
+        byte = self._at - block.begin
+        data = block.data[byte : byte + size if size >= 0 else None]
+        self._at += len(data)
         self._line += data.count(b"\n")
         self.on_read(self._line)
         return data
 
-    def skip(self, parser_line: int, prologue: bytes) -> Skipped:
-        """Prepares the feed for a new parser, after the statement at fault: `prologue`, then the lines that follow it.
+    def restart(self, place: int, prologue: bytes, depth: int) -> None:
+        """Prepares the feed for a new parser: `prologue`, which is one line, then the file from `place` on.
 
-        Raises KgInputError when the fault lies further back than what is kept.
+        depth: open braces there.
         """
-        line = max(parser_line + self._offset, self._least)
-        if self._blocks and line <= self._blocks[0].first_line > 1:
-            raise KgInputError(
-                f"{self._source.path}, line {line:,}: a statement begins there that does not end within "
-                f"{KEPT * BLOCK >> 20} MiB; mend it, or convert the file to N-Triples, where every line stands alone"
-            )
-        first = self._text(line) or b""
-        statement = [first]
-        after = line + 1
-        while not statement[-1].rstrip().endswith(ENDS) and (found := self._text(after)) is not None:
-            statement.append(found)
-            after += 1
-        earliest = max(self._least, self._blocks[0].first_line + 1 if len(self._blocks) == KEPT else 1, line - BACK)
-        for number in range(line - 1, earliest - 1, -1):
-            found = self._text(number) or b""
-            if found.rstrip().endswith(ENDS):
+        block = self._block(place)
+        assert block is not None
+        line = self.line(place)
+        self._at, self._line, self._pending = place, line, prologue
+        begin = self._line_begin(block, line)
+        before = _count(block.data[begin - block.begin : place - block.begin])
+        self._origin = (place, line, before + (block.characters if begin == block.begin else 0), 2)
+        self._scanned, self._state = place, new_state(place, depth)
+
+    def locate(self, parser_line: int, column: int) -> int:
+        """The place that the parser names so; both count from 1, columns in characters.
+
+        Raises KgInputError when it lies further back than what is kept.
+        """
+        origin, first, before, number = self._origin
+        line = max(parser_line - number, 0) + first
+        wanted = column - 1 + (before if line == first else 0)
+        for index, block in enumerate(self._blocks):
+            if line < block.first_line:
                 break
-            statement.insert(0, found)
-        text = first[: 4 * MAX_REJECT_TEXT].decode(errors="replace").rstrip("\r\n")[:MAX_REJECT_TEXT]
-        place = self._place(after)
-        if place is not None:
-            self._at, self._line, self._least = place, after, after
-            self._offset = after - 2
-            self._pending = prologue
-        return Skipped(line, text, b"".join(statement), None if place is None else after)
+            if line > block.first_line + len(block.ends):
+                continue
+            following = self._blocks[index + 1] if index + 1 < len(self._blocks) else None
+            if following is not None and following.first_line == line and following.characters <= wanted:
+                continue
+            start = self._line_begin(block, line)
+            seen = block.characters if line == block.first_line else 0
+            if line == first and block.begin <= origin < block.stop:
+                start, seen = origin, before
+            if wanted < seen:
+                break
+            return start + len(_bytes(block.data[start - block.begin :], wanted - seen))
+        if self._blocks and line > self._blocks[0].first_line:
+            return self._blocks[-1].stop
+        raise KgInputError(
+            f"{self._source.path}, line {line:,}: a statement begins there that does not end within "
+            f"{KEPT * BLOCK >> 20} MiB; mend it, or convert the file to N-Triples, where every line stands alone"
+        )
+
+    def scanned(self, place: int) -> Array:
+        """The state of a scan up to a place, from where the parser began on."""
+        self._scan(place)
+        return self._state.copy()
+
+    def window(self, place: int, size: int) -> bytes:
+        """Up to `size` bytes from a place on; fewer at the end of the file, or when `place` is no longer kept."""
+        parts: list[bytes] = []
+        while size > 0 and (block := self._block(place)) is not None:
+            parts.append(block.data[place - block.begin : place - block.begin + size])
+            place += len(parts[-1])
+            size -= len(parts[-1])
+        return b"".join(parts)
+
+    def first(self) -> int:
+        """The first place that is still kept."""
+        return self._blocks[0].begin if self._blocks else 0
+
+    def last(self) -> int:
+        """The end of what was read of the file."""
+        return self._blocks[-1].stop if self._blocks else 0
+
+    def line(self, place: int) -> int:
+        """The number of the line of a place that is kept."""
+        block = self._block(place) or self._blocks[-1]
+        return block.first_line + int(np.searchsorted(block.ends, place - block.begin))
+
+    def text(self, place: int, most: int) -> bytes:
+        """The beginning of the line of a place, as far as it is kept and at most `most` bytes."""
+        block = self._block(place) or self._blocks[-1]
+        begin = self._line_begin(block, self.line(place))
+        if begin == block.begin and block.characters:
+            ahead = self.window(max(self.first(), begin - most), min(most, begin - self.first()))
+            begin -= len(ahead) - max(ahead.rfind(b"\n"), ahead.rfind(b"\r")) - 1
+        data = self.window(begin, most)
+        ends = [end for end in (data.find(b"\n"), data.find(b"\r")) if end >= 0]
+        return data[: min(ends)] if ends else data
+
+    def _block(self, place: int) -> _Block | None:
+        """The block of a place, loaded if need be; None after the end of the file, and before what is kept."""
+        while not self._blocks or place >= self._blocks[-1].stop:
+            if not self._load():
+                return None
+        index = (place - self._blocks[0].begin) // BLOCK
+        index = min(max(index, 0), len(self._blocks) - 1)
+        while index > 0 and place < self._blocks[index].begin:
+            index -= 1
+        while place >= self._blocks[index].stop:
+            index += 1
+        return self._blocks[index] if place >= self._blocks[index].begin else None
 
     def _load(self) -> bool:
         data = self._stream.read(BLOCK)
@@ -126,50 +180,32 @@ class Feed:
             return False
         if data.endswith(b"\r"):
             data += self._stream.read(1)
-        last = self._blocks[-1] if self._blocks else None
-        first = last.first_line + len(last.ends) if last else 1
-        self._blocks.append(_Block(data, first, _ends(data)))
+        begin, line, characters = 0, 1, 0
+        if self._blocks:
+            last = self._blocks[-1]
+            begin, line = last.stop, last.first_line + len(last.ends)
+            tail = int(last.ends[-1]) + 1 if len(last.ends) else 0
+            characters = _count(last.data[tail:]) + (0 if len(last.ends) else last.characters)
+        self._blocks.append(_Block(data, begin, line, characters, _ends(data)))
         if len(self._blocks) > KEPT:
+            self._scan(self._blocks[0].stop)
             del self._blocks[0]
-            self._at = (self._at[0] - 1, self._at[1])
         return True
 
-    def _place(self, line: int) -> tuple[int, int] | None:
-        """Block and byte at which a line begins; None after the end of the file."""
-        number = 0
-        while True:
-            if number == len(self._blocks) and not self._load():
-                return None
-            number = min(number, len(self._blocks) - 1)
-            block = self._blocks[number]
-            if line == block.first_line and number == 0:
-                return number, 0
-            if line <= block.first_line + len(block.ends):
-                at = int(block.ends[line - block.first_line - 1]) + 1
-                if at < len(block.data):
-                    return number, at
-                if number + 1 == len(self._blocks) and not self._load():
-                    return None
-                return min(number + 1, len(self._blocks) - 1), 0
-            number += 1
+    def _scan(self, place: int) -> None:
+        while self._scanned < place and (block := self._block(self._scanned)) is not None:
+            stop = min(place, block.stop)
+            buffer = np.frombuffer(block.data, dtype=np.uint8)
+            at = self._scanned - block.begin
+            scan(buffer, block.begin, at, stop - block.begin, self._state, self._graphs, False)
+            self._scanned = stop
+        if self._scanned < place:  # what lies between is not kept
+            self._scanned = place
+            self._state[MODE], self._state[START] = PLAIN, place
 
-    def _text(self, line: int) -> bytes | None:
-        """A line with its end; None after the end of the file."""
-        place = self._place(line)
-        if place is None:
-            return None
-        number, byte = place
-        parts = []
-        while True:
-            block = self._blocks[number]
-            at = int(np.searchsorted(block.ends, byte))
-            if at < len(block.ends):
-                parts.append(block.data[byte : block.ends[at] + 1])
-                return b"".join(parts)
-            parts.append(block.data[byte:])
-            if number + 1 == len(self._blocks) and not self._load():
-                return b"".join(parts)
-            number, byte = min(number + 1, len(self._blocks) - 1), 0
+    def _line_begin(self, block: _Block, line: int) -> int:
+        """Where a line begins that ends in this block or after it; the block's begin where it began before it."""
+        return block.begin + (int(block.ends[line - block.first_line - 1]) + 1 if line > block.first_line else 0)
 
 
 def _ends(data: bytes) -> np.ndarray:
@@ -180,3 +216,14 @@ def _ends(data: bytes) -> np.ndarray:
         ends[:-1] |= (buffer[:-1] == 13) & (buffer[1:] != 10)
         ends[-1] |= buffer[-1] == 13
     return np.flatnonzero(ends)
+
+
+def _count(data: bytes) -> int:
+    """Characters in some bytes of UTF-8."""
+    return int(((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80).sum())
+
+
+def _bytes(data: bytes, characters: int) -> bytes:
+    """The first characters of some bytes."""
+    text = data[: 4 * characters].decode("utf-8", errors="surrogateescape")
+    return text[:characters].encode("utf-8", errors="surrogateescape")

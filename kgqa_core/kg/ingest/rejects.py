@@ -26,19 +26,20 @@ class Tally:
 
     def __init__(self, path: Path, format: str, share: float) -> None:
         self.path, self.format, self.share = path, format, share
-        self.statements = self.rejects = self.ignored = 0
+        self.statements = self.rejects = self.ignored = self.unread = 0
         self.examples: list[tuple[int, str, str]] = []
 
     def add(self, batch: Batch | SpanBatch) -> None:
-        """Counts a batch; qualifiers that name a statement elsewhere are what their file states.
+        """Counts a batch: as rejected what is `unread`, as read the qualifiers that name a statement elsewhere.
 
         Raises KgInputError when it is clear that too much will be rejected.
         """
-        self.statements += batch.height + batch.rejects.height + sum(batch.filtered.values())
+        self.statements += batch.height + batch.rejects.height + sum(batch.filtered.values()) + batch.unread
         qualifiers = batch.qualifiers
         if qualifiers is not None:
             self.statements += qualifiers["row"].null_count() if "row" in qualifiers.columns else qualifiers.height
-        self.rejects += batch.rejects.height
+        self.rejects += batch.rejects.height + batch.unread
+        self.unread += batch.unread
         self.ignored += batch.ignored
         if len(self.examples) < 3:
             self.examples = (self.examples + batch.rejects.sort("line").head(3).rows())[:3]

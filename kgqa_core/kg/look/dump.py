@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from kgqa_core.errors import InputError
+from kgqa_core.kg.look import terms
 from kgqa_core.kg.store import SCHEMA, KgStore
-from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.outputs import claim_file, claim_files
 
@@ -21,9 +22,6 @@ BASE = "urn:kgqa:"
 
 ROWS = 200_000
 """Rows written at once."""
-
-_IRI = r"^[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*$"
-_BLANK = r"^_:[A-Za-z0-9_][A-Za-z0-9_.\-]*$"
 
 
 def dump(
@@ -38,10 +36,11 @@ def dump(
     """Writes the graph to a new file (or a folder, for Parquet) and returns rows by what they are.
 
     format: one of FORMATS; taken from the name when absent.  N-Triples hold triples, labels, aliases, descriptions;
-    keys that are no IRIs get `base` before them.  N-Triples have no place for units, ranks and qualifiers; TSV puts
-    qualifiers into a second file, `NAME.qualifiers.tsv`.  force: earlier files of these names are replaced.
-    Raises InputError for an unknown format, OutputError when the place is taken, StorageError when the disk is full;
-    nothing half-written stays.
+    what is no IRI is written under `base`, see `terms`.  N-Triples have no place for units, ranks and qualifiers; TSV
+    puts qualifiers into a second file, `NAME.qualifiers.tsv`, and percent-encodes a key with a tab or a line end.
+    force: earlier files of these names are replaced.  Raises InputError for an unknown format, or a `base` that is no
+    IRI or makes one key of two, OutputError when the place is taken, StorageError when the disk is full; nothing
+    half-written stays.
     """
     kind = _format(out, format)
     inputs = [store.path.parent]
@@ -101,14 +100,14 @@ def _tsv(store: KgStore, scratch: Path, beside: Path | None, monitor: Monitor) -
             continue
         with path.open("wb") as stream:
             for frame in _frames(store, sql):
-                # a tab or line end within a key would be another field or row
-                clean = frame.select(pl.all().str.replace_all(r"[\t\r\n]", " "))
-                stream.write(_lines(clean, pl.concat_str(pl.all(), separator="\t")))
+                fields = [terms.field(pl.col(column)) for column in frame.columns]
+                stream.write(_lines(frame, pl.concat_str(fields, separator="\t")))
                 counts[name] += frame.height
     return counts
 
 
 def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dict[str, int]:
+    terms.check_base(store, base)
     counts = dict.fromkeys(("triples", "labels", "aliases", "descriptions"), 0)
     parts = {
         "triples": "SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype FROM triples x "
@@ -128,11 +127,13 @@ def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dic
                     _lines(
                         frame,
                         pl.concat_str(
-                            _resource("head", base),
+                            terms.resource(pl.col("head"), base),
                             pl.lit(" "),
-                            _resource("relation", base),
+                            terms.resource(pl.col("relation"), base, predicate=True),
                             pl.lit(" "),
-                            pl.when(pl.col("kind") == "literal").then(_literal()).otherwise(_resource("tail", base)),
+                            pl.when(pl.col("kind") == "literal")
+                            .then(terms.literal(pl.col("tail"), pl.col("datatype"), base))
+                            .otherwise(terms.resource(pl.col("tail"), base)),
                             pl.lit(" ."),
                         ),
                     )
@@ -147,36 +148,6 @@ def _names(column: str, table: str, predicate: str) -> str:
         f"SELECT e.key AS head, '{predicate}' AS relation, n.{column} AS tail, 'literal' AS kind, "
         f"'@' || n.lang AS datatype FROM {table} n JOIN entities e USING (id) WHERE n.{column} IS NOT NULL"
     )
-
-
-def _resource(column: str, base: str) -> pl.Expr:
-    key = pl.col(column)
-    return (
-        pl.when(key.str.contains(_BLANK))
-        .then(key)
-        .when(key.str.contains(_IRI))
-        .then(pl.concat_str(pl.lit("<"), key, pl.lit(">")))
-        .otherwise(pl.concat_str(pl.lit("<" + base), _encoded(key), pl.lit(">")))
-    )
-
-
-def _encoded(key: pl.Expr) -> pl.Expr:
-    """Percent-encodes what an IRI may not hold."""
-    unsafe = ["%", *map(chr, range(0x21)), *'<>"{}|^`\\']
-    return key.str.replace_many(unsafe, [f"%{ord(character):02X}" for character in unsafe])
-
-
-def _literal() -> pl.Expr:
-    text = pl.col("tail").str.replace_many(["\\", '"', "\n", "\r"], ["\\\\", '\\"', "\\n", "\\r"])
-    datatype = pl.col("datatype").fill_null("")
-    suffix = (
-        pl.when(datatype.is_in(["", "@", STRING]))
-        .then(pl.lit(""))
-        .when(datatype.str.starts_with("@"))
-        .then(datatype)
-        .otherwise(pl.concat_str(pl.lit("^^<"), datatype, pl.lit(">")))
-    )
-    return pl.concat_str(pl.lit('"'), text, pl.lit('"'), suffix)
 
 
 def _batches(store: KgStore, sql: str) -> Any:

@@ -131,6 +131,25 @@ def test_a_slip_that_is_fine_in_another_syntax_does_not_make_a_file_of_that(tmp_
     assert read_by(path) == "ntriples"
 
 
+BAD = "<http://x/a> <http://x/r> 'c' .\n"
+"""Turtle, but no N-Triples."""
+
+
+@pytest.mark.parametrize("suffix", [".nt", ".nt.gz", ".nq"])
+@pytest.mark.parametrize("text", [NT + BAD * 2, BAD, NT + "<http://x/a> a <http://x/b> ;\n  <http://x/r> 1 .\n" * 5])
+def test_the_suffix_of_lines_of_rdf_decides_however_many_lines_are_bad(tmp_path, suffix, text):
+    path = tmp_path / f"g{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
+    assert read_by(path) == ("nquads" if suffix == ".nq" else "ntriples")
+
+
+@pytest.mark.parametrize("prologue", ["@prefix x: <http://x/> .", "PREFIX x: <http://x/>", "base <http://x/>"])
+def test_a_declaration_makes_a_file_turtle_whatever_it_is_called(tmp_path, prologue):
+    path = tmp_path / "g.nt"
+    path.write_text(f"{prologue}\n<http://x/a> <http://x/r> 1 .\n<http://x/a> <http://x/r> 'x' .\n" + NT)
+    assert read_by(path) == "turtle"
+
+
 def test_files_of_several_formats_make_one_graph(tmp_path):
     header = "node1\tlabel\tnode2\tid\n"
     files = {

@@ -102,6 +102,7 @@ class WikidataRdf:
             batch.fraction,
             qualifiers.select(pl.col(name).cast(kind) for name, kind in QUALIFIERS.items()),
             filtered,
+            batch.unread,
         )
 
     def _classified(self, predicates: pl.Series) -> pl.DataFrame:
