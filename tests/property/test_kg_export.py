@@ -85,7 +85,7 @@ def read_back(key: str | None) -> str | None:
     return unquote(key.removeprefix(BASE)) if key is not None and key.startswith(BASE) else key
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(triples)
 def test_an_export_holds_the_triples_of_the_graph_and_no_other(wanted: list[Triple]) -> None:
     with tempfile.TemporaryDirectory() as folder, hostile(Path(folder), wanted) as store:
@@ -101,7 +101,7 @@ def test_an_export_holds_the_triples_of_the_graph_and_no_other(wanted: list[Trip
         assert not any(f"<{part}>" in line.split() for line in text.split("\n") for part in ("http://forged/s",))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(triples)
 def test_tsv_has_one_row_of_three_fields_for_each_triple(wanted: list[Triple]) -> None:
     with tempfile.TemporaryDirectory() as folder, hostile(Path(folder), wanted) as store:
