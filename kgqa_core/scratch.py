@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +22,13 @@ SUFFIX = ".tmp"
 
 
 @contextlib.contextmanager
-def scratch_file(parent: Path, name: str) -> Iterator[Path]:
-    """An empty file `.NAME.<random>.tmp` in a folder; it is deleted when the block ends, unless it was renamed."""
-    with _scratch(parent, name, folder=False) as path:
+def scratch_file(parent: Path, name: str, *, older: float = 0.0) -> Iterator[Path]:
+    """An empty file `.NAME.<random>.tmp` in a folder; it is deleted when the block ends, unless it was renamed.
+
+    older: seconds; what was written since then stays, which file systems need that several machines share and on which
+    a lock may hold on one machine only.
+    """
+    with _scratch(parent, name, folder=False, older=older) as path:
         yield path
 
 
@@ -34,22 +39,27 @@ def scratch_folder(parent: Path | None, name: str) -> Iterator[Path]:
         yield path
 
 
-def clear_remains(parent: Path, name: str) -> None:
-    """Delete the temporary files and folders of this name whose processes are gone; what cannot be deleted stays."""
+def clear_remains(parent: Path, name: str, older: float = 0.0) -> None:
+    """Delete the temporary files and folders of this name whose processes are gone; what cannot be deleted stays.
+
+    older: as of `scratch_file`.
+    """
+    before = time.time() - older
     for path in parent.glob(f".{glob.escape(name)}.{'[0-9a-f]' * 8}{SUFFIX}"):
         with contextlib.suppress(OSError):
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            access = os.O_RDONLY if path.is_dir() else os.O_RDWR  # network file systems lock only what can be written
+            handle = os.open(path, access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if is_still(handle, path):
+                if is_still(handle, path) and os.fstat(handle).st_mtime <= before:
                     _delete(path)
             finally:
                 os.close(handle)
 
 
 @contextlib.contextmanager
-def _scratch(parent: Path, name: str, *, folder: bool) -> Iterator[Path]:
-    clear_remains(parent, name)
+def _scratch(parent: Path, name: str, *, folder: bool, older: float = 0.0) -> Iterator[Path]:
+    clear_remains(parent, name, older)
     path, handle = _made(parent, name, folder=folder)
     try:
         yield path
@@ -66,7 +76,8 @@ def _made(parent: Path, name: str, *, folder: bool) -> tuple[Path, int]:
         if folder:
             path.mkdir()
         try:
-            handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            how = os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
+            handle = os.open(path, how | os.O_CLOEXEC, 0o666)
         except FileNotFoundError:  # somebody cleared it before it could be locked
             continue
         with contextlib.suppress(OSError):  # where a file system has no locks nothing is cleared either

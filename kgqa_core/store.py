@@ -16,7 +16,6 @@ import logging
 import os
 import random
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -28,6 +27,7 @@ from urllib.parse import urlsplit, urlunsplit
 from kgqa_core.digest import MANIFEST, VOLATILE, canonical_json, hash_file
 from kgqa_core.errors import ArtifactError, ConfigError, KgqaError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.scratch import scratch_file
 
 URL, OPTIONS = "KGQA_STORE", "KGQA_STORE_OPTIONS"
 INDEX = "index.json"
@@ -39,6 +39,7 @@ WAITS = (0.5, 2.0)
 """Seconds before each further try; s3fs tries several times within each."""
 REST = 60.0
 """Seconds for which a store that could not be reached is left alone."""
+DAY = 86400.0
 SECRET = re.compile(r"key|secret|token|password|passwd|credential|account", re.IGNORECASE)
 LOCAL = {"file", "local"}
 
@@ -274,17 +275,14 @@ class Store:
 
     @contextlib.contextmanager
     def _beside(self, path: str) -> Any:
-        """A file beside `path` that takes its place when the block ends well."""
+        """A file beside `path` that takes its place when the block ends well; what killed pushes left goes in a day."""
         target, root = Path(path), self._open()[1]
         if not Path(root).is_dir():  # perhaps a share that is not mounted
             raise FileNotFoundError(f"there is no folder {root}; make it, or mount it")
         target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        try:
+        with scratch_file(target.parent, target.name, older=DAY) as scratch:
             yield scratch
             os.replace(scratch, target)
-        finally:
-            scratch.unlink(missing_ok=True)
 
     def _get(self, path: str, file: Path, facts: dict[str, Any], told: Any) -> None:
         system, root = self._open()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -423,3 +425,17 @@ def test_a_folder_that_is_not_mounted_is_not_made(tmp_path: Path, monkeypatch: p
     home = Home(tmp_path / "one").prepare()
     home.compute("facts", KEY, fill, {})
     assert not (tmp_path / "share").exists() and len(unpushed(home.root)) == 1
+
+
+def test_what_a_killed_push_left_in_a_folder_goes_a_day_later(folder_store: Path, tmp_path: Path) -> None:
+    Home(tmp_path / "one").prepare().compute("facts", KEY, fill, {})
+    weights = next(folder_store.rglob("weights.bin"))
+    shutil.rmtree(tmp_path / "store" / "artifacts")
+    weights.parent.mkdir(parents=True)
+    old, young = (weights.with_name(f".weights.bin.{name}.tmp") for name in ("1234abcd", "5678abcd"))
+    for path, age in ((old, 2), (young, 0)):
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - age * 86400,) * 2)
+    Home(tmp_path / "two").prepare().compute("facts", KEY, fill, {})
+    assert weights.is_file() and not old.exists()
+    assert young.exists(), "another machine may be at work on it"
