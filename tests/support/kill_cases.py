@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from flows.graphs import build_folder, export_folder
+from flows.graphs import build_folder
 from kgqa_core.artifacts import Home
 from kgqa_core.benchmarks.grailqability.build import build as build_answerability
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
@@ -67,15 +67,13 @@ class Inputs:
             done.touch()
 
     def _graphs(self) -> None:
-        """Two states of a dump, what came and what went between them, and the graph and the DKG of the first."""
+        """Two states of a dump, and the graphs of both."""
         folder = self.folder
         rows = write_graph(folder / "graph.tsv", TRIPLES)
-        parts = {"old": rows[300:], "new": rows[:-300], "came": rows[:300], "went": rows[-300:]}
-        for name, chosen in parts.items():
+        for name, chosen in (("old", rows[300:]), ("new", rows[:-300])):
             (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")
         build_folder([str(folder / "old.tsv")], folder / "kg", FORMAT)
         build_folder([str(folder / "new.tsv")], folder / "kg-new", FORMAT)
-        export_folder(folder / "kg", folder / "dkg")
 
     def _ltgen(self) -> None:
         place = self.folder / "ltgen"
