@@ -22,6 +22,7 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer, Fault
+from tests.support.odd_replies import OddReply
 
 QUESTIONS = [Question(id=f"q{number:02d}", text=f"Who is number {number}?", split="test") for number in range(10)]
 QUESTIONS += [Question(id="d0", text="Who is in dev?", split="dev")]
@@ -289,6 +290,37 @@ def test_the_server_is_paid_once(folders: dict[str, Path], tmp_path: Path) -> No
         second = run(folders, tmp_path / "two", answerer="openai:m", llm=llm)
         assert (second["errors"], second["cached"], len(server.prompts)) == (0, 9, 11)
     assert set(pl.read_parquet(tmp_path / "two" / "answers.parquet")["output"]) == {"Rome"}
+
+
+def test_odd_replies_are_answers_all_the_same_and_are_paid_once(
+    folders: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bodies = {
+        "number 2?": b'{"choices": [{"message": {"content": "Ro\\ud83dme"}}], "usage": {"prompt_tokens": 1e999}}',
+        "number 4?": b'{"choices": [{"message": {"content": "Rome"}}], "usage": {"completion_tokens": -1e30}}',
+        "number 6?": b'{"choices": [{"message": {"content": {}}}], "usage": {}}',
+    }
+
+    def odd(prompt: str, *_: Any) -> OddReply | None:
+        body = next((body for part, body in bodies.items() if part in prompt), None)
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+        return None if body is None else OddReply("", None, [head % len(body) + body])
+
+    with ChatServer(reply=lambda prompt: "Rome", odd=odd) as server:
+        for number in range(2):
+            llm = LlmOptions(base_url=server.base_url, retries=0)
+            counts = run(folders, tmp_path / f"out{number}", llm=llm, answerer="openai:stub")
+            rows = pl.read_parquet(tmp_path / f"out{number}" / "answers.parquet")
+            assert counts["finish"] == {"error": 1, "stop": 9} and counts["prompt_tokens"] < 1000
+            assert rows["output"].to_list() == ["Rome"] * 2 + ["Ro\ufffdme"] + ["Rome"] * 3 + [""] + ["Rome"] * 3
+            assert "the first is question q06: unreadable reply: a content that is no text (dict)" in caplog.text
+        assert len(server.prompts) == 10
+
+
+def test_counts_of_tokens_are_summed_beyond_thirty_two_bits(folders: dict[str, Path], tmp_path: Path) -> None:
+    model = Stub(lambda prompt: Completion("Rome", "stop", 2**31 - 1, 2**31 - 1))
+    counts = run(folders, tmp_path / "out", model=model)
+    assert counts["prompt_tokens"] == counts["completion_tokens"] == 10 * (2**31 - 1)
 
 
 def test_a_server_that_dies_keeps_what_was_paid(folders: dict[str, Path], tmp_path: Path) -> None:
