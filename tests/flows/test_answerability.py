@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kgqa_core.artifacts import write_json
 from kgqa_core.benchmarks.grailqability.records import read_benchmark
 from kgqa_core.parsing.parsed import Parsed, write_parsed
 from kgqa_core.publish import publish_folder
@@ -46,25 +43,6 @@ def test_it_is_verified_shown_and_scored(place: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     scored = kgqa("answerability", "score", place / "register", "--predictions", path, "--json").json
     assert all(row["EM"] == 100.0 for row in scored["scores"])
-
-
-@pytest.mark.slow
-def test_a_copy_outlives_the_graph_in_the_home_and_can_be_moved(place: Path, tmp_path: Path) -> None:
-    home = place / "home"
-    for number, status in enumerate(("done", "made")):  # later runs, so that housekeeping needs no earlier one
-        name = time.strftime(f"%Y%m%d-%H%M%S-000{number}", time.gmtime(time.time() + 60))
-        (home / "runs" / name).mkdir()
-        write_json(home / "runs" / name / "run.json", {"run_id": name, "status": status, "stages": []})
-    swept = kgqa("gc", "--keep", "1", "--yes", "--home", home, "--json")
-    assert swept.code == 0 and not list((home / "artifacts" / "kg").iterdir()), swept.out
-    for folder in (place / "register", shutil.copytree(place / "register", tmp_path / "moved")):
-        verified = kgqa("answerability", "verify", folder, "--json")
-        assert verified.code == 0 and verified.json["clean"], verified.err[-3000:]
-    again = kgqa(
-        "answerability", "build", "--kg", shutil.copy(place / "facts.tsv", place / "other.tsv"),
-        "--questions", place / "questions.jsonl", "--home", home, "--out", place / "register",
-    )  # fmt: skip
-    assert again.code == 2 and "other.tsv" in again.err
 
 
 @pytest.mark.slow
