@@ -180,7 +180,8 @@ class Store:
             counted = {str(safe_name(name)) for name in manifest["files"]}
         except (ValueError, KeyError, TypeError, RecursionError) as fault:
             raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is damaged: {fault!r}") from None
-        loose = {name for name in names - counted - {MANIFEST} if VOLATILE not in PurePosixPath(name).parts}
+        apart = {name for name in names if {VOLATILE, MANIFEST} & set(PurePosixPath(name).parts)}
+        loose = names - counted - apart  # as `content_files` has it: an artifact within one has a manifest of its own
         if whose != (kind, key, index["digest"]) or counted - names or loose:
             raise ArtifactError(f"what {self.name} has as {kind} {key[:20]} is another artifact; it is not used")
 

@@ -69,7 +69,8 @@ def base_of(file: Path) -> Path | None:
     try:
         place = json.loads(note.read_text(encoding="utf-8"))
         seen_from_here = [file.parent / place["relative"]] if "relative" in place else []
-        candidates = [*seen_from_here, *([Path(place["path"])] if "path" in place else [])]
+        named = [Path(place["path"])] if "path" in place else []
+        candidates = [*seen_from_here, *named, *(_in_home_of(file, path) for path in named)]
         first = candidates[0]
     except (OSError, ValueError, LookupError, TypeError) as fault:
         raise ArtifactError(f"{note} cannot be read ({fault}); build the overlay again") from None
@@ -80,6 +81,12 @@ def base_of(file: Path) -> Path | None:
             f"or write its new place into {note}"
         )
     return found.resolve()
+
+
+def _in_home_of(overlay: Path, base: Path) -> Path:
+    """Where an artifact of another home, or of this one before it was moved, lies in the home of an overlay."""
+    home = next((parent.parent for parent in overlay.resolve().parents if parent.name == "artifacts"), None)
+    return base if home is None else home.joinpath("artifacts", *base.parts[-3:])
 
 
 def _check_base(connection: duckdb.DuckDBPyConnection, file: Path, base: Path) -> None:

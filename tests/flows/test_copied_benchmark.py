@@ -25,7 +25,10 @@ LATER = 3600.0
 def made_in(home: Home, folder: Path) -> ArtifactRef:
     """The benchmark of the register over a graph that is an artifact of the home, as a flow makes both."""
     graph, questions = write_inputs(folder)
+    return compute(home, graph, questions)
 
+
+def compute(home: Home, graph: Path, questions: Path) -> ArtifactRef:
     def copied(out: Path, work: Path) -> dict[str, int]:
         shutil.copytree(graph, out, dirs_exist_ok=True)
         return {}
@@ -78,3 +81,19 @@ def test_a_copy_outlives_the_graph_in_the_home_and_can_be_moved(
     with pytest.raises(KgqaError, match="holds another answerability"):
         other = profile.model_copy(update={"kg": profile.kg.model_copy(update={"files": ("other.tsv",)})})
         answerability_cli._claim(moved, other, None, False)
+
+
+def test_a_benchmark_of_another_home_comes_from_the_store_and_is_read_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "store").mkdir()
+    monkeypatch.setenv("KGQA_STORE", f"file://{tmp_path / 'store'}")
+    one, two = Home(tmp_path / "one").prepare(), Home(tmp_path / "two").prepare()
+    inputs = write_inputs(tmp_path)
+    made = compute(one, *inputs)
+    shutil.rmtree(one.root)
+    fetched = [two.find(kind, letter * 64) for kind, letter in (("kg", "a"), ("answerability", "b"))]
+    assert fetched[1] is not None and fetched[1].digest == made.digest
+    assert verified(fetched[1].folder)
+    moved = two.root.rename(tmp_path / "moved")
+    assert verified(moved / fetched[1].folder.relative_to(two.root))

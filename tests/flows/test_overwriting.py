@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from flows import asking
 from flows.cli import app
-from kgqa_core.artifacts import Home, read_manifest, verify
+from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.errors import KgqaError
 from kgqa_core.llm.cache import open_cache
 from tests.support.finished import finished_run, questions
@@ -260,3 +260,35 @@ def test_a_filled_sheet_survives_a_new_draw(graph: Path, caplog: pytest.LogCaptu
     done(*words, "--force")
     assert files(place / "sheet.old") == filled and "sheet.old" in caplog.text
     assert verify(place / "sheet").kind == "ltgen_sheet"
+
+
+def test_filled_sheets_survive_when_their_benchmark_is_built_again(
+    graph: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, home = graph.parent, Home(own_home).prepare()
+
+    def made(kind: str, letter: str) -> ArtifactRef:
+        def fill(out: Path, work: Path) -> dict[str, int]:
+            (out / "sheet.csv").write_text("id,label\n1,\n")
+            (out / "questions.jsonl").write_text("")
+            return {}
+
+        return home.compute(kind, letter * 64, fill, {})[0]
+
+    refs = {"made": {"qa": made("ltgen", "a")}, "sheets": {"qa": made("ltgen_sheet", "b")}, "sample": made("x", "c")}
+    monkeypatch.setattr("flows.benchmarks.build_ltgen", lambda profile, graph: {"run_id": "r", **refs})
+    monkeypatch.setattr("flows.benchmarks_cli._statistics", lambda folder: {})
+    monkeypatch.setattr("flows.benchmarks_cli._show", lambda tables, to_stderr: None)
+    words = ("ltgen", "build", "--kg", place / "old.tsv", "--set", "ltgen.writing.kinds=[qa]", "--out", place / "made")
+    done(*words)
+    done(*words)
+    sheet = place / "made" / "qa-sheet"
+    (sheet / "sheet.csv").write_text("id,label\n1,correct\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("flows.benchmarks.build_ltgen", lambda *_: pytest.fail("the check comes before the work"))
+        assert "sheet.csv changed" in refused(*words)
+        assert "holds another ltgen" in refused(*(place / "new.tsv" if word == place / "old.tsv" else word
+                                                  for word in words))  # fmt: skip
+    done(*words, "--force")
+    assert "correct" in (sheet.parent / "qa-sheet.old" / "sheet.csv").read_text()
+    assert "correct" not in (sheet / "sheet.csv").read_text()
