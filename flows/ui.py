@@ -105,9 +105,13 @@ def _auth_string(home: Home) -> str:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """An event that is set by the signals that end a command; at the end they do what they did before."""
+    """An event that is set by the signals that end a command; at the end they do what they did before.
+
+    What is ignored, as by nohup, stays so.
+    """
     ended = threading.Event()
-    before = {number: signal.signal(number, lambda *_: ended.set()) for number in SIGNALS}
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in heard}
     try:
         yield ended
     finally:

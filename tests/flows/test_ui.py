@@ -72,6 +72,23 @@ def test_ended_while_it_starts_it_leaves_no_process(tmp_path: Path, how: signal.
     assert not (tmp_path / "prefect" / "server.json").exists()
 
 
+def test_started_under_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process, _ = start(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        wait_for(lambda: psutil.Process(process.pid).children(recursive=True), "no server was started", 120)
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
 @pytest.mark.slow
 def test_both_uis_answer_and_stop_together(tmp_path: Path) -> None:
     process, ports = start(tmp_path)
