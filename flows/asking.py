@@ -54,6 +54,7 @@ def open_system(
     holds the answer, below which it is not given; the run's own, or its abstainer's threshold, when absent.
     Raises InputError when the run has not trained what this needs.
     """
+    home = Home.current()
     profile = make_profile(record["profile"])
     take_in(profile)
     name, trained, rewriter = _parts(record, profile, knowledge)
@@ -76,7 +77,7 @@ def open_system(
         linking=profile.linking,
         passages=index.folder if index is not None else None,
         searching=profile.passages,
-        cache=Home.current().cache,
+        cache=home.cache if home.writable else None,
         seed=profile.seed,
         operator=stage_artifact(record, "operator").folder if profile.computes else None,
         symbolic=profile.symbolic,
@@ -253,10 +254,16 @@ def _rows(
     from kgqa_core.answering.symbolic.asking import replies
     from kgqa_core.datasets.question import read_questions
 
-    output = dict(pl.read_parquet(found["answers"].folder / "answers.parquet").select("question", "output").rows())
+    output = dict(
+        pl.read_parquet(found["answers"].folder / "answers.parquet", glob=False).select("question", "output").rows()
+    )
     text: dict[str, str] = {}
     if "knowledge" in found:
-        text = dict(pl.read_parquet(found["knowledge"].folder / "knowledge.parquet").select("question", "text").rows())
+        text = dict(
+            pl.read_parquet(found["knowledge"].folder / "knowledge.parquet", glob=False)
+            .select("question", "text")
+            .rows()
+        )
     verdicts = read_verdicts(found["confidence"].folder) if "confidence" in found else {}
     computed = replies(found["computed"].folder) if "computed" in found else {}
     rows: list[dict[str, Any]] = []

@@ -75,4 +75,4 @@ def clear(
 def _open(home: Path | None) -> ResponseCache:
     from kgqa_core.llm.cache import open_cache
 
-    return open_cache(session.prepare(home).cache)
+    return open_cache(session.look(home).cache)

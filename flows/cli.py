@@ -1,19 +1,23 @@
 """`kgqa`: the commands.  Each one reads its options, calls a flow or the library, and shows what came out.
 
-Exit codes: 0 done, 2 bad input or usage, 1 failure.  With `--json` the last line of stdout is one JSON object; logs,
-progress and tables for people go to stderr.  Heavy libraries are imported by the command that needs them.
+Exit codes: 0 done, 1 failure, 2 bad input or usage, 130 Ctrl-C, 143 SIGTERM.  With `--json` the last line of stdout is
+one JSON object; logs, progress and tables for people go to stderr.  Heavy libraries are imported by the command that
+needs them.
 """
 
 from __future__ import annotations
 
-import os
+if __name__ == "__main__":  # as `python -m flows.cli`
+    from flows.start import main as start
+
+    start()
+
 import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from flows import session
 from flows.abstention_cli import abstain
@@ -21,6 +25,7 @@ from flows.answerability_cli import answerability_app
 from flows.benchmarks_cli import ltgen_app
 from flows.cache_cli import cache_app
 from flows.compare_cli import compare
+from flows.faults import run_command
 from flows.home_cli import gc as gc_command
 from flows.home_cli import home as home_command
 from flows.kg_cli import kg_app
@@ -41,8 +46,8 @@ from flows.options import (
 )
 from flows.refresh_cli import refresh
 from flows.session import err, print_json
-from flows.usage import CommandApp, shown
-from kgqa_core.errors import KgqaError
+from flows.usage import CommandApp
+from kgqa_core.report.terminal import VisibleText
 
 app = CommandApp(
     name="kgqa",
@@ -165,7 +170,7 @@ def ask(
     verbose: VerboseOption = False,
 ) -> None:
     """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
-    chosen = session.prepare(home, verbose=verbose)
+    chosen = session.look(home, verbose=verbose)
     session.start_logging(verbose=verbose)
     record = session.newest_run(chosen, run_id)
     from flows.asking import find_mentions, open_system
@@ -211,7 +216,7 @@ def answer(
     else:
         session.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
         for reject in result["rejects"][:10]:
-            session.out.print(f"  {reject['id']}: {reject['reason']}", markup=False)
+            session.out.print(f"  {reject['id']}: {reject['reason']}")
 
 
 @app.command()
@@ -264,7 +269,7 @@ def datasets(
 @app.command()
 def report(run_id: RunOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show the scores of a run and where its report lies."""
-    chosen = session.prepare(home)
+    chosen = session.look(home)
     record = session.newest_run(chosen, run_id)
     if as_json:
         print_json(summarise(record))
@@ -328,51 +333,12 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
     for table in score_tables(record["aggregates"]):
         console.print(table)
     if record.get("champion"):
-        why = escape(record["champion"]["why"].removeprefix("champion "))
-        console.print(f"[bold]Champion[/bold]     {why}", soft_wrap=True, highlight=False)
+        why = record["champion"]["why"].removeprefix("champion ")
+        console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)
     for name, address in links(record).items():
-        console.print(f"[bold]{name:<12}[/bold] {address}", soft_wrap=True)
+        console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
 
 
 def main() -> None:
-    """Entry point: run a command; foreseen errors become one message and an exit code, without a traceback."""
-    verbose = "--verbose" in sys.argv or "-v" in sys.argv
-    try:
-        app()
-    except KgqaError as fault:
-        if verbose:
-            err.print_exception()
-        err.print("[bold red]error:[/bold red] ", end="")
-        err.print(str(fault), markup=False, highlight=False, soft_wrap=True)
-        sys.exit(fault.exit_code)
-    except KeyboardInterrupt:
-        err.print("stopped; finished stages are kept, the same command goes on from here")
-        sys.exit(130)
-    except Exception as fault:
-        from tasks import outage
-
-        if outage.wants_login(fault):
-            err.print(
-                f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} refuses this login; set "
-                "PREFECT_API_AUTH_STRING (the servers of `kgqa ui` have theirs in prefect/auth_string of their home)",
-                highlight=False, soft_wrap=True,
-            )  # fmt: skip
-            outage.leave(2)
-        if not outage.is_loss(fault):
-            if not isinstance(fault, OSError) or not isinstance(fault.filename, str | bytes) or verbose:
-                raise
-            # a file or folder that a reader or writer did not look at first: what the system says of it
-            err.print("[bold red]error:[/bold red] ", end="")
-            what = f"{shown(os.fsdecode(fault.filename), 500)}: {fault.strerror}"
-            err.print(what, markup=False, highlight=False, soft_wrap=True)
-            sys.exit(1)
-        err.print(
-            f"[bold red]error:[/bold red] the Prefect server at {escape(outage.address())} is away or fails; finished "
-            "stages are kept. Start the same command again when it is well, or with another PREFECT_API_URL",
-            highlight=False, soft_wrap=True,
-        )  # fmt: skip
-        outage.leave(1)
-
-
-if __name__ == "__main__":
-    main()
+    """Entry point where the commands are imported already; `flows.start` is that of `kgqa`."""
+    sys.exit(run_command(app, verbose="--verbose" in sys.argv or "-v" in sys.argv))

@@ -40,7 +40,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Say what changed between runs: options, data, code, scores with intervals, questions won and lost."""
-    chosen = session.prepare(home)
+    chosen = session.look(home)
     from kgqa_core.benchmarks.runs import choose_run
     from kgqa_core.benchmarks.versus import compare_runs
     from kgqa_core.outputs import claim_file

@@ -11,6 +11,7 @@ from flows import session
 from flows.options import HomeOption, JsonOption
 from flows.session import err, print_json
 from kgqa_core.errors import InputError
+from kgqa_core.report.terminal import VisibleText
 
 SHOWN = 20
 """Rows of a table before it is cut."""
@@ -81,7 +82,7 @@ def _show(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
     out = session.out
-    out.print(f"[bold]{facts['home']}[/bold]", soft_wrap=True)
+    out.print(facts["home"], style="bold", soft_wrap=True)
     layout = f"layout {facts['layout']}" + (f", made by kgqa {facts['kgqa']}" if facts["kgqa"] else "")
     out.print(f"{_size(facts['bytes'])} on disk, {_size(facts['disk_free'])} free; {layout}")
     for title, key, columns in (
@@ -116,9 +117,9 @@ def _show(facts: dict[str, Any]) -> None:
     if store["url"] or store["unpushed"]:
         out.print(f"store  {store['url'] or 'none is set'}; {store['unpushed']:,} artifacts wait to be sent")
     for conflict in store["conflicts"]:
-        out.print(f"[red]conflict[/red]  {conflict}", soft_wrap=True)
+        out.print(VisibleText.assemble(("conflict", "red"), f"  {conflict}"), soft_wrap=True)
     for lock in facts["locks"]:
-        out.print(f"lock   {lock['lock']}: {lock['owner']} since {lock['since']}", markup=False)
+        out.print(f"lock   {lock['lock']}: {lock['owner']} since {lock['since']}")
 
 
 def _show_plan(result: Any, *, removed: bool) -> None:
@@ -139,7 +140,7 @@ def _show_plan(result: Any, *, removed: bool) -> None:
     if result.kept:
         out.print("kept: " + ", ".join(f"{number:,} for {reason}" for reason, number in sorted(result.kept.items())))
     for note in result.notes:
-        out.print(note, markup=False)
+        out.print(note)
     if removed:
         out.print(f"{len(result.items):,} things removed, {_size(result.bytes)} freed")
     elif rows:

@@ -353,7 +353,7 @@ def _show_found(found: dict[str, Any], limit: int) -> None:
 
 
 def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
-    return kg or session.stage_artifact(session.newest_run(session.prepare(home), run_id), "kg").folder
+    return kg or session.stage_artifact(session.newest_run(session.look(home), run_id), "kg").folder
 
 
 def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:

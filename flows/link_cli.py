@@ -54,7 +54,7 @@ def link(
     It links as `ask` does: with the section `linking` of the run's profile, unless an option says otherwise.
     """
     session.start_logging()
-    chosen = session.prepare(home)
+    chosen = session.look(home)
     record = session.newest_run(chosen, run_id) if kg is None else None
     given = {"threshold": threshold, "typos": typos, "context": context}
     options = _options(record, {name: value for name, value in given.items() if value is not None})
@@ -113,12 +113,13 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
 
 def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> None:
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
+
+    from kgqa_core.report.terminal import VisibleText
 
     if not found:
         hint = "" if options.typos else "; try --typos 1"
-        session.out.print(f"nothing in {text!r} is the name of an entity of this graph{hint}", markup=False)
+        session.out.print(f"nothing in {text!r} is the name of an entity of this graph{hint}")
         return
     table = Table(title="Mentions", title_justify="left", box=box.SIMPLE_HEAD)
     turns = any(mention.turn for mention in found)
@@ -131,9 +132,9 @@ def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Ment
         for place, one in enumerate(mention.candidates[:SHOWN]):
             first = place == 0
             table.add_row(
-                escape(mention.text) if first else "",
+                VisibleText(mention.text) if first else "",
                 *((str(mention.turn) if first else "",) if turns else ()),
-                escape(one.label) + (f"\n[dim]{escape(one.key)}[/dim]" if one.key != one.label else ""),
+                VisibleText.assemble(one.label, (f"\n{one.key}" if one.key != one.label else "", "dim")),
                 f"{one.commonness:.2f}",
                 f"{mention.link_probability:.2f}" if first else "",
                 f"{mention.coherence:.2f}" if first else "",
@@ -145,7 +146,7 @@ def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Ment
             table.add_row("", *(("",) if turns else ()), more)
     session.out.print(table)
     labels = [f"{one.label} ({one.rho:.3f})" for one, _ in taken]
-    session.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"), markup=False)
+    session.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"))
 
 
 def _verdict(mention: Mention, taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> str:

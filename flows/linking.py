@@ -7,9 +7,10 @@ from typing import Any
 from prefect import flow
 
 from flows.session import stage_artifact
-from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import Profile, make_profile
-from tasks.linking import build_mentions
+from tasks.linking import build_mentions, mentions_without_run
+from tasks.progress import StageMonitor
 from tasks.run import tracked_run
 
 
@@ -19,7 +20,13 @@ def mentions_of(record: dict[str, Any]) -> ArtifactRef:
     Raises InputError, ArtifactError.
     """
     kg = stage_artifact(record, "kg")
-    return build_mentions.find(kg) or make_mentions(make_profile(record["profile"]), kg)
+    cached = build_mentions.find(kg)
+    if cached is not None:
+        return cached
+    if Home.current().writable:
+        return make_mentions(make_profile(record["profile"]), kg)
+    with StageMonitor("mentions", lambda rows: None) as monitor:
+        return mentions_without_run(kg, monitor)
 
 
 @flow(name="kgqa-mentions", flow_run_name="mentions {profile.kg.name}")

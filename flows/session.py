@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.logging import RichHandler
 
 from kgqa_core.artifacts import ArtifactRef, Home, verify
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError, InputError, nearest
+from kgqa_core.files import check_room, watch_room
 from kgqa_core.home import read_runs
+from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
 from tasks.servers import login
 
 PROFILES = Path(__file__).parent / "profiles"
-err = Console(stderr=True)
-out = Console()
+log = logging.getLogger("kgqa")
+err = TerminalConsole(stderr=True)
+out = TerminalConsole()
 
 
 def prepare(home: Path | None, *, verbose: bool = False) -> Home:
-    """Set the home and the environment of Prefect, MLflow and the model libraries.  Must precede their import.
+    """A home that can be written, and the environment of what runs in it.  Must precede the import of Prefect.
+
+    Raises StorageError when the home cannot be written or has no room for a run.
+    """
+    chosen = _choose(home).prepare()
+    check_room(chosen.root)
+    watch_room(chosen.root, log.error)
+    return _set_environment(chosen, verbose=verbose)
+
+
+def look(home: Path | None, *, verbose: bool = False) -> Home:
+    """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`."""
+    return _set_environment(_choose(home).look(), verbose=verbose)
+
+
+def _choose(home: Path | None) -> Home:
+    if home is not None:
+        os.environ["KGQA_HOME"] = str(home)
+    return Home.current()
+
+
+def _set_environment(chosen: Home, *, verbose: bool) -> Home:
+    """Tell Prefect, MLflow and the model libraries where the home is.
 
     What the user has set stays; telemetry is off unless the user turned it on.
     """
-    if home is not None:
-        os.environ["KGQA_HOME"] = str(home)
-    chosen = Home.current().prepare()
     os.environ["KGQA_HOME"] = str(chosen.root)
     defaults = {
         "PREFECT_HOME": str(chosen.root / "prefect"),
@@ -52,12 +76,23 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+    if "NUMBA_CACHE_DIR" not in os.environ and not _numba_can_cache():
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="kgqa-numba-")
+        atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
     if "PREFECT_API_URL" not in os.environ:
         server = login.running_server(chosen.root)
         if server:
             os.environ["PREFECT_API_URL"] = server
     login.hand_to_clients(chosen.root, os.environ)
     return chosen
+
+
+def _numba_can_cache() -> bool:
+    """Whether numba finds a place for compiled code beside ours or in the user's cache; it refuses to work without."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    while not user.exists() and user != user.parent:
+        user = user.parent
+    return any(os.access(folder, os.W_OK) for folder in (Path(__file__).parent.parent / "kgqa_core" / "dkg", user))
 
 
 def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home:
@@ -76,7 +111,7 @@ def start_logging(*, verbose: bool = False) -> None:
     logger = logging.getLogger("kgqa")
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     if not any(isinstance(handler, RichHandler) for handler in logger.handlers):
-        logger.addHandler(RichHandler(console=err, show_path=False, show_level=verbose, log_time_format="%H:%M:%S"))
+        logger.addHandler(log_handler(err, show_level=verbose))
 
 
 def profile_names() -> list[str]:
@@ -153,4 +188,4 @@ def stage_artifact(record: dict[str, Any], name: str) -> ArtifactRef:
 def print_json(value: Any) -> None:
     """One JSON object as the last line of stdout."""
     sys.stdout.flush()
-    print(json.dumps(value, ensure_ascii=False, default=str), flush=True)
+    print(visible_json(json.dumps(value, ensure_ascii=False, default=str)), flush=True)

@@ -32,7 +32,16 @@ from kgqa_core.digest import (
 )
 from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.files import storage_faults, write_json
-from kgqa_core.home import FOLDERS, check_new, forget_unpushed, note_unpushed, stamp, unpushed, up_to_date
+from kgqa_core.home import (
+    FOLDERS,
+    check_new,
+    forget_unpushed,
+    note_unpushed,
+    stamp,
+    unpushed,
+    up_to_date,
+    version_of,
+)
 from kgqa_core.locks import Uses, forget_dead, held
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store import Disagreement, Store, StoreFault, safe_name
@@ -108,6 +117,19 @@ class Home:
             stamp(self.root)
         forget_dead(self.root / "locks")
         return self
+
+    def look(self) -> Home:
+        """Check the home without writing into it: for commands that read.  Raises StorageError for a newer version."""
+        if self.root.exists() and not self.root.is_dir():
+            raise StorageError(f"the home {self.root} is not a folder; choose another with --home")
+        if version_of(self.root):
+            up_to_date(self.root)
+        return self
+
+    @property
+    def writable(self) -> bool:
+        """Whether files can be made in the home; so it is where there is none yet."""
+        return not self.root.exists() or os.access(self.root, os.W_OK | os.X_OK)
 
     def folder(self, kind: str, key: str) -> Path:
         """Where the artifact of this kind and key lives, whether or not it is there."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from kgqa_core.errors import ConfigError
+from kgqa_core.errors import PASSWORD, ConfigError
 
 RetrieverName = Literal[
     "rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle"
@@ -1276,6 +1276,12 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     for setting in settings:
         key, equals, text = setting.partition("=")
         key = key.strip()
+        if PASSWORD.search(setting):
+            raise ConfigError(
+                f"--set {key.partition(':')[0]}: the value holds an address with a password, which others can read in "
+                "the list of processes and in the records of runs; put it into the environment (an endpoint's key into "
+                "the variable that llm.endpoints.NAME.key_env names, MLflow's address into MLFLOW_TRACKING_URI)"
+            )
         if not equals:
             raise ConfigError(f"--set {setting!r} is not of the form key=value, for example retriever.hops=3")
         if key not in known:

@@ -69,7 +69,7 @@ def content_files(folder: Path) -> list[Path]:
 def _hash_parquet(path: Path) -> str:
     import polars
 
-    frame = polars.read_parquet(path)
+    frame = polars.read_parquet(path, glob=False)
     digest = hashlib.sha256(str(frame.schema).encode())
     for part in frame.iter_slices(50_000):
         digest.update(part.write_ndjson().encode())

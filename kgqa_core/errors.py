@@ -23,7 +23,11 @@ A message names the offending value and the way out, in one or two sentences.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+PASSWORD = re.compile(r"(\w:/{1,2}[^/\s:@]*:)[^/\s]+@")
+"""An address with a password."""
 
 
 class KgqaError(Exception):
@@ -118,3 +122,12 @@ def nearest(value: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
         lower = difflib.get_close_matches(value.casefold(), list(folded), n=1, cutoff=cutoff)
         found = [folded[lower[0]]] if lower else []
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def without_passwords(text: str) -> str:
+    """The text with `…` in place of the passwords of its addresses: what users type is printed in messages.
+
+    >>> without_passwords("postgresql://me:secret@db/mlflow")
+    'postgresql://me:…@db/mlflow'
+    """
+    return PASSWORD.sub(r"\1…@", text)

@@ -119,7 +119,7 @@ def _holder(truth: dict[str, Any], path: Path) -> tuple[Contender | None, str]:
         return None, ""
     order = tuple(holder.get("experiments", ()))
     try:
-        return Contender(holder["run_id"], pl.read_parquet(_copy(path, holder["run_id"])), order), ""
+        return Contender(holder["run_id"], pl.read_parquet(_copy(path, holder["run_id"]), glob=False), order), ""
     except (OSError, pl.exceptions.PolarsError):
         pass
     try:

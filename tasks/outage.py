@@ -13,6 +13,9 @@ import sys
 import time
 import urllib.request
 
+from kgqa_core.artifacts import Home
+from kgqa_core.errors import StorageError
+from kgqa_core.files import full_disk, has_no_room
 from tasks.tracking import without_credentials
 
 log = logging.getLogger("kgqa.tracking")
@@ -30,9 +33,15 @@ class Watch(logging.Handler):
         self.last = -SILENCE
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line of the client's log; those that tell of another attempt count."""
+        """One line of the client's log; those that tell of another attempt count.
+
+        Raises StorageError, and so ends the attempts, where the server is ours and its disk is full.
+        """
         told = record.getMessage()
-        if "Another attempt" not in told or _only_busy(told):
+        if "Another attempt" not in told:
+            return
+        _check_disk()
+        if _only_busy(told):
             return
         if record.exc_info:
             what = f"is away ({record.exc_info[1]})"
@@ -46,6 +55,15 @@ class Watch(logging.Handler):
                 "the Prefect server at %s %s; each request is tried again for about half a minute",
                 address(), without_credentials(what),
             )  # fmt: skip
+
+
+def _check_disk() -> None:
+    from prefect.settings import PREFECT_API_URL
+
+    home = Home.current().root
+    if not PREFECT_API_URL.value() and has_no_room(home):
+        logging.raiseExceptions = False  # Prefect's log worker would write the fault once for every line
+        raise StorageError(full_disk(home))
 
 
 def _only_busy(told: str) -> bool:

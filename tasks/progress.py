@@ -9,8 +9,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from kgqa_core.report.terminal import TerminalConsole
 
 log = logging.getLogger("kgqa")
 PREFECT_AFTER_SECONDS = 10.0
@@ -85,14 +86,14 @@ class StageMonitor:
     def _draw(self, done: float, total: float | None, what: str) -> None:
         if self._bar is None:
             self._bar = Progress(
-                TextColumn("  {task.description}"),
+                TextColumn("  {task.description}", markup=False),
                 BarColumn(bar_width=30),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[unit]}"),
+                TextColumn("{task.fields[unit]}", markup=False),
                 TimeElapsedColumn(),
-                TextColumn("left"),
+                TextColumn("left", markup=False),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=TerminalConsole(stderr=True),
                 transient=True,
             )
             self._row = self._bar.add_task(self.title, total=total, unit=what)

@@ -131,7 +131,7 @@ def _names_of_relations(kg: ArtifactRef, change: str) -> str:
     import polars as pl
 
     try:
-        frame = pl.read_parquet(kg.folder / DIFF / "relations.parquet")
+        frame = pl.read_parquet(kg.folder / DIFF / "relations.parquet", glob=False)
     except (OSError, pl.exceptions.PolarsError):
         return ""
     keys = frame.filter(pl.col("change") == change)["key"].to_list()

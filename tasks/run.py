@@ -257,9 +257,21 @@ class Run:
 _CURRENT: ContextVar[Run | None] = ContextVar("kgqa_run", default=None)
 
 
+_latest: Run | None = None
+
+
 def current_run() -> Run:
     """The run that is under way, or one that remembers nothing when a task is called on its own."""
-    return _CURRENT.get() or Run(id="adhoc", home=Home.current().prepare(), tracker=NoTracker())
+    run = _CURRENT.get()
+    if run is None:
+        home = Home.current()
+        run = Run(id="adhoc", home=home.prepare() if home.writable else home.look(), tracker=NoTracker())
+    return run
+
+
+def latest_run() -> Run | None:
+    """The run that this process has opened last, also when it has ended."""
+    return _latest
 
 
 @contextlib.contextmanager
@@ -277,6 +289,8 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     tracker = open_tracker(home, folder)
     care_for_the_dead(home, run_id, tracker)
     run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
+    global _latest
+    _latest = run
     name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
     name = f"{flow_name()} {name} {run_id.rpartition('-')[0]}".removeprefix("pipeline ")
     told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}

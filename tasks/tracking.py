@@ -205,6 +205,7 @@ class MlflowStore:
             os.environ.setdefault(name, value)
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever calls reports its faults
         self._uri = tracking_uri(home)
         hand_to_clients(home.root, os.environ)
         if not answers(self._uri):

@@ -200,7 +200,7 @@ def read_contexts(knowledge: Path, retriever: str, form: str) -> dict[str, str]:
     """Question id → text of a knowledge artifact.  Raises ArtifactError when it is damaged or holds something else."""
     file = knowledge / "knowledge.parquet"
     try:
-        frame = pl.read_parquet(file, columns=["question", "retriever", "format", "text"])
+        frame = pl.read_parquet(file, columns=["question", "retriever", "format", "text"], glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
     rows = frame.filter((pl.col("retriever") == retriever) & (pl.col("format") == form))

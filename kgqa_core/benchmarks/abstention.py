@@ -105,7 +105,7 @@ def score(
     if not verdicts:
         raise ArtifactError("no question that was judged has a label; judge questions of the benchmark")
     names = sorted(verdicts)
-    output = dict(pl.read_parquet(answers / "answers.parquet").select("question", "output").iter_rows())
+    output = dict(pl.read_parquet(answers / "answers.parquet", glob=False).select("question", "output").iter_rows())
     asked = {question.id: question for question in read_questions(questions)}
     wrong = np.array([_wrong(asked[name], known[name], output.get(name) or "") for name in names])
     found = measure([known[name] for name in names], [verdicts[name] for name in names], wrong, seed, bootstrap)

@@ -17,8 +17,8 @@ def read_frame(path: Path, columns: Sequence[str], optional: Sequence[str] = ())
     """
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the pipeline again to rebuild it")
-    there = pl.read_parquet_schema(path)
+    there = pl.scan_parquet(path, glob=False).collect_schema()
     missing = [column for column in columns if column not in there]
     if missing:
         raise ArtifactError(f"{path} has no column '{missing[0]}'; delete its folder and run the pipeline again")
-    return pl.read_parquet(path, columns=[*columns, *(column for column in optional if column in there)])
+    return pl.read_parquet(path, columns=[*columns, *(column for column in optional if column in there)], glob=False)

@@ -78,7 +78,7 @@ def read_questions(folder: Path) -> list[Question]:
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the questions stage again")
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
     names = [*SCHEMA.names, *(name for name in OPTIONAL.names if name in frame.columns)]

@@ -178,7 +178,7 @@ def _read(path: Path, columns: list[str]) -> pl.DataFrame:
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage that writes it again")
     try:
-        return pl.read_parquet(path, columns=columns)
+        return pl.read_parquet(path, columns=columns, glob=False)
     except (pl.exceptions.PolarsError, OSError) as fault:
         first = str(fault).splitlines()[0]
         raise ArtifactError(f"{path} is damaged or of another kind ({first}); run its stage again") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -57,6 +58,7 @@ class Store:
 
     def __init__(self, path: Path | None, schema: str) -> None:
         self.path = path
+        self._read_only = path is not None and path.exists() and not os.access(path.parent, os.W_OK)
         self._mutex = threading.Condition(threading.Lock())
         self._queue: list[tuple[Many, Any, _Promise | None]] = []
         self._fault: Exception | None = None
@@ -72,12 +74,16 @@ class Store:
 
     def _connect(self, schema: str) -> sqlite3.Connection:
         try:
-            if self.path is not None:
+            if self.path is not None and not self._read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
+            place = ":memory:" if self.path is None else str(self.path)
+            if self.path is not None and self._read_only:  # without locks and journals, which are files too
+                place = f"{self.path.resolve().as_uri()}?immutable=1"
             connection = sqlite3.connect(
-                ":memory:" if self.path is None else self.path,
-                timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
+                place, uri=self._read_only, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            if self._read_only:
+                return connection
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             for statement in filter(str.strip, schema.split(";")):

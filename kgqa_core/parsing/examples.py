@@ -74,7 +74,7 @@ def read_examples(folder: Path) -> list[ParseExample]:
     """The questions of an `examples` artifact, in order of id.  Raises ArtifactError."""
     path = folder / FILE
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
     if dict(frame.schema) != SCHEMA:

@@ -111,7 +111,7 @@ def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
     """
     path = linked / LINKS
     try:
-        rows = pl.read_parquet(path).sort("question", "turn", "start", "end", "rank")
+        rows = pl.read_parquet(path, glob=False).sort("question", "turn", "start", "end", "rank")
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
     keys = store.entity_keys(rows["entity"].unique().to_list())

@@ -59,7 +59,7 @@ def read_parsed(folder: Path) -> dict[str, list[Parsed]]:
     """The forms of each question, best first.  Raises ArtifactError."""
     path = folder / FILE
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
     if dict(frame.schema) != SCHEMA:

@@ -8,10 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 from rich.table import Table
-from rich.text import Text
 
 from kgqa_core.report.grid import Grid
 from kgqa_core.report.labels import percent
+from kgqa_core.report.terminal import VisibleText
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 300, 44, 14, 12, 42
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -94,7 +94,7 @@ def terminal_tables(found: Mapping[str, Any]) -> list[Table]:
         for place, column in enumerate(grid.columns):
             table.add_column(column, justify="right" if place else "left")
         for name, cells in grid.rows:
-            table.add_row(Text(name), *(Text("–" if cell is None else str(cell)) for cell in cells))
+            table.add_row(VisibleText(name), *(VisibleText("–" if cell is None else str(cell)) for cell in cells))
         tables.append(table)
     return tables
 

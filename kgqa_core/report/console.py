@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
+
+from kgqa_core.report.terminal import VisibleText
 
 SHOWN_COUNTS = (
     "triples", "entities", "edges", "questions", "epochs", "dev_hits_at_1", "facts", "with_facts", "asked", "kept",
@@ -22,8 +23,10 @@ def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = Non
     for name in ("stage", "status", "seconds", "result"):
         table.add_column(name, justify="right" if name == "seconds" else "left")
     for stage in stages:
-        status = Text(str(stage["status"]), style="green" if stage["status"] == "cached" else "")
-        table.add_row(Text(str(stage["name"])), status, f"{stage['seconds']:,.1f}", Text(_headline(stage["counts"])))
+        status = VisibleText(str(stage["status"]), style="green" if stage["status"] == "cached" else "")
+        table.add_row(
+            VisibleText(str(stage["name"])), status, f"{stage['seconds']:,.1f}", VisibleText(_headline(stage["counts"]))
+        )
     return table
 
 
@@ -31,14 +34,14 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     """What was linked where nobody said what the question is about, the answer, and the facts behind it."""
     about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
     said = (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
-    head = Text.assemble(said, f"   about {about}, {reply['seconds']:.2f} s")
+    head = VisibleText.assemble(said, f"   about {about}, {reply['seconds']:.2f} s")
     facts = Table(title="Facts", title_justify="left", title_style="bold")
     facts.add_column("hop", justify="right")
     facts.add_column("score", justify="right")
     facts.add_column("fact")
     for fact in reply["facts"]:
-        facts.add_row(str(fact["hop"]), f"{fact['score']:.3f}", Text(fact["text"]))
-    ranked = Text("Retriever's candidates: ", style="dim")
+        facts.add_row(str(fact["hop"]), f"{fact['score']:.3f}", VisibleText(fact["text"]))
+    ranked = VisibleText("Retriever's candidates: ", style="dim")
     ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
     linked = [topic for topic in reply["topics"] if "rho" in topic]
     parts = [head, *_computed(reply), facts, ranked]
@@ -50,15 +53,15 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
     if "operation" not in reply:
         return []
     if reply["form"] is None:
-        return [Text(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
-    line = Text.assemble(("computed ", "dim"), reply["computed"], (" by ", "dim"), reply["form"])
+        return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
+    line = VisibleText.assemble(("computed ", "dim"), reply["computed"], (" by ", "dim"), reply["form"])
     if not reply["proof"]:
         return [line]
     shown = len(reply["proof"])
     more = f" ({shown:,} of {reply['proof_rows']:,})" if shown < reply["proof_rows"] else ""
     proof = Table(title=f"Proof{more}", title_justify="left", title_style="bold", show_header=False)
     for text in reply["proof"]:
-        proof.add_row(Text(text))
+        proof.add_row(VisibleText(text))
     return [line, proof]
 
 
@@ -70,9 +73,9 @@ def _withheld(reply: Mapping[str, Any]) -> tuple[str, str]:
     return f"not in this graph: {reply['reason']}{missing}{nearest}, {sure}", "bold yellow"
 
 
-def _linked_line(topics: Sequence[Mapping[str, Any]]) -> Text:
+def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:
     """`linked France (ρ 0.61)`, with the words that it was found by where they are others."""
-    line = Text("linked ", style="dim")
+    line = VisibleText("linked ", style="dim")
     for place, topic in enumerate(topics):
         said = "" if topic["mention"] == topic["name"] else f" by “{topic['mention']}”"
         line.append(", " if place else "").append(topic["name"], style="bold not dim")
@@ -85,7 +88,7 @@ def entity_tables(description: Mapping[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     for match in description["matches"]:
         names = [name for name in match["names"] if name != match["name"]]
-        head = Text.assemble((match["name"], "bold"), f"   {match['key']}")
+        head = VisibleText.assemble((match["name"], "bold"), f"   {match['key']}")
         if match["description"]:
             head.append(f"\n  {match['description']}", style="italic")
         if match["text"] != match["name"]:
@@ -117,7 +120,7 @@ def statistics_tables(found: Mapping[str, Any]) -> list[RenderableType]:
     percentiles = ", ".join(f"{name} {degrees[name]:,}" for name in ("p50", "p90", "p99", "p99.9"))
     hubs = ", ".join(f"{hub['entity']} ({hub['degree']:,})" for hub in degrees["hubs"])
     labels = found["labels"]
-    lines = Text(
+    lines = VisibleText(
         f"Degree: mean {degrees['mean']:,}, {percentiles}, largest {degrees['largest']:,}\nHubs: {hubs}\n"
         f"Labelled: {labels['labelled']:,} entities, {labels['share']:.1%}"
     )
@@ -151,7 +154,7 @@ def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         numeric = all(isinstance(row[name], int | float) for row in rows)
         table.add_column(name.replace("_", " "), overflow="fold", justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(Text(f"{v:,}" if isinstance(v, int | float) else str(v)) for v in row.values()))
+        table.add_row(*(VisibleText(f"{v:,}" if isinstance(v, int | float) else str(v)) for v in row.values()))
     return table
 
 
@@ -162,12 +165,16 @@ def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
     table.add_column("key", style="dim")
     for row in rows:
         rank = "" if row["rank"] == "normal" else f" ({row['rank']})"
-        table.add_row(Text(row["relation"] + rank), Text(row["text"]), Text(str(row["entity_key"])))
+        table.add_row(
+            VisibleText(row["relation"] + rank), VisibleText(row["text"]), VisibleText(str(row["entity_key"]))
+        )
         for number, statement in enumerate(row["qualifiers"]):
             for place, one in enumerate(statement):
                 mark = "·" if number == 0 or place else "+"  # + begins another statement of the same triple
                 table.add_row(
-                    Text(f"  {mark} {one['relation']}", style="dim"), Text(one["text"]), Text(one["entity_key"])
+                    VisibleText(f"  {mark} {one['relation']}", style="dim"),
+                    VisibleText(one["text"]),
+                    VisibleText(one["entity_key"]),
                 )
     return table
 

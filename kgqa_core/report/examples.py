@@ -44,7 +44,7 @@ def gather_examples(
     asked = {question for table in outputs.values() for question in table}
     records = [record for record in read_questions(questions) if record.unlinkable is None]
     if not asked and retriever in facts:
-        known = set(pl.read_parquet(facts[retriever] / "facts.parquet")["question"].unique().to_list())
+        known = set(pl.read_parquet(facts[retriever] / "facts.parquet", glob=False)["question"].unique().to_list())
         asked = {record.id for record in records if record.split == "test" and record.id in known}
     candidates = [record for record in records if record.id in asked]
     judged = {record.id: _judge(record, outputs) for record in candidates}
@@ -57,7 +57,9 @@ def _read_outputs(answers: Mapping[str, Path]) -> dict[str, dict[str, str]]:
     """Experiment → question id → output, of the first answerer, in the order of Table 1."""
     tables: dict[str, dict[str, str]] = {}
     for _, folder in sorted(answers.items()):
-        frame = pl.read_parquet(folder / "answers.parquet").select("question", "retriever", "format", "model", "output")
+        frame = pl.read_parquet(folder / "answers.parquet", glob=False).select(
+            "question", "retriever", "format", "model", "output"
+        )
         for question, retriever, form, model, output in frame.iter_rows():
             tables.setdefault(f"{retriever}/{form}/{model}", {})[question] = output or ""
     models = model_experiments(tables)
@@ -163,7 +165,9 @@ def _read_sentences(
     """Question id → (format, text) of the knowledge that is in sentences."""
     found: dict[str, dict[str, str]] = {}
     for _, folder in sorted(knowledge.items()):
-        frame = pl.read_parquet(folder / "knowledge.parquet", columns=["question", "retriever", "format", "text"])
+        frame = pl.read_parquet(
+            folder / "knowledge.parquet", columns=["question", "retriever", "format", "text"], glob=False
+        )
         frame = frame.filter(
             (pl.col("retriever") == retriever) & (pl.col("format") != "triples") & pl.col("question").is_in(list(ids))
         )
@@ -180,7 +184,9 @@ def _rows(folder: Path | None, file: str, ids: Sequence[str], most: int) -> dict
     """Question id → its first rows in rank order."""
     if folder is None or not (folder / file).is_file():
         return {}
-    frame = pl.read_parquet(folder / file).filter(pl.col("question").is_in(list(ids))).sort("question", "rank")
+    frame = (
+        pl.read_parquet(folder / file, glob=False).filter(pl.col("question").is_in(list(ids))).sort("question", "rank")
+    )
     found: dict[str, list[dict[str, Any]]] = {}
     for row in frame.iter_rows(named=True):
         members = found.setdefault(row["question"], [])

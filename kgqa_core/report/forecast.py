@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.table import Table
-from rich.text import Text
 
 from kgqa_core.config import BudgetOptions
 from kgqa_core.llm.pilot import at_endpoint
 from kgqa_core.llm.plan import Amount, StagePlan
+from kgqa_core.report.terminal import VisibleText
 
 GUESSED = (
     "at least, at most: texts half and twice as long as assumed, answers of one token and of the longest length, none "
@@ -31,10 +31,10 @@ def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
     marks: dict[str, str] = {}
     for each in plans:
         notes = " ".join(marks.setdefault(text, f"{len(marks) + 1}") for text in each.assumptions)
-        stage = Text(each.stage).append(f" {notes}" if notes else "", style="dim")
+        stage = VisibleText(each.stage).append(f" {notes}" if notes else "", style="dim")
         about = "" if each.counted else "~"
         table.add_row(
-            stage, Text(each.model), f"{each.calls:,}", f"{each.cached:,}", f"{about}{each.prompt_tokens:,}",
+            stage, VisibleText(each.model), f"{each.calls:,}", f"{each.cached:,}", f"{about}{each.prompt_tokens:,}",
             f"{each.completion_tokens:,}", _money(each.cost), _time(each.seconds),
         )  # fmt: skip
     paid = [each for each in plans if at_endpoint(each.model)]
@@ -53,7 +53,7 @@ def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
         table.add_row("at most", "", f"{most.calls:,}", "", *_tokens(most), "", style="dim")
         lines.append(GUESSED)
     lines += _limits(budget, total, most)
-    table.caption = Text("\n".join(lines))
+    table.caption = VisibleText("\n".join(lines))
     return table
 
 

@@ -18,7 +18,7 @@ Line = tuple[str, list[tuple[float, float]]]
 def training_curves(curves: pl.DataFrame | Path | None) -> list[tuple[str, Markup]]:
     """(metric, SVG) panels of a frame with `step` or `epoch`, `split`, `metric`, `value`; empty without one."""
     if isinstance(curves, Path):
-        curves = pl.read_parquet(curves) if curves.is_file() else None
+        curves = pl.read_parquet(curves, glob=False) if curves.is_file() else None
     if curves is None or curves.is_empty():
         return []
     axis = next((name for name in ("step", "epoch") if name in curves.columns), None)

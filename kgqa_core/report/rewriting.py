@@ -61,11 +61,13 @@ def corpus_part(folder: Path | None) -> CorpusPart | None:
     """A corpus artifact for the page; None where there is none."""
     if folder is None or not (folder / "acceptance.parquet").is_file():
         return None
-    table = pl.read_parquet(folder / "acceptance.parquet")
+    table = pl.read_parquet(folder / "acceptance.parquet", glob=False)
     money = folder / "volatile" / "cost.parquet"
     if money.is_file():
-        table = table.join(pl.read_parquet(money), on=["relation_path", "hops"], how="left", nulls_equal=True)
-    corpus = pl.read_parquet(folder / "corpus.parquet")
+        table = table.join(
+            pl.read_parquet(money, glob=False), on=["relation_path", "hops"], how="left", nulls_equal=True
+        )
+    corpus = pl.read_parquet(folder / "corpus.parquet", glob=False)
     meta = _json(folder / "meta.json")
     good = corpus.filter(pl.col("verdict") == KEPT).unique("pair", keep="first", maintain_order=True)
     facts = {"teacher": meta.get("teacher", ""), "QA model": meta.get("qa_model", "")}
@@ -144,7 +146,7 @@ def _examples(corpus: pl.DataFrame, good: pl.DataFrame) -> tuple[Told, ...]:
 def _samples(file: Path) -> tuple[tuple[Told, ...], int]:
     if not file.is_file():
         return (), 0
-    frame = pl.read_parquet(file)
+    frame = pl.read_parquet(file, glob=False)
     if frame.is_empty():
         return (), 0
     epoch = int(frame["epoch"].max())  # type: ignore[arg-type]
@@ -164,7 +166,7 @@ def faithfulness_table(knowledge: Mapping[str, Path]) -> Grid:
     for name, folder in sorted(knowledge.items()):
         if not (folder / "sentences.parquet").is_file():
             continue
-        frame = pl.read_parquet(folder / "sentences.parquet", columns=["written", "invented", "action"])
+        frame = pl.read_parquet(folder / "sentences.parquet", columns=["written", "invented", "action"], glob=False)
         written = frame.filter(pl.col("written") != "")
         counts = _json(folder / MANIFEST).get("counts", {})
         meta = _json(folder / "meta.json")

@@ -14,7 +14,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from kgqa_core.benchmarks.changes import shown
 from kgqa_core.benchmarks.paired import points
@@ -27,6 +26,7 @@ from kgqa_core.report.labels import (
     split_experiment,
 )
 from kgqa_core.report.page import is_safe_link, without_unseen
+from kgqa_core.report.terminal import VisibleText
 
 WHAT = {"kg": "Graph", "dkg": "Differentiable graph", "questions": "Questions"}
 PARTS = {"retriever": "Rigel", "hop_path": "Path retriever", "rewriter": "Rewriter"}
@@ -46,12 +46,12 @@ def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableT
     names = letters(found)
     parts: list[RenderableType] = [_runs(found, names)]
     for title, rows in (("Options", option_rows(found)), ("Data", data_rows(found)), ("Trained", trained_rows(found))):
-        parts.append(_grid(title, ("", *names), rows) if rows else Text(f"{title}: no difference", style="dim"))
+        parts.append(_grid(title, ("", *names), rows) if rows else VisibleText(f"{title}: no difference", style="dim"))
     code = [(name, [reason]) for name, reason in code_rows(found, names)]
     if code:
         parts.append(_grid("Stages that are not the same", ("stage", "why, against A"), code))
     else:
-        parts.append(Text("Stages: all the same", style="dim"))
+        parts.append(VisibleText("Stages: all the same", style="dim"))
     for place, name in enumerate(names[1:]):
         told = [row for row in score_rows(found, place) if row["metric"] in HEADLINES]
         changed = [row for row in told if row["moved"]]
@@ -59,11 +59,11 @@ def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableT
             parts.append(_score_table(changed, name, found["level"]))
         if len(changed) < len(told):
             parts.append(
-                Text(f"{len(told) - len(changed)} scores of {name} are those of A, question by question", "dim")
+                VisibleText(f"{len(told) - len(changed)} scores of {name} are those of A, question by question", "dim")
             )
     for one in found["questions"]:
         parts += _question_tables(found, one, names, limit)
-    parts += [Text(f"note: {note}", style="yellow") for note in found["notes"]]
+    parts += [VisibleText(f"note: {note}", style="yellow") for note in found["notes"]]
     return parts
 
 
@@ -169,7 +169,7 @@ def _runs(found: Mapping[str, Any], names: Sequence[str]) -> Table:
         table.add_column(head, overflow="fold")
     for name, run in zip(names, found["runs"], strict=True):
         cells = (run["run_id"], run["status"], f"{run['kg']} / {run['questions']}", run["profile"], run["commit"])
-        table.add_row(Text(name, style="bold"), *(Text(str(cell)) for cell in cells))
+        table.add_row(VisibleText(name, style="bold"), *(VisibleText(str(cell)) for cell in cells))
     return table
 
 
@@ -178,7 +178,7 @@ def _grid(title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[s
     for head in heads:
         table.add_column(head, overflow="fold")
     for name, cells in rows:
-        table.add_row(Text(name), *(Text(cell) for cell in cells))
+        table.add_row(VisibleText(name), *(VisibleText(cell) for cell in cells))
     return table
 
 
@@ -193,7 +193,9 @@ def _score_table(rows: Sequence[Mapping[str, Any]], name: str, level: float) -> 
         style = {"up": "bold green", "down": "bold red"}.get(row["sure"], "")
         counts = (f"{row['won']:,}", f"{row['lost']:,}", f"{row['n']:,}")
         cells = (percent(row["before"]), percent(row["after"]))
-        table.add_row(Text(experiment_label(row["name"])), row["label"], *cells, Text(change, style=style), *counts)
+        table.add_row(
+            VisibleText(experiment_label(row["name"])), row["label"], *cells, VisibleText(change, style=style), *counts
+        )
     return table
 
 
@@ -206,7 +208,7 @@ def _question_tables(
     for word in ("won", "lost"):
         rows = one[word]
         if not rows:
-            parts.append(Text(f"Questions {word} by {name} against A ({what}): none", style="dim"))
+            parts.append(VisibleText(f"Questions {word} by {name} against A ({what}): none", style="dim"))
             continue
         count = f"{len(rows):,}" if len(rows) <= limit else f"{limit:,} of {len(rows):,}"
         table = Table(title=f"Questions {word} by {name} against A ({what}): {count}", title_justify="left",
@@ -215,7 +217,7 @@ def _question_tables(
             table.add_column(head, overflow="fold")
         for row in rows[:limit]:
             cells = (row["text"], ", ".join(row["gold"]), row["answer_before"] or "–", row["answer_after"] or "–")
-            table.add_row(*(Text(without_unseen(shown(cell))) for cell in cells))
+            table.add_row(*(VisibleText(without_unseen(shown(cell))) for cell in cells))
         parts.append(table)
     return parts
 

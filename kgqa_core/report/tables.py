@@ -9,7 +9,6 @@ from typing import Any
 
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from kgqa_core.config import split_retriever
 from kgqa_core.metrics.hits import RETRIEVER_METRICS
@@ -30,6 +29,7 @@ from kgqa_core.report.labels import (
 )
 from kgqa_core.report.linking import costs_table, links_table
 from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
+from kgqa_core.report.terminal import VisibleText
 from kgqa_core.types import COMPLEXITY_TYPES
 
 TEXT_METRICS = ("exact", "contains", "contains_substring", "hit_rra", "hit_rra_substring", "f1")
@@ -167,7 +167,7 @@ def rich_table(grid: Grid, *, intervals: bool = True, letters: bool = False, pla
     letters: rows are A, B, C ….  plain: without lines between columns, which saves room.
     """
     table = Table(
-        title=Text(grid.title),
+        title=VisibleText(grid.title),
         title_justify="left",
         title_style="bold",
         caption_justify="left",
@@ -178,12 +178,12 @@ def rich_table(grid: Grid, *, intervals: bool = True, letters: bool = False, pla
     if letters:
         table.add_column("")
     for place, column in enumerate(grid.columns):
-        table.add_column(Text(column), justify="right" if place else "left", no_wrap=not place)
+        table.add_column(VisibleText(column), justify="right" if place else "left", no_wrap=not place)
     for place, (name, cells) in enumerate(grid.rows):
         if all(cell is None for cell in cells):
             continue  # the report shows a type without questions as dashes, a terminal leaves it out
-        letter = [Text(ascii_uppercase[place % 26], style="dim")] if letters else []
-        table.add_row(*letter, Text(name), *(_rich_cell(cell, intervals) for cell in cells))
+        letter = [VisibleText(ascii_uppercase[place % 26], style="dim")] if letters else []
+        table.add_row(*letter, VisibleText(name), *(_rich_cell(cell, intervals) for cell in cells))
     return table
 
 
@@ -196,17 +196,17 @@ def _tables(grids: Iterable[Grid], *, plain: bool, intervals: bool = True) -> li
     ]
 
 
-def _rich_cell(cell: Entry, interval: bool) -> Text:
+def _rich_cell(cell: Entry, interval: bool) -> VisibleText:
     if cell is None:
-        return Text("–", style="dim")
+        return VisibleText("–", style="dim")
     if isinstance(cell, int):
-        return Text(f"{cell:,}")
+        return VisibleText(f"{cell:,}")
     if isinstance(cell, str):
-        return Text(cell)
+        return VisibleText(cell)
     if isinstance(cell, Pair):
-        text = Text(f"+{cell.helpful:,}", style="green").append(f" −{cell.harmful:,}", style="red")
+        text = VisibleText(f"+{cell.helpful:,}", style="green").append(f" −{cell.harmful:,}", style="red")
         return text if cell.p is None else text.append(f"  {p_text(cell.p)}", style="not bold dim")
-    text = Text(percent(cell.value), style="bold")
+    text = VisibleText(percent(cell.value), style="bold")
     if interval:
         text.append(f" [{percent(cell.low)}, {percent(cell.high)}]", style="not bold dim")
     if cell.gained:

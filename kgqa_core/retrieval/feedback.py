@@ -174,6 +174,6 @@ def _facts(folder: Path) -> dict[str, list[Fact]]:
 
 def _table(path: Path, columns: list[str]) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path, columns=columns)
+        return pl.read_parquet(path, columns=columns, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run the earlier run again") from None

@@ -134,7 +134,7 @@ def widened(questions: Sequence[Question], folder: Path, candidates: int) -> lis
         return list(questions)
     wanted = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
     try:
-        frame = pl.read_parquet(path, columns=wanted)
+        frame = pl.read_parquet(path, columns=wanted, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
     found: dict[str, dict[tuple[int, int, int], Linked]] = {}

@@ -47,7 +47,7 @@ def read_corpus(folder: Path) -> pl.DataFrame:
     path = folder / CORPUS
     if not path.is_file():
         raise ArtifactError(f"{folder} has no {CORPUS}; build the corpus first (kgqa corpus, or `corpus.imported`)")
-    frame = pl.read_parquet(path)
+    frame = pl.read_parquet(path, glob=False)
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         raise ArtifactError(f"{path} has no column {', '.join(missing)}; build the corpus again")

@@ -186,7 +186,7 @@ def _read(facts: Path, retriever: str) -> pl.DataFrame:
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage that writes it again")
     try:
-        rows = pl.read_parquet(path, columns=columns)
+        rows = pl.read_parquet(path, columns=columns, glob=False)
     except (pl.exceptions.PolarsError, OSError) as fault:
         first = str(fault).splitlines()[0]
         raise ArtifactError(f"{path} is damaged or of another kind ({first}); run its stage again") from None

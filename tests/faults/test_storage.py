@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import logging
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -12,15 +15,25 @@ import duckdb
 import polars as pl
 import pytest
 import torch
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from typer.testing import CliRunner
 
+from flows import faults, session
 from flows.cli import app
+from flows.graphs import build_folder
 from kgqa_core.artifacts import Home, verify
-from kgqa_core.errors import StorageError
+from kgqa_core.errors import ConfigError, StorageError
+from kgqa_core.files import MIN_FREE_MB, check_room, is_full, storage_faults, watch_room
 from kgqa_core.housekeeping import plan, sweep
+from kgqa_core.llm.cache import FILE as RESPONSES
+from kgqa_core.llm.cache import Identity, Request, ResponseCache
+from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.publish import publish_folder
 from kgqa_core.survey import survey
 from kgqa_core.training.checkpoint import Progress, restore, store
+from tasks import outage
+from tests.support.command import kgqa
+from tests.support.finished import finished_run, questions
 
 Fill = Callable[[Path, Path], Mapping[str, int]]
 
@@ -132,6 +145,143 @@ def test_a_read_only_home_is_said_and_can_still_be_read(small: Path) -> None:
     assert shown.exit_code == 0 and "facts" in shown.output
     with pytest.raises(StorageError, match="cannot be written"):
         sweep(home.root)
+
+
+def test_a_home_that_cannot_be_written_shows_its_runs_graph_and_paid_answers(small: Path, tmp_path: Path) -> None:
+    home, graph = Home(small / "home").prepare(), tmp_path / "graph"
+    dump = tmp_path / "dump.tsv"
+    dump.write_text("Ann\tlives_in\tRome\nBen\tlives_in\tRome\n")
+    build_folder([str(dump)], graph, {})
+    asked = questions(["where?"])
+    for run in ("20260101-000000-aaaa", "20260201-000000-bbbb"):
+        rows = {"rigel/triples/builtin": {one.id: {"exact": 1.0} for one in asked}}
+        finished_run(home, run, rows, asked, {"rigel/triples/builtin": {"q0000": "Rome"}})
+    cache = ResponseCache(home.cache / RESPONSES)
+    cache.put(
+        Request(Identity("openai", "http://x", "m", ""), GenerationParams(), "where?"), Completion("Rome", "stop")
+    )
+    cache.flush()
+    home.let_go()
+    del cache
+    gc.collect()
+    before = contents(home.root)
+    subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
+    given = ["--home", str(home.root)]
+    for words, wanted in (
+        (["report", *given], "20260201"), (["home", *given], "20260101-000000-aaaa"),
+        (["gc", *given], "nothing to remove"),
+        (["compare", "20260101", "newest", *given], "no difference"), (["cache", "stats", *given], "openai:m"),
+        (["kg", "stats", "--kg", str(graph), ], "lives_in"), (["kg", "search", "Ann", "--kg", str(graph)], "Ann"),
+        (["link", "Where does Ann live?", "--kg", str(graph), *given], "taken: Ann"),
+    ):  # fmt: skip
+        shown = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+        assert shown.exit_code == 0 and wanted in shown.output, (words, shown.output, shown.exception)
+    refused = CliRunner().invoke(app, ["cache", "clear", "--yes", *given])
+    assert isinstance(refused.exception, StorageError) and contents(home.root) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_run_on_a_disk_without_room_is_refused_at_once(small: Path) -> None:
+    began = time.monotonic()
+    told = kgqa("demo", "--home", small / "home", served=False, timeout=100)
+    assert told.code == 1 and time.monotonic() - began < 30
+    assert len(told.err.strip().splitlines()) == 1 and f"no space left for the home {small / 'home'} (" in told.err
+    assert "of 6.3 MB free): a run needs 50 MB to begin; free some" in told.err and MIN_FREE_MB in told.err
+    assert not list((small / "home" / "prefect").iterdir()) and not list((small / "home" / "runs").iterdir())
+
+
+def test_the_room_that_a_run_needs_can_be_set(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MIN_FREE_MB, "5")
+    check_room(small / "home")
+    choke(small)
+    with pytest.raises(StorageError, match=r"\(0.0 of 6.3 MB free\): a run needs 5 MB"):
+        check_room(small / "home")
+    monkeypatch.setenv(MIN_FREE_MB, "few")
+    with pytest.raises(ConfigError, match="KGQA_MIN_FREE_MB is 'few'"):
+        check_room(small)
+
+
+def test_a_disk_that_fills_is_reported_at_once_and_again(small: Path) -> None:
+    said: list[str] = []
+    watch_room(small, said.append, every=0.01)
+    for number in (1, 2):
+        choke(small)
+        wait_until(lambda number=number: len(said) == number)
+        (small / "ballast").unlink()
+        time.sleep(0.2)
+    assert len(said) == 2 and all(text == said[0] for text in said)
+    assert said[0].startswith(f"no space left for the home {small} (0.0 of 6.3 MB free)")
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not done() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert done()
+
+
+def test_prefects_client_stops_trying_where_the_disk_of_its_own_server_is_full(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(small / "home"))
+    monkeypatch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
+    record = logging.makeLogRecord({"msg": "Received response with retryable status code 503. Another attempt will be "
+                                    "made in 2s. This is attempt 1/5."})  # fmt: skip
+    with temporary_settings({PREFECT_API_URL: ""}):
+        outage.Watch().emit(record)
+        choke(small)
+        with pytest.raises(StorageError, match="no space left for the home"):
+            outage.Watch().emit(record)
+
+
+def test_a_full_disk_is_recognised_anywhere_in_a_chain_of_faults(tmp_path: Path) -> None:
+    texts = ("(sqlite3.OperationalError) database or disk is full", "IO Error: No space left on device", "quota")
+    chain = [RuntimeError(text) for text in texts[:2]]
+    chain += [
+        OSError(errno.ENOSPC, "x"),
+        OSError(errno.EDQUOT, "x"),
+        ExceptionGroup("g", [OSError(errno.ENOSPC, "x")]),
+    ]
+    for fault in chain:
+        try:
+            try:
+                raise fault
+            except Exception as cause:
+                raise ValueError("while writing") from cause
+        except ValueError as outer:
+            assert is_full(outer) and is_full(fault)
+            with pytest.raises(StorageError, match="no space left for the home"), storage_faults(tmp_path):
+                raise outer
+    assert not is_full(RuntimeError(texts[2])) and not is_full(None)
+
+
+def test_the_folder_that_is_full_is_named_and_not_the_home(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.argv", ["kgqa", "cache", "export", "--out", str(small / "out.jsonl")])
+    fault = OSError(errno.ENOSPC, "No space left on device")
+    assert str(faults._full(fault)).startswith(f"no space left for the home {tmp_path / 'home'} (")
+    choke(small)
+    assert str(faults._full(fault)).startswith(f"no space left in {small} (0.0 of 6.3 MB free); free some")
+    assert faults._full(ValueError("x")) is None
+
+
+def test_compiled_code_goes_to_a_temporary_folder_where_no_other_can_be_written(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")  # so that it is as before when the test ends
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    session.look(own_home)
+    assert "NUMBA_CACHE_DIR" not in os.environ
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    session.look(own_home)
+    folder = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert folder.is_dir() and folder.stat().st_mode & 0o077 == 0
+    folder.rmdir()
 
 
 class Notes:

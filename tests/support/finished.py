@@ -102,6 +102,7 @@ def finished_run(
         "environment": {"git": f"commit-{run_id}"},
         "report": str(home.root / "runs" / run_id / "report.html"),
         "mlflow_run_id": None,
+        "aggregates": {"scores": {}},
         "stages": [
             {"name": name, "title": name, "status": "computed", "seconds": 0.1,
              "counts": {"rows": 1}, "artifact": ref.model_dump()}

@@ -140,7 +140,7 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
     """Verdicts by question.  Raises ArtifactError."""
     path = folder / FILE
     try:
-        rows = list(pl.read_parquet(path).iter_rows(named=True))
+        rows = list(pl.read_parquet(path, glob=False).iter_rows(named=True))
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
     return {
@@ -178,7 +178,7 @@ def _best_forms(folder: Path) -> dict[str, tuple[str | None, bool | None]]:
     """Of each question the parser's first form and whether that finds nothing."""
     path = folder / "parsed.parquet"
     try:
-        frame = pl.read_parquet(path).filter(pl.col("rank") == 0).select("question", "form", "empty")
+        frame = pl.read_parquet(path, glob=False).filter(pl.col("rank") == 0).select("question", "form", "empty")
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
     return {question: (form, empty) for question, form, empty in frame.iter_rows()}

@@ -123,6 +123,6 @@ def _kept(path: Path, wanted: pl.DataFrame) -> pl.DataFrame:
 
 def _table(path: Path) -> Any:
     try:
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None

@@ -50,7 +50,7 @@ def read_labels(folder: Path) -> dict[str, Label]:
     """Labels by question.  Raises ArtifactError."""
     path = folder / FILE
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
         return {row["question"]: Label(**row) for row in frame.iter_rows(named=True)}
     except (OSError, pl.exceptions.PolarsError, TypeError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None

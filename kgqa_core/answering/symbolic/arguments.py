@@ -100,6 +100,6 @@ def best_of(paths: Mapping[tuple[str, ...], float]) -> list[Weighted]:
 
 def _read(path: Path, columns: list[str]) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path, columns=columns)
+        return pl.read_parquet(path, columns=columns, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run the retrieval again") from None

@@ -32,7 +32,7 @@ def add_computed(
     """
     retriever, form = split_knowledge(name)
     try:
-        frame = pl.read_parquet(knowledge / "knowledge.parquet")
+        frame = pl.read_parquet(knowledge / "knowledge.parquet", glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
     columns = ("question", "kind", "topics", "words", "answers")

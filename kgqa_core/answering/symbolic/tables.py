@@ -34,6 +34,6 @@ def read_proof(computed: Path) -> pl.DataFrame:
 
 def _read(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path, columns=list(columns))
+        return pl.read_parquet(path, columns=list(columns), glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{path.parent} holds no computed answers ({fault}); run the stage again") from None

@@ -170,8 +170,8 @@ class Batch:
 
 def read_sample(sample: Path, store: KgStore, options: WritingOptions, seed: int) -> list[Subject]:
     """The drawn entities with their triples and pairs by name, by level and place in the draw."""
-    frame = pl.read_parquet(sample / "entities.parquet")
-    pairs = pl.read_parquet(sample / "pairs.parquet")
+    frame = pl.read_parquet(sample / "entities.parquet", glob=False)
+    pairs = pl.read_parquet(sample / "pairs.parquet", glob=False)
     wanted = set(frame["triples"].explode().to_list()) | set(pairs["triples"].explode().to_list())
     triples = read_triples(store, (triple for triple in wanted if triple is not None))
     own: dict[int, list[Pair]] = {}

@@ -124,6 +124,6 @@ def numbered(texts: Iterable[str]) -> list[str]:
 
 def _read(file: Path, columns: list[str]) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, columns=columns)
+        return pl.read_parquet(file, columns=columns, glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:
         raise ArtifactError(f"{file} cannot be read ({fault}); run its stage again") from None

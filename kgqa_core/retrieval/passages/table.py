@@ -85,7 +85,7 @@ class Passages:
     def _read(self, number: int) -> pl.DataFrame:
         file = self.folder / f"{number:05}.parquet"
         try:
-            table = pl.read_parquet(file, columns=list(SCHEMA))
+            table = pl.read_parquet(file, columns=list(SCHEMA), glob=False)
         except (OSError, pl.exceptions.PolarsError) as fault:
             raise ArtifactError(f"{file} cannot be read ({fault}); build the passage index again") from None
         if table.height != min(ROWS, self.count - number * ROWS):

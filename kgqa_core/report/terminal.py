@@ -1,0 +1,100 @@
+"""The terminal: everything that a command prints goes through the console of this module.
+
+Labels, keys, questions, model outputs, file names and messages are somebody else's text.  In a terminal their control
+characters could move the cursor, change the title or hide a line, and rich would read `[bold]` and `:smile:` in them.
+Here control characters are shown as `\\x1b`, nothing is read as markup, and only styles that the code sets have an
+effect.  `TerminalConsole` does so whatever it is given; `VisibleText` also keeps tables aligned.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.logging import RichHandler
+from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
+
+from kgqa_core.errors import without_passwords
+
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""C0 controls but tab and newline, DEL and C1 controls, line separators, direction controls, lone surrogates."""
+
+
+def visible(text: str) -> str:
+    """The text with control characters, direction controls and lone surrogates as `\\x1b` or `\\u202e`."""
+    return HIDDEN.sub(_escape, text)
+
+
+def visible_json(text: str) -> str:
+    """JSON with the same characters as JSON escapes, so that it means the same and can be shown on a terminal."""
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class VisibleText(Text):
+    """A `rich.text.Text` of somebody else's text, whose control characters are visible and counted in its width."""
+
+    def __init__(self, text: str = "", *args: Any, **kwargs: Any) -> None:
+        super().__init__(visible(text), *args, **kwargs)
+
+    def append(self, text: Text | str, style: Any = None) -> VisibleText:
+        """Add text with an optional style."""
+        super().append(visible(text) if isinstance(text, str) else text, style)
+        return self
+
+
+class TerminalConsole(Console):
+    """A console that reads no markup and no emoji codes, and shows control characters of what it prints."""
+
+    def __init__(self, *, stderr: bool = False, **kwargs: Any) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, **kwargs)
+
+    def render_str(self, text: str, **kwargs: Any) -> Text:  # type: ignore[override]
+        """A string as text; control characters are made visible before rich drops some of them."""
+        return super().render_str(visible(text), **kwargs)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Any:
+        """Segments of anything that can be printed; the control codes of rich itself stay as they are."""
+        for segment in super().render(renderable, options):
+            if segment.control or not HIDDEN.search(segment.text):
+                yield segment
+            else:
+                yield Segment(visible(segment.text), segment.style)
+
+    def out(self, *objects: Any, **kwargs: Any) -> None:
+        """Print without wrapping."""
+        super().out(*(visible(str(each)) for each in objects), **kwargs)
+
+    def status(self, status: RenderableType, **kwargs: Any) -> Status:
+        """A spinner with a text beside it."""
+        return super().status(VisibleText(status) if isinstance(status, str) else status, **kwargs)
+
+
+class VisibleRecord(logging.LogRecord):
+    """A log record whose message shows control characters, whichever handler prints it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.exc_info and self.exc_info[1] is not None:
+            self.exc_text = without_passwords(visible(logging.Formatter().formatException(self.exc_info)))
+
+    def getMessage(self) -> str:
+        """The message with its arguments, without passwords."""
+        return without_passwords(visible(super().getMessage()))
+
+
+def log_handler(console: TerminalConsole, *, show_level: bool) -> RichHandler:
+    """A handler that writes the library's log to a console."""
+    return RichHandler(
+        console=console, show_path=False, show_level=show_level, markup=False, log_time_format="%H:%M:%S"
+    )
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
