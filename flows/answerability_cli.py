@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -247,7 +248,7 @@ def _profile(
 
 def _graph_folder(paths: list[Path]) -> str | None:
     """The graph folder among the options, if it is one."""
-    folders = [path for path in paths if path.is_dir()]
+    folders = [path for path in paths if os.path.isdir(path)]
     if folders and len(paths) > 1:
         raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
     return str(folders[0]) if folders else None

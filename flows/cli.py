@@ -48,6 +48,7 @@ from flows.refresh_cli import refresh
 from flows.session import err, print_json
 from flows.usage import CommandApp
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.spool import spooling
 
 app = CommandApp(
     name="kgqa",
@@ -79,11 +80,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def kgqa(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Answer questions from a knowledge graph that you own, and measure how far to trust the answers."""
+    context.with_resource(spooling())
 
 
 @app.command()

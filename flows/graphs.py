@@ -18,6 +18,7 @@ from kgqa_core.kg.delta import options_of, update
 from kgqa_core.kg.diff import LISTS, compare
 from kgqa_core.outputs import claim_files
 from kgqa_core.publish import claim_folder, source_of
+from kgqa_core.spool import spool_in
 from tasks.progress import StageMonitor
 
 log = logging.getLogger("kgqa")
@@ -35,6 +36,7 @@ def build_folder(
     started = time.monotonic()
     profile = make_profile({"kg": {"name": out.name, "files": [str(path) for path in files], **settings}})
     claim = claim_folder("kg", out, source=source_of("kg build", files=files), inputs=files, force=force)
+    _spool_beside(out)
     with StageMonitor("kg", lambda rows: None) as monitor:
         ref = claim.publish(lambda folder, work: build(folder, options=profile.kg, monitor=monitor, work=work))
     return _result(ref, out, started)
@@ -75,6 +77,7 @@ def update_folder(
         replaces=old,
         force=force,
     )
+    _spool_beside(out)
     with StageMonitor("kg", lambda rows: None) as monitor:
         ref = claim.publish(
             lambda folder, work: update(
@@ -135,6 +138,11 @@ def graph_in(folder: Path) -> ArtifactRef:
             return verify(folder.resolve())
         what = f"{folder} holds an artifact of kind {kind}, not a graph"
     raise ArtifactError(f"{what}; `kgqa kg build FILE… --out DIR` makes one")
+
+
+def _spool_beside(out: Path) -> None:
+    """Pipes are copied to the disk that the graph will be on."""
+    spool_in(next(folder for folder in out.expanduser().resolve().parents if folder.is_dir()))
 
 
 def _result(ref: ArtifactRef, out: Path, started: float) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def build(
     from flows.news import check_server, tell
 
     if emit:
-        check_server()
+        check_server(files)
     counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share), force=force)
     if emit:
         counts["event"] = tell(out, counts, files)
@@ -87,7 +87,7 @@ def update(
     from flows.news import check_server, tell
 
     if emit:
-        check_server()
+        check_server(files or ())
     counts = update_folder(
         old,
         out,

@@ -12,6 +12,7 @@ from kgqa_core.artifacts import Home
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.kg.delta import options_of
 from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.spool import is_spooled
 from tasks.servers.login import hand_to_clients
 
 EVENT = "kgqa.kg.updated"
@@ -20,8 +21,11 @@ BUNDLED = "bundled:"
 log = logging.getLogger("kgqa")
 
 
-def check_server() -> None:
-    """Raise InputError where no Prefect server is named that could take an event; log in to one of the home's own."""
+def check_server(files: Sequence[str] = ()) -> None:
+    """Raise InputError where no Prefect server is named that could take an event, or where a file of it is a pipe.
+
+    Logs in to a server of the home's own.
+    """
     hand_to_clients(Home.current().root, os.environ)
     from prefect.settings import get_current_settings
 
@@ -30,6 +34,11 @@ def check_server() -> None:
             f"--emit sends the event {EVENT} to a Prefect server, and PREFECT_API_URL names none; start one with "
             "`kgqa ui`, and set PREFECT_API_URL=http://127.0.0.1:4200/api, and PREFECT_API_AUTH_STRING to its login"
         )
+    for file in files:
+        if is_spooled(Path(file)):
+            raise InputError(
+                f"--emit names the dump to those who refresh, and {file} is a pipe, which they cannot read; name a file"
+            )
 
 
 def tell(folder: Path, result: Mapping[str, Any], files: Sequence[str]) -> str:

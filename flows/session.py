@@ -21,6 +21,7 @@ from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.files import check_room, watch_room
 from kgqa_core.home import read_runs
 from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
+from kgqa_core.spool import regular_file, shorten, spool_in
 from tasks.servers import login
 
 PROFILES = Path(__file__).parent / "profiles"
@@ -57,6 +58,7 @@ def _set_environment(chosen: Home, *, verbose: bool) -> Home:
     What the user has set stays; telemetry is off unless the user turned it on.
     """
     os.environ["KGQA_HOME"] = str(chosen.root)
+    spool_in(chosen.root / "tmp")
     defaults = {
         "PREFECT_HOME": str(chosen.root / "prefect"),
         "PREFECT_LOCAL_STORAGE_PATH": str(chosen.root / "prefect" / "results"),
@@ -133,10 +135,10 @@ def choose_profile(
     layers: list[dict[str, Any]] = []
     if name:
         path = Path(name) if name.endswith((".yaml", ".yml")) else PROFILES / f"{name}.yaml"
-        if not path.is_file():
+        if not regular_file(path, ConfigError).is_file():
             known = profile_names()
             raise ConfigError(
-                f"unknown profile {name!r} (there are {', '.join(known)}, or give a path ending in .yaml)"
+                f"unknown profile {shorten(name)!r} (there are {', '.join(known)}, or give a path ending in .yaml)"
                 f"{nearest(name, known)}"
             )
         layers.append({"name": path.stem, **read_profile(path)})

@@ -7,6 +7,7 @@ profile are reported at once, each with the nearest known name.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -15,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kgqa_core.errors import PASSWORD, ConfigError
+from kgqa_core.input_files import read_document
 
 RetrieverName = Literal[
     "rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle"
@@ -26,6 +28,9 @@ FORMATS = ("none", "triples", "template", "rewritten", "both")
 PASSAGES = "passages"
 """Knowledge that comes from text: its name as retriever and as format."""
 
+
+MAX_PROFILE, MAX_NODES = 4 << 20, 100_000
+"""Bytes of a profile file, and the values in it with its anchors written out."""
 
 LTGEN_TOKENS = 128
 """Longest response in tokens of the template `ltgen2024` (Huang et al. 2024)."""
@@ -1320,13 +1325,32 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
 
 def read_profile(path: Path) -> dict[str, Any]:
     """The nested mapping of a profile file.  Raises ConfigError."""
+    text = read_document(path, ConfigError, MAX_PROFILE)
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        nodes = _nodes(yaml.compose(text, yaml.SafeLoader), {})
+        if nodes > MAX_NODES:
+            raise ConfigError(
+                f"profile {path} expands to more than {MAX_NODES:,} values by its anchors; write out what it means"
+            )
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError as fault:
         raise ConfigError(f"profile {path} cannot be read: {fault}") from None
+    except RecursionError:
+        raise ConfigError(f"profile {path} is nested too deeply; sections hold keys, and keys values") from None
     if not isinstance(tree, dict):
         raise ConfigError(f"profile {path} must be a mapping of sections, but it is {type(tree).__name__}")
     return tree
+
+
+def _nodes(node: Any, known: dict[int, float]) -> float:
+    """Values of a YAML document with its aliases written out; without end where an alias holds itself."""
+    if node is None or isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        parts = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
+        known[id(node)] = 1 + sum(_nodes(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _unknown(key: str, known: list[str]) -> str:

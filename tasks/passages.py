@@ -24,7 +24,7 @@ def _corpus(arguments: Mapping[str, Any]) -> dict[str, str]:
     if not options.corpus:
         return _encoder(options)
     corpus = Path(options.corpus).expanduser()
-    name = f"corpus {corpus.name}" if corpus.is_file() else "corpus"
+    name = "corpus" if corpus.is_dir() else f"corpus {corpus.name}"
     return _encoder(options) | {name: file_digest(corpus)}
 
 

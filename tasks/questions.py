@@ -17,7 +17,7 @@ def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:
     options = arguments["options"]
     if options.source == "atlas":
         return {"atlas": file_digest(find_sources(("bundled:atlas",))[0].path)}
-    return {"questions": file_digest(Path(options.path))} if options.path else {}
+    return {"questions": file_digest(Path(options.path).expanduser())} if options.path else {}
 
 
 @stage(

@@ -17,7 +17,7 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 def _corpus_outside(arguments: Any) -> dict[str, str]:
     options: CorpusOptions = arguments["options"]
     if options.imported:
-        return {"imported": file_digest(Path(options.imported))}
+        return {"imported": file_digest(Path(options.imported).expanduser())}
     return {"teacher": model_digest(options.teacher), "qa_model": model_digest(options.qa_model)}
 
 

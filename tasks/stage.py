@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from kgqa_core.errors import EndpointError
 from tasks import calling
 from tasks.caching import StageKey, stage_key
 from tasks.mapping import Work, call_library, clear_parts, is_mapped, join, map_parts
+from tasks.outside import Digested, check_unchanged, noted
 from tasks.run import StageRecord, current_run
 from tasks.story import why_found
 
@@ -77,13 +78,16 @@ def stage(
     def decorate(declared: Callable[..., ArtifactRef]) -> Stage:
         signature = inspect.signature(declared)
 
-        def body(key: str, title: str, parts: dict[str, Any], arguments: dict[str, Any]) -> Any:
+        def body(
+            key: str, title: str, parts: dict[str, Any], arguments: dict[str, Any], files: Sequence[Digested]
+        ) -> Any:
             found = current_run().home.find(kind, key)
             if found is not None:
                 current_run().publish_counts(title, found, found=True)
                 return Completed(name="Cached", message=why_found(read_manifest(found.folder)), data=found)
             made, where = calling.make(kind, key, parts, arguments)
-            ref = made or _compute(Work(kind, key, title, module, function, parts, arguments), mapped=mapped)
+            work = Work(kind, key, title, module, function, parts, arguments)
+            ref = made or _compute(work, files, mapped=mapped)
             return Completed(message=where, data=ref) if where else ref
 
         prefect_task = task(
@@ -99,11 +103,13 @@ def stage(
             task_run_name="{title}",
         )
 
-        def keyed(args: Any, kwargs: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        def keyed(args: Any, kwargs: Any) -> tuple[str, dict[str, Any], dict[str, Any], list[Digested]]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             arguments = dict(bound.arguments)
-            return *stage_key(kind, module, arguments, outside(arguments), packages), arguments
+            with noted() as files:
+                digests = outside(arguments)
+            return *stage_key(kind, module, arguments, digests, packages), arguments, files
 
         def find(*args: Any, **kwargs: Any) -> ArtifactRef | None:
             return current_run().home.find(kind, keyed(args, kwargs)[0])
@@ -113,7 +119,7 @@ def stage(
 
         @functools.wraps(declared)
         def call(*args: Any, **kwargs: Any) -> ArtifactRef:
-            key, parts, arguments = keyed(args, kwargs)
+            key, parts, arguments, files = keyed(args, kwargs)
             part = variant(arguments)
             title = f"{kind} {label(arguments) or part}".strip()
             run = current_run()
@@ -123,9 +129,8 @@ def stage(
                 run.budget(f"{kind}/{key[:20]}")  # what was paid for it before counts, found or not
             with run.stage(f"{kind}/{part}" if part else kind, title) as record:
                 ready = prefect_task.with_options(cache_policy=StageKey(key, run.home.root), refresh_cache=True)
-                state = ready(
-                    key, title, quote(parts), quote(arguments), wait_for=run.states_of(arguments), return_state=True
-                )
+                given = (key, title, quote(parts), quote(arguments), quote(files))
+                state = ready(*given, wait_for=run.states_of(arguments), return_state=True)
                 ref = state.result()
                 run.states[ref.path] = state
                 if mapped:
@@ -138,12 +143,18 @@ def stage(
     return decorate
 
 
-def _compute(work: Work, *, mapped: bool) -> ArtifactRef:
+def _compute(work: Work, files: Sequence[Digested], *, mapped: bool) -> ArtifactRef:
+    """The artifact of a stage, made now; nothing is published where one of the files that its key is of changed."""
     run = current_run()
     monitor = run.monitor(work.title)
     budget = run.budget(f"{work.kind}/{work.key[:20]}") if "llm" in work.arguments else None
 
     def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
+        counts = made(out, scratch)
+        check_unchanged(files)
+        return counts
+
+    def made(out: Path, scratch: Path) -> Mapping[str, Any]:
         if mapped and is_mapped(run):
             return join(work, out, map_parts(run, work, budget, monitor), monitor)
         extras: dict[str, Any] = {"monitor": monitor, "work": scratch, "cache": run.home.cache}

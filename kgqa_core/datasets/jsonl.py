@@ -23,14 +23,13 @@ reference         optional: the response that an answer is compared with
 gold_triples      optional: what the reference says, as keys, [[head, relation, tail], …]
 
 Loaders of benchmarks yield the same mappings, called *raw questions* here.  Fields that are not listed are ignored.
-A file may be gzipped (`.gz`), may start with a byte-order mark and may have blank lines.
+A file may be packed (gzip, bzip2, zstd), may be a pipe, may start with a byte-order mark and may have blank lines.
 """
 
 from __future__ import annotations
 
-import gzip
+import contextlib
 import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,11 +49,28 @@ from kgqa_core.datasets.fields import (
     read_triples,
 )
 from kgqa_core.errors import QuestionFileError, nearest
+from kgqa_core.input_files import refuse_zeros, unchanged
+from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
+from kgqa_core.spool import regular_file
 from kgqa_core.types import ANSWER_TYPES, LEVELS, SPLITS
 
 RawQuestion = dict[str, Any]
 
 LISTED_FAULTS = 5
+
+MOST_FAULTS = 10_000
+"""Faults after which a file is not read any further."""
+
+MAX_LINE = 16 << 20
+"""Bytes that a line may have."""
+
+SMALL, EXPANSION = 64 << 20, 100
+"""Bytes that any packed file may expand to, and how many times its own size a larger one may."""
+
+MAX_PIPE = 1 << 30
+"""Bytes that questions or predictions from a pipe may have."""
+
+_BLOCK = 1 << 20
 
 
 def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
@@ -78,7 +94,9 @@ def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
         rows.append(row)
     check_faults(path, faults)
     if not rows:
-        raise QuestionFileError(f"{path} is empty; write one JSON object a line with {', '.join(FIELDS[:4])}")
+        raise QuestionFileError(
+            f"{path} {_nothing_in(path)}; write one JSON object a line with {', '.join(FIELDS[:4])}"
+        )
     return rows
 
 
@@ -108,8 +126,14 @@ def read_predictions(path: Path) -> dict[str, str]:
         found[key] = text
     check_faults(path, faults)
     if not found:
-        raise QuestionFileError(f"{path} is empty; write one JSON object a line with id and prediction")
+        raise QuestionFileError(f"{path} {_nothing_in(path)}; write one JSON object a line with id and prediction")
     return found
+
+
+def _nothing_in(path: Path) -> str:
+    """What is to be said of a file without any row."""
+    blank = any(line for line in read_lines(path))
+    return "is empty: it holds only white space" if blank else "is empty"
 
 
 def check_faults(path: Path, faults: Sequence[str]) -> None:
@@ -120,12 +144,18 @@ def check_faults(path: Path, faults: Sequence[str]) -> None:
         raise QuestionFileError(f"{path} {faults[0]}")
     more = f"\n  … and {len(faults) - LISTED_FAULTS} more" if len(faults) > LISTED_FAULTS else ""
     shown = "\n  ".join(faults[:LISTED_FAULTS])
-    raise QuestionFileError(f"{path} has {len(faults)} faults:\n  {shown}{more}")
+    least = f"at least {MOST_FAULTS:,}" if len(faults) >= MOST_FAULTS else str(len(faults))
+    raise QuestionFileError(f"{path} has {least} faults:\n  {shown}{more}")
 
 
 def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(line number from 1, object) of each line; malformed lines go to `faults`.  Raises QuestionFileError."""
+    """(line number from 1, object) of each line; malformed lines go to `faults`.  Raises QuestionFileError.
+
+    Reading ends after MOST_FAULTS faults.
+    """
     for number, line in enumerate(read_lines(path), start=1):
+        if len(faults) >= MOST_FAULTS:
+            return
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         line = line.strip()
@@ -148,19 +178,78 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, Mappin
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Lines of a plain or gzipped file as bytes.  Raises QuestionFileError when it is missing, a folder or damaged."""
+    """Lines of a file or pipe, plain or packed (gzip, bzip2, zstd), as bytes.
+
+    Raises QuestionFileError when it is missing, a folder, a device, damaged or of zero bytes, when a line has more than
+    MAX_LINE bytes, when a packed file expands to more than `most_bytes`, and when the file changes while it is read.
+    """
+    regular_file(path, QuestionFileError, MAX_PIPE)
     if path.is_dir():
         raise QuestionFileError(f"{path} is a directory; name the question file in it")
     if not path.exists():
         near = nearest(path.name, (item.name for item in path.parent.iterdir())) if path.parent.is_dir() else ""
         raise QuestionFileError(f"question file {path} does not exist{near or '; check the path'}")
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
-            yield from stream
-    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
-        raise QuestionFileError(f"{path} is damaged or cut off ({fault}); fetch it again") from None
+        with unchanged([path], QuestionFileError), _opened(path) as stream:
+            yield from _bounded(path, stream)
+    except Damaged as fault:
+        raise QuestionFileError(f"{path} is damaged or cut off (it {fault}); fetch it again") from None
     except OSError as fault:
         raise QuestionFileError(f"{path} cannot be read: {fault.strerror or fault}") from None
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Stream]:
+    if path.suffix == ".gz" and path.is_file():
+        with path.open("rb") as raw:
+            if not raw.read(2).startswith(b"\x1f\x8b"):
+                raise Damaged("is not gzip")
+    stream = open_stream(path, QuestionFileError, MAX_PIPE)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+def most_bytes(packed: int) -> int:
+    """Bytes that a packed file of a size may expand to.  Text of questions shrinks to a tenth, rarely to a hundredth.
+
+    >>> most_bytes(1_500_000) // 2**20
+    143
+    """
+    return max(SMALL, EXPANSION * packed)
+
+
+def _bounded(path: Path, stream: Stream) -> Iterator[bytes]:
+    """The lines of a stream; what is read and not yet given out is never longer than a line may be."""
+    packed = regular_file(path).stat().st_size
+    most, total, number, rest = most_bytes(packed), 0, 0, b""
+    while data := stream.read(_BLOCK):
+        if not total:
+            refuse_zeros(path, data, QuestionFileError)
+        total += len(data)
+        if total > most and total > packed:
+            raise QuestionFileError(
+                f"{path} has {packed:,} bytes and expands to more than {most:,}, the most that is read of a packed "
+                "question file of its size; if that is what you mean, unpack it and name the unpacked file"
+            )
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            number += 1
+            if len(line) > MAX_LINE:
+                raise _too_long(path, number)
+            yield line + b"\n"
+        if len(rest) > MAX_LINE:
+            raise _too_long(path, number + 1)
+    if rest:
+        yield rest
+
+
+def _too_long(path: Path, number: int) -> QuestionFileError:
+    return QuestionFileError(
+        f"{path} line {number:,} has more than {MAX_LINE:,} bytes, the most that a line may have; write one question a "
+        "line"
+    )
 
 
 def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:

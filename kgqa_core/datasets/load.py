@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -92,7 +93,7 @@ def input_files(options: QuestionsOptions) -> list[Path]:
     if options.source == "metaqa":
         files = metaqa.question_files(path, options.hops)
         return [file for pair in files.values() for file in pair if file is not None]
-    if not path.is_file():
+    if not os.path.isfile(path):
         read_question_file(path)
     return [path]
 

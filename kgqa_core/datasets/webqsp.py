@@ -16,6 +16,7 @@ from typing import Any
 
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults
 from kgqa_core.errors import QuestionFileError
+from kgqa_core.input_files import read_document
 
 SPLIT_FILES = {"train": "WebQSP.train.json", "test": "WebQSP.test.json"}
 
@@ -84,10 +85,8 @@ def read_webqsp(folder: Path) -> Iterator[RawQuestion]:
 
 def _questions(path: Path) -> list[Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))["Questions"]
-    except OSError as fault:
-        raise QuestionFileError(f"{path} cannot be read: {fault.strerror or fault}") from None
-    except (ValueError, KeyError, TypeError) as fault:
+        found = json.loads(read_document(path, QuestionFileError))["Questions"]
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise QuestionFileError(
             f"{path} is not a WebQSP file ({type(fault).__name__}: {fault}); an object with `Questions` is needed"
         ) from None

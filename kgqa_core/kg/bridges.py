@@ -13,6 +13,7 @@ import duckdb
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError
+from kgqa_core.input_files import read_document
 from kgqa_core.kg.ingest.filters import UNKNOWN_DATATYPES
 
 _FREEBASE = r"^(?:http://rdf\.freebase\.com/ns/|https?://www\.freebase\.com)?/?([mg])[./]([0-9a-z_]+)$"
@@ -66,7 +67,7 @@ def read_map(path: Path) -> dict[str, str]:
     JSON `{"/m/0abc": "Q1"}` or `{"/m/0abc": {"wikidata_id": "Q1", …}}` (as FB15k-237's entity2wikidata.json), or lines
     `/m/0abc<TAB>Q1`.  Pairs without key are left out.  Raises InputError for anything else.
     """
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_document(path)
     if not text.lstrip().startswith("{"):
         rows = [line.split("\t") for line in text.splitlines() if line.strip()]
         if any(len(row) < 2 for row in rows):

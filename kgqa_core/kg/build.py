@@ -16,6 +16,7 @@ import duckdb
 from kgqa_core.artifacts import write_json
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
+from kgqa_core.input_files import unchanged
 from kgqa_core.kg.formats.base import Batch
 from kgqa_core.kg.formats.detect import check_format, reader_of
 from kgqa_core.kg.formats.source import Source
@@ -80,7 +81,8 @@ def build_parts(
         with duckdb.connect(":memory:", config=_limits(options, staging)) as connection:
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
-            with Staging(connection, staging, options) as terms:
+            paths = [part.path for part in parts if part.path is not None]
+            with unchanged(paths, KgInputError), Staging(connection, staging, options) as terms:
                 staged, unread = _read(terms, parts, options, monitor)
             if any(part.format == "wikidata-rdf" for part in parts):
                 staged = assemble_wikidata.assemble(connection, staged)
@@ -139,7 +141,7 @@ READ = ("statements", "duplicates", "ignored", "unread")
 def part_of(source: Source, options: KgOptions) -> Part:
     """A source with the reader that understands it."""
     reader = reader_of(source, options)
-    return Part(source.label, reader.name, reader.read(source, options), source.path.stat().st_size, source.path)
+    return Part(source.label, reader.name, reader.read(source, options), source.size, source.path)
 
 
 def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor) -> tuple[Staged, int]:

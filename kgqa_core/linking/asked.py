@@ -13,10 +13,10 @@ from kgqa_core.types import ROLES, Question
 
 def with_topics(asked: Question, topics: Sequence[str], store: KgStore) -> Question:
     """The question about every entity that these keys or labels mean.  Raises InputError for one that means none."""
-    resolved = store.resolve(topics)
+    resolved = store.resolve([*topics, *(topic.strip() for topic in topics)])
     found: dict[int, str] = {}
     for topic in topics:
-        ids = resolved.get(topic) or []
+        ids = resolved[topic] or resolved[topic.strip()]
         if not ids:
             near = store.suggest(topic)
             hint = f" (did you mean {near!r}?)" if near else ""

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.errors import InputError
+from kgqa_core.input_files import read_document
 from kgqa_core.prompts import REWRITE, REWRITE_CHINESE
+from kgqa_core.spool import regular_file
 
 Named = tuple[str, str, str]
 
@@ -147,7 +149,7 @@ def _triple(chunk: str, known: set[str]) -> Named | None:
 
 
 def _files(path: Path) -> list[tuple[Path, str | None]]:
-    if path.is_file():
+    if regular_file(path).is_file():
         return [(path, None)]
     train = next((path / name for name in TRAIN if (path / name).is_file()), None)
     dev = next((path / name for name in DEV if (path / name).is_file()), None)
@@ -163,11 +165,11 @@ def _files(path: Path) -> list[tuple[Path, str | None]]:
 
 
 def _rows(file: Path) -> list[Any]:
+    text = read_document(file)
     try:
-        text = file.read_text(encoding="utf-8-sig")
         rows = [json.loads(line) for line in text.splitlines() if line.strip()] if file.suffix == ".jsonl" else None
         rows = json.loads(text) if rows is None else rows
-    except (OSError, ValueError) as fault:
+    except (ValueError, RecursionError) as fault:
         raise InputError(
             f"{file} cannot be read as JSON ({fault}); it must be a list of instruction and output"
         ) from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.session import PROFILES, choose_profile, profile_names
-from kgqa_core.config import KgOptions, RetrievalOptions, known_keys, make_profile, parse_settings
+from kgqa_core.config import KgOptions, RetrievalOptions, known_keys, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError
 
 
@@ -155,3 +156,38 @@ def test_shares_of_a_benchmark_leave_something_for_test() -> None:
     with pytest.raises(ConfigError, match="together they must be below 1"):
         make_profile({"ltgen": {"writing": {"train_share": 0.5, "dev_share": 0.5}}})
     assert make_profile({"ltgen": {"writing": {"train_share": 0.6, "dev_share": 0.3}}}).ltgen.writing.dev_share == 0.3
+
+
+def laughs(first: str, form: str) -> str:
+    """A YAML text of nine anchors, each with ten aliases of the one before."""
+    lines = [f"a: &a {first}"]
+    for before, name in pairwise("abcdefghi"):
+        parts = ", ".join(f"k{number}: *{before}" if form == "{}" else f"*{before}" for number in range(10))
+        lines.append(f"{name}: &{name} {form[0]}{parts}{form[1]}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        (" \n\n", "is empty: it holds only white space"),
+        ("\0" * 300, "holds only zero bytes"),
+        (laughs("[x, x]", "[]"), "expands to more than 100,000 values by its anchors"),
+        (laughs("{k: v}", "{}") + "kg:\n  <<: *i\n", "expands to more than 100,000 values by its anchors"),
+        ("a: &a [*a]\n", "expands to more than 100,000 values by its anchors"),
+        ("a: " + "[" * 100_000, "is nested too deeply"),
+        ("# x\n" * 1_500_000, "has more than 4,194,304 bytes"),
+    ],
+)
+def test_a_profile_that_is_no_profile_is_named_as_what_it_is(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=rf"mine\.yaml {words}"):
+        read_profile(path)
+
+
+def test_anchors_of_a_usual_size_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("base: &base {a: 1, b: 2}\nkg:\n  <<: *base\n  a: 3\n")
+    assert read_profile(path)["kg"] == {"a": 3, "b": 2}

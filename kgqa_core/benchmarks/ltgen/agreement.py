@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa_core.benchmarks.ltgen.sheet import CORRECT, INCORRECT
 from kgqa_core.errors import InputError
+from kgqa_core.input_files import read_document
 
 _WORDS = {
     **dict.fromkeys((CORRECT, "c", "yes", "y", "true", "1", "ok", "right"), True),
@@ -44,7 +46,7 @@ def read_sheet(path: Path) -> dict[str, bool | None]:
     Raises InputError for a file that is no sheet, a label that is none, or an id that is there twice.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.StringIO(read_document(path), newline="") as file:
             head = file.readline()
             file.seek(0)
             reader = csv.DictReader(file, delimiter=max(",;\t", key=head.count))  # spreadsheets save by their locale
@@ -65,7 +67,7 @@ def read_sheet(path: Path) -> dict[str, bool | None]:
                         f"{path} line {reader.line_num}: the label '{label}' is neither {CORRECT} nor {INCORRECT}"
                     )
                 found[key] = _WORDS[label] if label else None
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+    except csv.Error as fault:
         raise InputError(f"{path} cannot be read as a CSV sheet: {fault}") from None
     if not found:
         raise InputError(f"{path} has no items")

@@ -15,6 +15,7 @@ import polars as pl
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.spool import regular_file
 
 _MONTH = re.compile(r"(?:^|\D)((?:19|20)\d\d)-?(0[1-9]|1[0-2])(?!\d{3})")
 
@@ -25,7 +26,7 @@ def sources_of(files: Sequence[str]) -> list[Source]:
         raise KgInputError("ltgen.popularity.files names no file of page views; name one, or choose another source")
     paths = [Path(file).expanduser() for file in files]
     for path in paths:
-        if not path.is_file():
+        if not regular_file(path, KgInputError).is_file():
             raise KgInputError(f"there is no file of page views {path}; check ltgen.popularity.files")
     return [Source(path, path.name) for path in sorted(paths, key=lambda path: (path.name, str(path)))]
 

@@ -19,6 +19,12 @@ from kgqa_core.kg.formats.source import Source
 ENTITY, LITERAL, TEXT = 0, 1, 2
 """Kinds of object.  TEXT has no type: a label if its predicate says so, otherwise an entity."""
 
+CONTROL = "".join(map(chr, range(1, 0x20))) + "\x7f"
+"""Characters that are taken off both ends of a key, line ends among them."""
+
+BLANKS = " " + CONTROL
+"""What is taken off both ends of a field that is cut by a delimiter."""
+
 TERM: dict[str, pl.DataType] = {
     "object": pl.String(),
     "kind": pl.Int8(),

@@ -20,7 +20,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, REJECTS, STATEMENTS, TEXT, Batch, empty
+from kgqa_core.kg.formats.base import BLANKS, ENTITY, LITERAL, MAX_REJECT_TEXT, REJECTS, STATEMENTS, TEXT, Batch, empty
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
@@ -236,6 +236,11 @@ class Table:
         datatype = pl.col("datatype")
         rank = pl.col("rank").str.to_lowercase()
         rows = rows.with_columns(**{role: value(role) for role in ROLES})
+        # A literal is its text; whatever may be a key loses the line ends that quotes have protected.
+        literal = (pl.col("language") != "") | ((datatype != "") & (datatype.str.to_lowercase() != "iri"))
+        keys = pl.col("subject", "predicate").str.strip_chars(BLANKS)
+        trimmed = pl.when(literal).then(pl.col("object")).otherwise(pl.col("object").str.strip_chars(BLANKS))
+        rows = rows.with_columns(keys, object=trimmed)
         rows = rows.with_columns(
             language=pl.col("language").str.strip_prefix("@").str.to_lowercase(),
             datatype=pl.when(datatype.str.starts_with("xsd:")).then(pl.lit(XSD) + datatype.str.slice(4)).otherwise(

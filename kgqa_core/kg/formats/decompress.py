@@ -19,7 +19,8 @@ import rapidgzip
 import zstandard
 from isal import igzip_lib
 
-from kgqa_core.errors import KgInputError
+from kgqa_core.errors import InputError, KgInputError
+from kgqa_core.spool import regular_file
 
 logger = logging.getLogger(__name__)
 
@@ -68,15 +69,19 @@ class Stream(Protocol):
         ...
 
 
-def open_stream(path: Path) -> Stream:
-    """The bytes of a file, decompressed.  Raises KgInputError for a compression that we do not read."""
+def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | None = None) -> Stream:
+    """The bytes of a file or pipe, decompressed.  most: bytes that a pipe may have.
+
+    Raises `fault` for a compression that we do not read, and for what is neither a file nor a pipe.
+    """
+    named, path = path, regular_file(path, fault, most)
     with path.open("rb") as raw:
         magic = raw.read(16)
         size = os.fstat(raw.fileno()).st_size
     for prefix, name in _UNREADABLE.items():
         if magic.startswith(prefix):
-            raise KgInputError(
-                f"{path} is packed with {name}, which we do not read; unpack it, or pack it with gzip, bzip2 or zstd"
+            raise fault(
+                f"{named} is packed with {name}, which we do not read; unpack it, or pack it with gzip, bzip2 or zstd"
             )
     for kind in (_GZIP, _ZSTD):
         if kind.begins(magic):

@@ -15,7 +15,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, TEXT, Batch
+from kgqa_core.kg.formats.base import BLANKS, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, TEXT, Batch
 from kgqa_core.kg.formats.source import Block, Source
 
 CANDIDATES = ("\t", "|", ";")
@@ -81,7 +81,7 @@ def read_block(block: Block, delimiter: str) -> Batch:
     ).unnest("f")
     if delimiter == "," and lines["text"].str.contains('"', literal=True).any():
         parts = _quoted(parts)
-    parts = parts.with_columns(pl.col("field_0", "field_1", "field_2").str.strip_chars(" \t"))
+    parts = parts.with_columns(pl.col("field_0", "field_1", "field_2").str.strip_chars(BLANKS))
     three = pl.col("n") == 3
     odd = text.str.contains("[\x00\r]")
     full = pl.all_horizontal(pl.col("field_0", "field_1", "field_2") != "")

@@ -21,7 +21,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import CONTROL, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, Batch
 from kgqa_core.kg.formats.kgtk_values import parse, symbols
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
@@ -127,7 +127,7 @@ def _read(
         "line",
         pl.col("text").alias("whole"),
         n=fields.list.len(),
-        **{role: fields.list.get(at, null_on_oob=True) for role, at in place.items()},
+        **{role: fields.list.get(at, null_on_oob=True).str.strip_chars(CONTROL) for role, at in place.items()},
     )
     missing = [pl.lit(None, dtype=pl.String).alias(role) for role in ALIASES if role not in place]
     rows = rows.with_columns(*missing)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import BLANKS, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, Batch
 from kgqa_core.kg.formats.source import Block, Source
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 
@@ -68,7 +68,9 @@ def read_block(block: Block, predicate: str, language: str) -> Batch:
     parts = block.lines.with_columns(
         n=text.str.count_matches("\t", literal=True) + 1, f=text.str.splitn("\t", 3)
     ).unnest("f")
-    parts = parts.with_columns(pl.col("field_0", "field_1", "field_2").str.strip_chars(" "))
+    parts = parts.with_columns(
+        pl.col("field_0", "field_2").str.strip_chars(BLANKS), pl.col("field_1").str.strip_chars(" ")
+    )
     key, name, tag = pl.col("field_0"), pl.col("field_1"), pl.col("field_2").fill_null("")
     header = (pl.col("line") == 1) & name.str.to_lowercase().is_in(sorted(_HEADER)) & (pl.col("n") <= 3)
     parts = parts.with_columns(

@@ -16,8 +16,10 @@ import polars as pl
 import pyarrow as pa
 
 from kgqa_core.errors import KgInputError
+from kgqa_core.input_files import refuse_zeros, unchanged
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
+from kgqa_core.spool import regular_file
 
 MAX_LINE = 16 << 20
 """Longest line in bytes; a longer one is rejected."""
@@ -65,8 +67,29 @@ class Source:
     path: Path
     label: str
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file as it stands."""
+        return regular_file(self.path, KgInputError).stat().st_size
+
+    def check(self) -> None:
+        """Raises KgInputError for a file that is empty, blank, of zero bytes, no UTF-8 at its beginning or damaged."""
+        data = self._beginning()
+        if len(data) < HEAD and not data.removeprefix(_BOM).strip():
+            what = "is empty: it holds only white space" if data else "is empty"
+            raise KgInputError(f"{self.path} {what}; name a file with triples")
+
     def head(self, lines: int = 200) -> list[str]:
         """The first lines that hold something (blank ones left out); undecodable bytes are replaced."""
+        data = self._beginning()
+        whole = data.removeprefix(_BOM).decode("utf-8", errors="replace").split("\n")
+        if len(data) == HEAD and len(whole) > 1:
+            whole.pop()
+        found = (line.rstrip("\r") for line in whole if line.strip())
+        return [line for line, _ in zip(found, range(lines), strict=False)]
+
+    def _beginning(self) -> bytes:
+        """The first HEAD bytes."""
         stream = open_stream(self.path)
         try:
             data = stream.read(HEAD)
@@ -75,11 +98,7 @@ class Source:
         finally:
             stream.close()
         self._refuse_other_encodings(data)
-        whole = data.removeprefix(_BOM).decode("utf-8", errors="replace").split("\n")
-        if len(data) == HEAD and len(whole) > 1:
-            whole.pop()
-        found = (line.rstrip("\r") for line in whole if line.strip())
-        return [line for line, _ in zip(found, range(lines), strict=False)]
+        return data
 
     def stream(self) -> SourceStream:
         """The bytes, decompressed, for a parser with a reader of its own; a byte-order mark is taken off."""
@@ -89,9 +108,9 @@ class Source:
         """Whole lines in chunks of about `size` bytes, read and decompressed ahead on a thread.
 
         A byte-order mark is taken off, an over-long line rejected; nothing else is changed or checked.  Raises
-        KgInputError for a damaged or truncated compressed file, and for UTF-16.
+        KgInputError for a damaged or truncated compressed file, for UTF-16, and for a file that changes meanwhile.
         """
-        return read_ahead(lambda: self._chunks(size))
+        return read_ahead(lambda: self._watched(size))
 
     def blocks(self, size: int = BLOCK) -> Iterator[Block]:
         """The lines in blocks of about `size` bytes.
@@ -101,6 +120,10 @@ class Source:
         """
         for chunk in self.chunks(size):
             yield block_of(chunk)
+
+    def _watched(self, size: int) -> Iterator[Chunk]:
+        with unchanged([self.path], KgInputError):
+            yield from self._chunks(size)
 
     def _chunks(self, size: int) -> Iterator[Chunk]:
         first = 1  # number of the first line that is not given out yet
@@ -150,6 +173,7 @@ class Source:
             stream.close()
 
     def _refuse_other_encodings(self, data: bytes) -> None:
+        refuse_zeros(self.path, data, KgInputError)
         sample = data[:1024]
         zeros = sample[0::2].count(0), sample[1::2].count(0)
         wide = len(sample) >= 4 and max(zeros) * 4 > len(sample)

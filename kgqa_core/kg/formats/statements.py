@@ -13,7 +13,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, TEXT, Batch
+from kgqa_core.kg.formats.base import BLANKS, ENTITY, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, TEXT, Batch
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.source import Block, Source
 
@@ -75,7 +75,7 @@ def read_block(block: Block, delimiter: str) -> Batch:
     )
     bad = parts.filter(~pl.col("ignored") & pl.col("reason").is_not_null())
     good = parts.filter(~pl.col("ignored") & pl.col("reason").is_null()).with_row_index("row")
-    trimmed = [fields.list.get(place).str.strip_chars(" \t") for place in range(3)]
+    trimmed = [fields.list.get(place).str.strip_chars(BLANKS) for place in range(3)]
     statements = good.select(
         subject=trimmed[0],
         predicate=trimmed[1],
@@ -90,8 +90,8 @@ def read_block(block: Block, delimiter: str) -> Batch:
     qualifiers = pairs.select(
         row=pl.col("row").cast(pl.Int64),
         statement=pl.lit(None, dtype=pl.String),
-        predicate=pl.col("relation").str.strip_chars(" \t"),
-        object=pl.col("value").str.strip_chars(" \t"),
+        predicate=pl.col("relation").str.strip_chars(BLANKS),
+        object=pl.col("value").str.strip_chars(BLANKS),
         kind=pl.lit(ENTITY, dtype=pl.Int8),
         datatype=pl.lit(None, dtype=pl.String),
         detail=pl.lit(None, dtype=pl.String),

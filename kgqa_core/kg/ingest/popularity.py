@@ -19,6 +19,7 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.names import NAME_SQL
 from kgqa_core.kg.sql import quoted
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.spool import regular_file
 
 _SITES = ("{}", "{}.m", "{}.zero", "{}.z", "{}.wikipedia")
 """Names of one language's Wikipedia in the dumps: hourly (desktop, mobile, zero), and the complete ones."""
@@ -31,7 +32,7 @@ def views_source(options: KgOptions) -> Source | None:
     if not options.page_views:
         return None
     path = Path(options.page_views).expanduser()
-    if not path.is_file():
+    if not regular_file(path, KgInputError).is_file():
         raise KgInputError(f"there is no file of page views {path}; check kg.page_views")
     return Source(path, path.name)
 

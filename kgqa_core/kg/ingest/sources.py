@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from importlib.resources import files as package_files
 from pathlib import Path
 
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.spool import regular_file, shorten
 
 BUNDLED = {"bundled:atlas": "datasets/atlas/data/atlas.nt.gz"}
 """Graphs in the package, by the name that `kg.files` calls them."""
@@ -24,10 +26,10 @@ def find_sources(names: Sequence[str]) -> list[Source]:
             if name not in BUNDLED:
                 raise KgInputError(f"there is no graph {name!r} in the package{nearest(name, BUNDLED)}")
             paths.append(Path(str(package_files("kgqa_core"))) / BUNDLED[name])
-        elif glob.has_magic(name) and not Path(name).exists():
+        elif glob.has_magic(name) and not os.path.exists(name):
             found = sorted(Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file())
             if not found:
-                raise KgInputError(f"no file matches {name!r}; check the pattern, or name the files")
+                raise KgInputError(f"no file matches {shorten(name)!r}; check the pattern, or name the files")
             paths += found
         else:
             paths.append(Path(name).expanduser())
@@ -37,10 +39,14 @@ def find_sources(names: Sequence[str]) -> list[Source]:
         if path.resolve() in seen:
             raise KgInputError(f"{path} is named twice in kg.files; name it once")
         seen.add(path.resolve())
-    return [Source(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+    sources = [Source(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+    for source in sources:
+        source.check()
+    return sources
 
 
 def _check(path: Path) -> None:
+    file = regular_file(path, KgInputError)
     if path.is_dir():
         inside = sorted(p.name for p in path.iterdir() if p.is_file())
         hint = f"name the files in it, {path / inside[0]} for example" if inside else "it holds no file"
@@ -52,9 +58,8 @@ def _check(path: Path) -> None:
         near = nearest(path.name, [p.name for p in folder.iterdir()], cutoff=0.4)
         raise KgInputError(f"there is no graph file {path}{near or f'; check the name: {folder} holds none like it'}")
     try:
-        with path.open("rb") as stream:
-            if not stream.read(1):
-                raise KgInputError(f"{path} is empty; name a file with triples")
+        with file.open("rb") as stream:
+            stream.read(1)
     except OSError as fault:
         raise KgInputError(f"{path} cannot be read: {fault.strerror}; check its permissions") from None
 

@@ -39,7 +39,8 @@ def search(store: KgStore, text: str, *, limit: int = 20) -> list[dict[str, Any]
 
 def meant(store: KgStore, text: str) -> list[int]:
     """Every id that a key, label, alias or foreign id means.  Raises InputError with the nearest name when none."""
-    ids = store.resolve([text])[text]
+    found = store.resolve([text, text.strip()])
+    ids = found[text] or found[text.strip()]
     if not ids:
         near = store.suggest(text)
         hint = f"did you mean {near!r}?" if near else "give a key, label or alias as it is written in the graph"

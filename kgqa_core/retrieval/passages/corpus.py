@@ -12,6 +12,7 @@ import msgspec
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import InputError, nearest
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.spool import regular_file
 
 SHOWN = 200
 """Characters of a rejected line that are kept."""
@@ -48,15 +49,16 @@ def find_corpus(corpus: str | None) -> list[Source]:
     if not corpus:
         raise InputError("passages.corpus is empty; name a file or folder of texts, or leave passages out of the run")
     path = Path(corpus).expanduser()
+    regular_file(path)
     if not path.exists():
         folder = path.parent
         near = nearest(path.name, [each.name for each in folder.iterdir()], cutoff=0.4) if folder.is_dir() else ""
         raise InputError(f"passages.corpus {corpus!r} does not exist{near or '; check the path'}")
     hidden = (file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-    files = [path] if path.is_file() else sorted(hidden)
+    files = sorted(hidden) if path.is_dir() else [path]
     if not files:
         raise InputError(f"passages.corpus {corpus!r} is a folder without files; put the texts there")
-    root = path.parent if path.is_file() else path
+    root = path if path.is_dir() else path.parent
     return [Source(file, file.relative_to(root).as_posix()) for file in files]
 
 

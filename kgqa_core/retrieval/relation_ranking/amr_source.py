@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa_core.errors import InputError, ModelError
+from kgqa_core.input_files import read_document
 from kgqa_core.llm.store import open_store
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph, Triple, read_penman, reify
@@ -130,8 +131,8 @@ def read_graphs(path: Path) -> dict[str, str]:
     JSON is an object from question to PENMAN, or of objects with `text` and `extended_amr` (as SLING publishes them),
     or one object with `question` and `amr` a line.  Raises InputError when it is none of these.
     """
+    text = read_document(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
         if not text.lstrip().startswith("{"):
             found = _blocks(text)
         elif (lines := text.strip().splitlines()) and _is_json(lines[0]) and "question" in json.loads(lines[0]):
@@ -140,7 +141,7 @@ def read_graphs(path: Path) -> dict[str, str]:
         else:
             entries = json.loads(text)
             found = dict(_entry(question, entry) for question, entry in entries.items())
-    except (OSError, ValueError, KeyError, TypeError) as fault:
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise InputError(
             f"{path} cannot be read as AMR graphs ({fault!r}); it needs blocks of PENMAN with '# ::snt QUESTION', or "
             "JSON from question to PENMAN"

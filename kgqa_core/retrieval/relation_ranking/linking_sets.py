@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa_core.errors import InputError
+from kgqa_core.input_files import read_document
 
 _BLOCK = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 
@@ -50,10 +51,7 @@ def read_linking(path: Path) -> LinkingSet:
     """The entities of a file that have a candidate.  Raises InputError for a line that is none, by its number."""
     linked: list[Linked] = []
     counts = Counter[str](questions=0, entities=0, gold=0, no_candidate=0, unlinked=0)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as fault:
-        raise InputError(f"the relation-linking file {path} cannot be read: {fault}") from None
+    lines = read_document(path).splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

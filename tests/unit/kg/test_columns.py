@@ -113,7 +113,7 @@ def test_rows_are_those_of_pythons_csv_for_any_size_of_block(tmp_path_factory, r
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source_module.Source.blocks, "__defaults__", (size,))
         found = read_text(tmp_path_factory.getbasetemp(), out.getvalue(), "t.csv", columns=ROLES)
-    stripped = [tuple(field.strip(" ") for field in row) for row in rows]
+    stripped = [tuple(field.strip(" \n") for field in row) for row in rows]
     assert found.triples() == [row for row in stripped if all(row)]
     assert len(found.rejects) == sum(not (s and p) for s, p, _ in stripped)
     assert sum(found.filtered.values()) == sum(bool(s and p and not o) for s, p, o in stripped)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS
+from kgqa_core.kg.formats.base import CONTROL, ENTITY, LITERAL, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS
 from kgqa_core.kg.formats.wikidata.json_values import (
     DECIMAL,
     STRING,
@@ -141,6 +141,9 @@ def read_entity(entity: Any, place: Place, rows: Rows) -> None:
     if not isinstance(key, str) or not key:
         rows.reject(place(""), "an entity without id", _text(entity))
         return
+    if not _is_key(key):
+        rows.reject(place(""), f"the id {key!r} holds a control character", _text(entity))
+        return
     if "missing" in entity:
         rows.ignored += 1
         return
@@ -235,7 +238,14 @@ def _property(snak: Any, key: str | None) -> str:
     found = snak.get("property", key)
     if not isinstance(found, str) or not found:
         raise Unreadable("a snak without property")
+    if not _is_key(found):
+        raise Unreadable(f"the property {found!r} holds a control character"[:80])
     return found
+
+
+def _is_key(text: str) -> bool:
+    """Whether a text has no control characters, line ends among them."""
+    return text.isprintable() or not any(character in CONTROL for character in text)
 
 
 def _pairs(value: Any) -> Iterator[tuple[str | None, Any]]:
@@ -279,6 +289,8 @@ def _entity(value: dict[str, Any]) -> Term:
         return f"{PREFIXES[prefix]}{number}", ENTITY, None, None
     if not isinstance(key, str) or not key:
         raise Unreadable("an entity value without id")
+    if not _is_key(key):
+        raise Unreadable(f"the id {key!r} holds a control character"[:80])
     return key, ENTITY, None, None
 
 

@@ -1,0 +1,95 @@
+"""A file that changes while it is read is refused, and so is one of zero bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.errors import InputError, KgInputError
+from kgqa_core.input_files import read_document, unchanged
+
+TEXT = "line\n" * 1000
+
+
+def grow(path: Path) -> None:
+    with path.open("a") as stream:
+        stream.write("more\n")
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 10)
+
+
+def swap(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_text(TEXT.upper())
+    state = path.stat()
+    os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
+    os.replace(other, path)
+
+
+def overwrite(path: Path) -> None:
+    """In its place, with the same length and the old time."""
+    state = path.stat()
+    with path.open("r+") as stream:
+        stream.write(TEXT.upper())
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "growing": (grow, r"grew from 5,000 to 5,005 bytes"),
+    "truncated": (cut, r"shrank from 5,000 to 10 bytes"),
+    "swapped": (swap, "was replaced by another file"),
+    "overwritten": (overwrite, "was changed at"),
+    "removed": (remove, "is gone"),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_file_that_changes_is_named_with_what_changed(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "graph.nt"
+    path.write_text(TEXT)
+    change, words = CHANGES[how]
+    with pytest.raises(KgInputError, match=rf"graph\.nt {words}.* while it was read"), unchanged([path], KgInputError):
+        change(path)
+
+
+def test_a_change_explains_the_error_that_it_caused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.nt"
+    path.write_text(TEXT)
+    with pytest.raises(InputError, match="shrank"), unchanged([path]):
+        cut(path)
+        raise InputError("the file is damaged")
+    with pytest.raises(InputError, match="damaged"), unchanged([path]):
+        raise InputError("the file is damaged")
+
+
+def test_what_is_only_read_stays(tmp_path: Path) -> None:
+    path = tmp_path / "graph.nt"
+    path.write_text(TEXT)
+    with unchanged([path, tmp_path / "missing"]):
+        path.read_text()
+        path.open().close()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty$"),
+        (b" \n\t\n", "is empty: it holds only white space"),
+        (bytes(300), "holds only zero bytes"),
+        (b"\xff\xfea\0", r"is not UTF-8 \(byte 1\)"),
+        (b"x" * 101, "has more than 100 bytes"),
+    ],
+)
+def test_a_document_without_text_is_named_as_what_it_is(tmp_path: Path, data: bytes, words: str) -> None:
+    (tmp_path / "map.json").write_bytes(data)
+    with pytest.raises(InputError, match=rf"map\.json {words}"):
+        read_document(tmp_path / "map.json", most=max(100, len(data) - 1) if len(data) == 101 else 1000)
