@@ -4,14 +4,17 @@ language, datatype, rank.
 A role's value is the name of a column, or `=text` for a constant in every row; `=label`, `=alias` and `=description`
 stand for the usual predicates of names.  A row with a datatype (an IRI, or `xsd:` and a name) or with a language has a
 literal as object; `iri` as datatype says that it is a key; other objects are TEXT.  A row without an object has nothing
-to say: it is filtered as `empty object`.  Double quotes protect a field as in RFC 4180, also over line ends.  Rows
-without a quote are cut set-wise, the others by Python's csv.
+to say: it is filtered as `empty object`.  Double quotes protect a field as in RFC 4180, also over line ends.  A quote
+that is not closed within MAX_ROW_LINES lines, or whose partner stands within another field, rejects the line that it
+stands on, and the lines after it are read as rows of their own.  Rows without a quote are cut set-wise, the others by
+Python's csv.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +32,9 @@ from kgqa_core.kg.vocabulary import XSD
 ROLES = ("subject", "predicate", "object", "language", "datatype", "rank")
 CANDIDATES = (",", "\t", ";", "|")
 MAX_ROW_LINES = 10_000
-"""Lines of one row; a quote that opens more of them is a reject."""
+"""Lines of one row."""
+
+UNCLOSED = "a double quote is never closed"
 
 RANKS = {"": 0, "normal": 0, "preferred": 1, "deprecated": -1, "0": 0, "1": 1, "-1": -1}
 _PLAIN, _WHOLE, _OTHER = 0, 1, 2
@@ -59,7 +64,7 @@ class Columns:
         table = Table(delimiter, header, roles)
         for block in source.blocks():
             yield table.read(block)
-        yield table.finish()
+        yield from table.finish()
 
 
 def check_roles(options: KgOptions) -> dict[str, str]:
@@ -117,10 +122,14 @@ def _cut(line: str, delimiter: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A row whose quotes are not closed yet."""
+    """A row whose quotes are not closed yet: numbers and texts of its lines."""
 
-    line: int
-    lines: list[str]
+    lines: list[tuple[int, str]]
+
+    def reject(self) -> tuple[int, str, str]:
+        """Of its first line."""
+        line, text = self.lines[0]
+        return line, UNCLOSED, text[:MAX_REJECT_TEXT]
 
 
 class Table:
@@ -147,22 +156,16 @@ class Table:
             ignored += int(lines.select(blank.sum()).item())
             return self._batch(self._split(lines.filter(~blank)), block, empty(REJECTS), ignored)
         plain, rows, bad = self._quoted(lines)
-        parts = [self._split(plain.filter(~blank)), self._frame(rows)]
-        ignored += int(plain.select(blank.sum()).item())
+        parts = [self._split(plain.filter(~blank)), self._frame([row for row in rows if row[1].strip(" \t")])]
+        ignored += int(plain.select(blank.sum()).item()) + sum(not text.strip(" \t") for _, text, _ in rows)
         return self._batch(pl.concat(parts).sort("line"), block, bad, ignored)
 
-    def finish(self) -> Batch:
-        """The last batch: a reject where the file ends within quotes."""
-        if self._open is None:
-            return Batch(empty(STATEMENTS), fraction=1.0)
-        begun, self._open = self._open, None
-        bad = [(begun.line, "a double quote is never closed", begun.lines[0][:MAX_REJECT_TEXT])]
-        bad += [
-            (begun.line + place, "within a double quote that is never closed", text[:MAX_REJECT_TEXT])
-            for place, text in enumerate(begun.lines[1:], start=1)
-            if text.strip()
-        ]
-        return Batch(empty(STATEMENTS), pl.DataFrame(bad, schema=REJECTS, orient="row"), fraction=1.0)
+    def finish(self) -> Iterator[Batch]:
+        """The last batches: where the file ends within quotes, the lines after the one that opened them."""
+        while self._open is not None:
+            begun, self._open = self._open, None
+            lines = pl.DataFrame(begun.lines[1:], schema={"line": pl.Int64, "text": pl.String}, orient="row")
+            yield self.read(Block(lines, pl.DataFrame([begun.reject()], schema=REJECTS, orient="row"), 1.0))
 
     def _split(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Rows without quotes: line, text, n (fields) and the field of each role."""
@@ -199,20 +202,30 @@ class Table:
         plain: list[int] = []
         whole: list[tuple[int, str]] = []
         bad: list[tuple[int, str, str]] = []
-        for at, (number, one, kind) in enumerate(lines.select("line", "text", kinds).iter_rows()):
+        again: deque[tuple[int, str]] = deque()  # lines that a quote had swallowed
+        following = enumerate(lines.select("line", "text", kinds).iter_rows())
+        while True:
+            if again:
+                (number, one), at, kind = again.popleft(), -1, _OTHER
+            elif (row := next(following, None)) is not None:
+                at, (number, one, kind) = row
+            else:
+                break
             if self._open is None and kind == _PLAIN:
                 plain.append(at)
             elif self._open is None and kind == _WHOLE:
                 whole.append((number, one))
             else:
-                begun = self._open or _Open(number, [])
-                begun.lines.append(one)
-                within = _within_quotes(one, self.delimiter, self._open is not None)
+                begun, opened = self._open or _Open([]), self._open is not None
+                begun.lines.append((number, one))
+                within = _within_quotes(one, self.delimiter, opened)
                 self._open = begun if within else None
-                if not within:
-                    whole.append((begun.line, "\n".join(begun.lines)))
-                elif len(begun.lines) >= MAX_ROW_LINES:
-                    bad += self.finish().rejects.rows()
+                if (within and len(begun.lines) >= MAX_ROW_LINES) or (opened and within is None):
+                    self._open = None
+                    bad.append(begun.reject())
+                    again.extendleft(reversed(begun.lines[1:]))
+                elif not within:
+                    whole.append((begun.lines[0][0], "\n".join(text for _, text in begun.lines)))
         rows = []
         try:
             fields = csv.reader([one for _, one in whole], delimiter=self.delimiter)
@@ -290,9 +303,12 @@ class Table:
         )
 
 
-def _within_quotes(text: str, delimiter: str, within: bool) -> bool:
-    """Whether a line ends within quotes; quotes open only at the beginning of a field, as for csv."""
-    at, start = 0, not within
+def _within_quotes(text: str, delimiter: str, within: bool) -> bool | None:
+    """Whether a line ends within quotes; quotes open only at the beginning of a field, as for csv.
+
+    None where the quotes that it began within are closed, but not at the end of a field: it is another's that closes.
+    """
+    at, start, first = 0, not within, within
     while at < len(text):
         if within:
             close = text.find('"', at)
@@ -302,6 +318,10 @@ def _within_quotes(text: str, delimiter: str, within: bool) -> bool:
                 at = close + 2
                 continue
             within, at = False, close + 1
+            rest = text[at:].lstrip(" \t" if delimiter != "\t" else " ")
+            if first and rest and not rest.startswith(delimiter):
+                return None
+            first = False
         elif start and text[at] == '"':
             within, at, start = True, at + 1, False
             continue

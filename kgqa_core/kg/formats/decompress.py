@@ -3,7 +3,8 @@
 gzip by isal (concatenated members, BGZF), bzip2 by rapidgzip on several cores (concatenated streams; the standard
 library reads small files and judges damaged ones), Zstandard by zstandard (several frames, windows up to 2 GiB).  What
 follows the last member is treated as gzip(1), bzip2(1) and zstd(1) do: padding of zeros after gzip is skipped, other
-bytes after gzip and bzip2 are left out with a warning, and after Zstandard they are an error.
+bytes after gzip and bzip2 are left out with a warning unless another member follows them, which is an error; after
+Zstandard they are an error always.
 """
 
 from __future__ import annotations
@@ -143,6 +144,7 @@ class _Kind:
     ) -> None:
         self.name, self.magic, self.decoder, self.faults = name, magic, decoder, faults
         self.padding, self.strict = padding, strict
+        self.members = (b"\x1f\x8b\x08\x00", b"\x1f\x8b\x08\x08", b"\x1f\x8b\x08\x04") if name == "gzip" else magic
         self.feed = _ZSTD_FEED if decoder is _ZstdFrame else _FEED
 
     def begins(self, data: bytes) -> bool:
@@ -174,13 +176,14 @@ _ZSTD = _Kind(
 class _Inflated:
     """A compressed file of one or more members."""
 
-    def __init__(self, path: Path, kind: _Kind) -> None:
+    def __init__(self, path: Path, kind: _Kind, begin: int = 0) -> None:
         self._path, self._kind = path, kind
         self._raw: BinaryIO = path.open("rb")
         self._size = max(1, os.fstat(self._raw.fileno()).st_size)
         self._decoder: _Decoder | None = None
+        self._raw.seek(begin)  # where a member ended, unless it is 0
         self._data = b""
-        self._members = 0
+        self._members = 1 if begin else 0
         self._ended = False
 
     @property
@@ -230,6 +233,8 @@ class _Inflated:
             return False
         if not self._kind.begins(self._data):
             self._ended = True
+            if self._more_members():
+                raise Damaged(f"is damaged (bytes that are no {self._kind.name} data lie between two members)")
             if self._kind.strict:
                 raise Damaged(f"is damaged (the bytes after {self._kind.name} frame {self._members} are no frame)")
             logger.warning(
@@ -238,6 +243,16 @@ class _Inflated:
             return False
         self._decoder = self._kind.decoder()
         return True
+
+    def _more_members(self) -> bool:
+        """Whether a member begins in the bytes after the last one, which are none's beginning."""
+        data = self._data
+        while data:
+            if any(magic in data for magic in self._kind.members):
+                return True
+            following = self._raw.read(self._kind.feed)
+            data = data[-16:] + following if following else b""
+        return False
 
 
 class _Bzip2:
@@ -269,7 +284,10 @@ class _Bzip2:
             try:
                 data = bytes(self._fast.read(most))
                 self._given += len(data)
-                return data
+                end = -(-self._fast.tell_compressed() // 8)
+                if data or end >= self._size:
+                    return data
+                self._slow = _Inflated(self._path, _BZIP2, end)
             except (RuntimeError, ValueError, OSError):
                 self._slow = _Inflated(self._path, _BZIP2)
                 skip = self._given

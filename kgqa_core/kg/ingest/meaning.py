@@ -23,6 +23,9 @@ ROLES = NAMES + TYPES
 CLOSURE_CHUNK = 5_000
 """Types whose supertypes are found at once."""
 
+CLOSURE_LEVELS = 100
+"""Levels of supertypes that are stored above a type, so that a chain of types takes no more than so many rows each."""
+
 
 def select(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor = QUIET
@@ -98,14 +101,19 @@ def finish(
             INSERT INTO kg.{table} SELECT DISTINCT a.id, b.id FROM statements s
             JOIN ids a ON a.tid = s.subject JOIN ids b ON b.tid = s.object WHERE s.role = '{role}' ORDER BY 1, 2"""
         )
-    close_types(connection)
+    deeper = close_types(connection)
+    if deeper:
+        monitor.note(
+            f"{deeper:,} types have more than {CLOSURE_LEVELS} levels of supertypes above them; those further up are "
+            "not stored (leave the predicate out of kg.subtype_predicates if it is no hierarchy of types)"
+        )
     qualifiers.finish(connection)
     bridges.finish(connection)
     run(
         "INSERT INTO kg.filtered SELECT rule, sum(statements)::BIGINT FROM filtered "
         "GROUP BY rule HAVING sum(statements) > 0 ORDER BY rule"
     )
-    counts = {}
+    counts = {"types_deeper": deeper} if deeper else {}
     for name, sql in {
         "types": "SELECT count(DISTINCT type) FROM kg.types",
         "supertypes": "SELECT count(*) FROM kg.supertypes",
@@ -117,23 +125,41 @@ def finish(
     return counts
 
 
-def close_types(connection: duckdb.DuckDBPyConnection, chunk: int = CLOSURE_CHUNK) -> None:
-    """Fills kg.supertypes: every type above each type that an entity has, itself left out; cycles do no harm."""
+def close_types(connection: duckdb.DuckDBPyConnection, chunk: int = CLOSURE_CHUNK, levels: int = CLOSURE_LEVELS) -> int:
+    """Fills kg.supertypes: every type up to `levels` above each type that an entity has, itself left out.
+
+    Cycles do no harm.  Returns how many types have more levels above them.
+    """
     run = connection.execute
     starts = [
         t for (t,) in run("SELECT DISTINCT type FROM kg.types JOIN kg.subtypes USING (type) ORDER BY 1").fetchall()
     ]
+    deeper = 0
     for first in range(0, len(starts), chunk):
         last = starts[min(first + chunk, len(starts)) - 1]
         run(
             f"""
-            INSERT INTO kg.supertypes
-            WITH RECURSIVE above(type, super) AS (
-              SELECT type, super FROM kg.subtypes
-              WHERE type BETWEEN {starts[first]} AND {last} AND type IN (SELECT type FROM kg.types)
-              UNION SELECT a.type, s.super FROM above a JOIN kg.subtypes s ON s.type = a.super)
-            SELECT type, super FROM above WHERE type <> super ORDER BY type, super"""
+            CREATE OR REPLACE TEMP TABLE above AS SELECT DISTINCT type, super FROM kg.subtypes
+            WHERE type BETWEEN {starts[first]} AND {last} AND type IN (SELECT type FROM kg.types)"""
         )
+        run("CREATE OR REPLACE TEMP TABLE level AS FROM above")
+        for level in range(levels):
+            run(
+                """
+                CREATE OR REPLACE TEMP TABLE level AS
+                SELECT DISTINCT l.type, s.super FROM level l JOIN kg.subtypes s ON s.type = l.super
+                ANTI JOIN above a ON a.type = l.type AND a.super = s.super WHERE s.super <> l.type"""
+            )
+            if not number(connection, "SELECT count(*) FROM level"):
+                break
+            if level + 1 == levels:
+                deeper += number(connection, "SELECT count(DISTINCT type) FROM level")
+            else:
+                run("INSERT INTO above FROM level")
+        run("INSERT INTO kg.supertypes SELECT type, super FROM above WHERE type <> super ORDER BY type, super")
+    run("DROP TABLE IF EXISTS above")
+    run("DROP TABLE IF EXISTS level")
+    return deeper
 
 
 def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:

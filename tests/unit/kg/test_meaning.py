@@ -202,6 +202,36 @@ def test_the_closure_of_types_is_the_same_in_pieces():
         assert found[0] == found[1] and len(found[0]) > 100
 
 
+def test_a_chain_of_types_takes_a_bounded_number_of_rows_for_each(make):
+    sub = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
+    chain = [(f"t{number:04}", sub, f"t{number + 1:04}") for number in range(4_000)]
+    store, counts = make([*chain, *((f"e{number}", TYPE, f"t{number:04}") for number in range(4_000))])
+    levels = meaning.CLOSURE_LEVELS
+    assert counts["supertypes"] == 4_000 * levels - sum(range(levels)) < 500_000
+    assert counts["types_deeper"] == 4_000 - levels
+    keys = dict(store.connection.execute("SELECT key, id FROM entities").fetchall())
+    above = store.connection.execute("SELECT super FROM supertypes WHERE type = $1", [keys["t0007"]]).fetchall()
+    assert {key for (key,) in above} == {keys[f"t{7 + level:04}"] for level in range(1, levels + 1)}
+
+
+@pytest.mark.parametrize("levels", [1, 2, 100])
+def test_levels_of_supertypes_are_the_nearest_ones(levels):
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("ATTACH ':memory:' AS kg")
+        create_tables(connection, "kg")
+        connection.execute("INSERT INTO kg.types VALUES (100, 0), (101, 5)")
+        pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 3), (5, 0), (4, 0)]
+        connection.executemany("INSERT INTO kg.subtypes VALUES (?, ?)", pairs)
+        deeper = meaning.close_types(connection, levels=levels)
+        near, expected = {start: {start} for start in (0, 5)}, set()
+        for start, reached in near.items():
+            for _ in range(levels):
+                reached |= {above for below, above in pairs if below in reached}
+            expected |= {(start, above) for above in reached - {start}}
+        assert set(connection.execute("FROM kg.supertypes").fetchall()) == expected
+        assert deeper == {1: 2, 2: 1, 100: 0}[levels]
+
+
 def test_nothing_is_copied_where_nothing_can_be_left_out():
     with duckdb.connect(":memory:") as connection:
         staged = stage(connection, [("a", "r", "b")])

@@ -183,6 +183,14 @@ def test_zeros_after_gzip_are_padding_and_other_bytes_are_left_out_with_a_warnin
     assert "the bytes after them are left out" in caplog.text
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstandard.compress])
+@pytest.mark.parametrize("size", [1_000, 3_000_000])
+def test_bytes_between_two_members_lose_no_member_in_silence(tmp_path, pack, size):
+    member = pack(random.Random(17).randbytes(size))
+    with pytest.raises(KgInputError, match="lie between two members"):
+        whole(source(tmp_path, member + b"garbage" + member))
+
+
 def test_bytes_after_zstandard_are_an_error_as_for_zstd_itself(tmp_path):
     with pytest.raises(KgInputError, match="frame 1 are no frame"):
         whole(source(tmp_path, zstandard.compress(TEXT) + b"garbage"))

@@ -6,7 +6,8 @@ its forms and senses with their texts and claims as entities of their own.  Refe
 are no statements: they are neither read nor counted.  Entities and properties stand as short keys (`Q42`, `P31`),
 values as Wikidata's RDF export writes them (bounds of quantities are dropped), every claim with its rank and
 qualifiers.  A line that is no JSON, an entity without id, and a claim, text or qualifier that cannot be read is a
-reject; the other claims of its entity stay.  The brackets of the array are ignored lines.
+reject; the other claims of its entity stay.  The claims of a line that is no JSON count as `unread`.  The brackets of
+the array are ignored lines.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from kgqa_core.kg.formats.wikidata.json_entity import (
     LANGUAGE_RULE,
     Rows,
     Unreadable,
+    claims_in,
     decode,
     read_document,
     read_line,
@@ -112,9 +114,10 @@ def read_whole(source: Source, languages: frozenset[str] | None) -> Batch:
     except Unreadable as fault:
         found = re.search(r"\(byte (\d+)\)", str(fault))
         line = data.count(b"\n", 0, int(found[1])) + 1 if found else 1
+        rows.unread += claims_in(data)
         rows.reject(line, str(fault), data.split(b"\n")[line - 1][:2000].decode("utf-8", errors="replace"))
     statements, qualifiers, rejects = rows.frames()
-    return Batch(statements, rejects, rows.ignored, 1.0, qualifiers, dict(rows.filtered))
+    return Batch(statements, rejects, rows.ignored, 1.0, qualifiers, dict(rows.filtered), rows.unread)
 
 
 def read_chunk(chunk: Chunk, languages: frozenset[str] | None, free: deque[Tables] | None = None) -> Batch:
@@ -177,6 +180,7 @@ def read_quickly(
         chunk.fraction,
         pl.concat([qualifiers, marks]),
         dict(filtered + rows.filtered),
+        rows.unread,
     )
 
 
@@ -199,7 +203,7 @@ def read_plainly(chunk: Chunk, languages: frozenset[str] | None) -> Batch:
         read_line(text.encode(), line, rows)
     statements, qualifiers, rejects = rows.frames()
     rejects = pl.concat([block.rejects, rejects])
-    return Batch(statements, rejects, rows.ignored, chunk.fraction, qualifiers, dict(rows.filtered))
+    return Batch(statements, rejects, rows.ignored, chunk.fraction, qualifiers, dict(rows.filtered), rows.unread)
 
 
 def _is_text(data: bytes) -> bool:

@@ -65,6 +65,7 @@ class Rows:
         self.rejects: list[tuple[int, str, str]] = []
         self.filtered: Counter[str] = Counter()
         self.ignored = 0
+        self.unread = 0
 
     def reject(self, line: int, reason: str, text: str) -> None:
         """Counts something that cannot be read."""
@@ -96,8 +97,14 @@ def read_line(data: bytes, line: int, rows: Rows) -> None:
                 pass
         else:
             rows.reject(line, str(fault), text[: 4 * MAX_REJECT_TEXT].decode("utf-8", errors="replace"))
+            rows.unread += claims_in(text)
             return
     read_document(value, lambda _: line, rows)
+
+
+def claims_in(data: bytes) -> int:
+    """About how many claims are lost with JSON that cannot be read, beside the reject."""
+    return max(0, data.count(b'"mainsnak"') - 1)
 
 
 def decode(data: bytes) -> Any:
