@@ -62,7 +62,7 @@ number: finite value of a numeric literal, or a date's decimal year, which sorts
 number's unit.  time, precision, calendar: a date in UTC, 9 for a year, 10 month, 11 day, 14 second (Wikidata's scale),
 `gregorian` or `julian`.  popularity: degree; views: page views, where a file of them was given; detail: what else tells
 a literal apart, as `base.TERM`.  qualifiers: `statement` numbers the distinct sets of qualifiers of one triple from 0.
-subtypes: as stated; supertypes: those up to 100 levels above the types that entities have.  bridges: ids of an entity in
+subtypes: as stated; supertypes: up to 100 levels above the types that entities have.  bridges: ids of an entity in
 other graphs, Freebase's as `m.0abc`.  filtered: statements left out, by rule; rules that begin with `qualifier` count
 qualifiers.  labels: one row per entity and language; `lang` is empty for a label without language.  amends: statements
 that no other table tells, or (`stated` false) that one tells and nobody made, see `kg.restate`.  rank: -1 deprecated, 0
