@@ -29,7 +29,7 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_ho
     """Start both servers, print the links and wait for Ctrl-C, SIGTERM or SIGHUP, which end both at any moment.
 
     allowed_hosts: names beside that of the address that requests may name in `Host`.
-    Raises InputError when a port is taken, ConfigError for an auth string of the user's that cannot be used.
+    Raises InputError when a port is in use, ConfigError for an auth string of the user's that cannot be used.
     """
     if login.running_server(home.root):
         raise InputError(
@@ -123,7 +123,9 @@ def _reserved(host: str, port: int, option: str) -> socket.socket:
     try:
         return process.reserve(host, port)
     except OSError as fault:
-        raise InputError(f"port {port} on {host} is taken or not of this machine ({fault}); choose {option}") from fault
+        raise InputError(
+            f"port {port} on {host} is in use or not of this machine ({fault}); choose {option}"
+        ) from fault
 
 
 def _await(

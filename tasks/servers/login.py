@@ -119,11 +119,11 @@ def hand_to_clients(home: Path, environment: MutableMapping[str, str]) -> None:
         return
     user, _, password = auth_string.partition(":")
     api, tracking = environment.get("PREFECT_API_URL", ""), environment.get("MLFLOW_TRACKING_URI", "")
-    given = {"PREFECT_API_AUTH_STRING", "PREFECT_API_KEY"} & environment.keys()
-    if not given and _same_port(api, record.get("api", "")) and is_own(api, auth_string):
+    own = {"PREFECT_API_AUTH_STRING", "PREFECT_API_KEY"} & environment.keys()
+    if not own and _same_port(api, record.get("api", "")) and is_own(api, auth_string):
         environment["PREFECT_API_AUTH_STRING"] = auth_string
-    given = {"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"} & environment.keys()
-    if not given and _same_port(tracking, record.get("mlflow", "")) and is_own(tracking, auth_string):
+    own = {"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"} & environment.keys()
+    if not own and _same_port(tracking, record.get("mlflow", "")) and is_own(tracking, auth_string):
         environment |= {"MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 PREFECT = """
-const known = btoa(given);
+const known = btoa(typed);
 const reply = await fetch("/api/admin/version", {headers: {Authorization: "Basic " + known}});
 if (reply.ok) localStorage.setItem("prefect-password", known);
 return reply.ok;
@@ -13,10 +13,10 @@ return reply.ok;
 """Prefect's own pages keep the login there, for their origin alone."""
 
 MLFLOW = """
-const cut = given.indexOf(":");
+const cut = typed.indexOf(":");
 return new Promise(done => {
   const request = new XMLHttpRequest();
-  request.open("GET", "/version", true, given.slice(0, cut), given.slice(cut + 1));
+  request.open("GET", "/version", true, typed.slice(0, cut), typed.slice(cut + 1));
   request.onloadend = () => done(request.status === 200);
   if (!localStorage.getItem("mlflow.workflowType_v1"))
     localStorage.setItem("mlflow.workflowType_v1", '"machine_learning"');
@@ -31,14 +31,14 @@ HTML = """<!doctype html>
 <style nonce="NONCE">body { font: 16px system-ui, sans-serif; max-width: 36em; margin: 4em auto; padding: 0 1em }
 input { font: inherit; width: 100%; margin: 1em 0 }</style>
 <h1>Log in</h1>
-<p id="told">The login is one line, <code>user:password</code>: the file <code>prefect/auth_string</code> of the home,
-or what its administrator gave you.</p>
+<p id="message">The login is one line, <code>user:password</code>: the file <code>prefect/auth_string</code> of the
+home, or what its administrator gave you.</p>
 <form><input type="password" autocomplete="off" aria-label="login" autofocus><button>Log in</button></form>
 <script nonce="NONCE">
-const check = async given => { CHECK };
-const enter = async given => {
-  if (given && await check(given)) location.replace("/" + page);
-  else document.getElementById("told").textContent = "This login is not valid here.";
+const check = async typed => { CHECK };
+const enter = async typed => {
+  if (typed && await check(typed)) location.replace("/" + page);
+  else document.getElementById("message").textContent = "This login is not valid here.";
 };
 const behind = location.hash;
 const page = behind.startsWith("#/") ? behind : "";  // of a link that was opened without a login

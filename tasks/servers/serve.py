@@ -37,29 +37,29 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, default=0, help="port to listen on")
     parser.add_argument("--fd", type=int, help="a bound socket that is inherited, instead of --host and --port")
     parser.add_argument("--allowed-host", action="append", default=[], help="a further name that `Host` may have")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     auth_string = os.environ.get(VARIABLE, "")
-    if not auth_string or (given.kind == "mlflow" and ":" not in auth_string):
+    if not auth_string or (options.kind == "mlflow" and ":" not in auth_string):
         parser.error(f"{VARIABLE} is needed, in the form user:password")
     try:
-        bound = _bound(given.fd, given.host, given.port)
+        bound = _bound(options.fd, options.host, options.port)
     except OSError as fault:
-        parser.error(f"cannot listen on {given.host}:{given.port}: {fault}")
+        parser.error(f"cannot listen on {options.host}:{options.port}: {fault}")
     host, port = bound.getsockname()[:2]
     wildcard = is_wildcard(host)
     names = [f"{name}:{port}" for name in LOOPBACK] + [f"{_bracketed(host)}:{port}"]
-    names += [f"{name}:{port}" for name in (given.host, socket.gethostname()) if wildcard and not is_wildcard(name)]
-    further = [*given.allowed_host, *filter(None, os.environ.get(HOSTS, "").split(","))]
+    names += [f"{name}:{port}" for name in (options.host, socket.gethostname()) if wildcard and not is_wildcard(name)]
+    further = [*options.allowed_host, *filter(None, os.environ.get(HOSTS, "").split(","))]
     names += further
     origins = [f"http://{name}" for name in names] + [f"https://{name}" for name in further]
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    if given.kind == "prefect":
+    if options.kind == "prefect":
         app = _prefect(origins)
     else:
         hosts = [*names, *(f"{name}:*" for name in further)]
         app = _mlflow(origins, ["*"] if wildcard else hosts)
-    gate = Gate(app, auth_string, names, addresses=wildcard, basic=given.kind == "mlflow")
+    gate = Gate(app, auth_string, names, addresses=wildcard, basic=options.kind == "mlflow")
     import uvicorn
 
     config = uvicorn.Config(gate, log_level="warning", lifespan="on", access_log=False, timeout_graceful_shutdown=3)

@@ -28,10 +28,10 @@ def free_port() -> int:
 
 def start(home: Path, *words: str) -> tuple[subprocess.Popen[str], list[int]]:
     ports = [free_port(), free_port()]
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
+    rest = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
     command = [sys.executable, "-m", "flows.cli", "ui", "--home", str(home)]
     command += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1]), *words]
-    env = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
+    env = {**rest, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), ports
 
 

@@ -75,10 +75,10 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     """A running `kgqa ui` of a home with a Secret block, and a finished run in both."""
     home = tmp_path_factory.mktemp("ui")
     ports = [closed_port(), closed_port()]
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
+    rest = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
     words = ["-m", "flows.cli", "ui", "--home", str(home)]
     words += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1])]
-    env = {**kept, "PYTHONPATH": str(ROOT)}
+    env = {**rest, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, *words], env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None and "Prefect UI" in process.stdout.readline()
@@ -140,9 +140,9 @@ def test_no_page_gets_anything_by_forged_headers_even_with_the_login(ui: Ui, att
         port = urlsplit(address).port
         given = {key: f"{value}:{port}" if key == "Host" else value for key, value in headers.items()}
         for auth_string in (None, ui.auth_string):
-            status, text, told = send(address, path, body, auth_string, **given)
+            status, text, reply = send(address, path, body, auth_string, **given)
             assert status == 403, (who, status, text[:300])
-            assert "access-control-allow-origin" not in told and SECRET.encode() not in text
+            assert "access-control-allow-origin" not in reply and SECRET.encode() not in text
     assert nothing_evil(ui)
 
 
@@ -184,13 +184,14 @@ def test_commands_of_the_home_log_in_by_themselves(ui: Ui, tmp_path: Path) -> No
     (tmp_path / "dump.tsv").write_text("a\tknows\tb\n")
     words = ["-m", "flows.cli", "kg", "build", tmp_path / "dump.tsv", "--out", tmp_path / "graph", "--emit"]
     home = {"PREFECT_API_URL": f"{ui.prefect}/api", "KGQA_HOME": str(ui.home)}
-    told = run_python(words, env=home, cwd=tmp_path)
-    assert told.code == 0 and ui.auth_string.partition(":")[2] not in told.out + told.err, told.err
+    reply = run_python(words, env=home, cwd=tmp_path)
+    assert reply.code == 0 and ui.auth_string.partition(":")[2] not in reply.out + reply.err, reply.err
     words[-2] = tmp_path / "graph2"
     refused = run_python(words, env=home | {"KGQA_HOME": str(tmp_path / "other")}, cwd=tmp_path)
     assert refused.code == 1 and "401" in refused.err, refused.err
 
 
+@pytest.mark.slow
 def test_a_run_without_the_login_says_which_is_missing(ui: Ui, tmp_path: Path) -> None:
     write_questions(tmp_path / "questions.jsonl", write_graph(tmp_path / "graph.tsv", 400), 40)
     words = ["run", "--kg", tmp_path / "graph.tsv", "--questions", tmp_path / "questions.jsonl", "--home", tmp_path]

@@ -97,6 +97,18 @@ def test_only_requests_to_the_server_count_also_as_causes(gone: str) -> None:
     assert not outage.is_loss(RuntimeError("something else")) and not outage.is_loss(None)
 
 
+def test_a_refused_login_is_told_apart_from_other_answers(gone: str) -> None:
+    def refused(address: str, status: int) -> httpx.HTTPStatusError:
+        request = httpx.Request("GET", address)
+        return httpx.HTTPStatusError("no", request=request, response=httpx.Response(status, request=request))
+
+    wrapped = RuntimeError("no flow run was made")
+    wrapped.__cause__ = refused(f"{gone}/flows/", 401)
+    assert outage.wants_login(wrapped) and not outage.is_loss(wrapped)
+    assert not outage.wants_login(refused(f"{gone}/flows/", 500)) and not outage.wants_login(None)
+    assert not outage.wants_login(refused("http://127.0.0.1:9/v1/models", 401)), "an endpoint's login is another matter"
+
+
 def test_a_server_that_was_lost_and_does_not_answer_is_away(gone: str) -> None:
     attempt()
     assert outage.away()
