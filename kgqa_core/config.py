@@ -1325,7 +1325,7 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
 
 def read_profile(path: Path) -> dict[str, Any]:
     """The nested mapping of a profile file.  Raises ConfigError."""
-    text = read_document(path, ConfigError, MAX_PROFILE)
+    text = read_document(path, ConfigError, MAX_PROFILE, "sections such as kg and questions")
     try:
         nodes = _nodes(yaml.compose(text, yaml.SafeLoader), {})
         if nodes > MAX_NODES:

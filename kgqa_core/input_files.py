@@ -98,8 +98,10 @@ def _is_zero(path: Path) -> bool:
     return True
 
 
-def read_document(path: Path, fault: type[InputError] = InputError, most: int = MAX_DOCUMENT) -> str:
-    """The text of a file that is read as one piece, without a byte-order mark.
+def read_document(
+    path: Path, fault: type[InputError] = InputError, most: int = MAX_DOCUMENT, needs: str = "text"
+) -> str:
+    """The text of a file that is read as one piece, without a byte-order mark.  needs: what it is to hold, in words.
 
     Raises `fault` for one that is empty, blank, no UTF-8 or longer than `most` bytes, or that changes meanwhile; and
     where it cannot be read.
@@ -113,7 +115,7 @@ def read_document(path: Path, fault: type[InputError] = InputError, most: int = 
         raise fault(f"{path} has more than {most:,} bytes, the most that is read of such a file; check that it is one")
     refuse_zeros(path, data, fault)
     if not data.strip():
-        raise fault(f"{path} is empty{': it holds only white space' if data else ''}")
+        raise fault(f"{path} is empty{': it holds only white space' if data else ''}; it needs {needs}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -85,7 +85,7 @@ def read_webqsp(folder: Path) -> Iterator[RawQuestion]:
 
 def _questions(path: Path) -> list[Any]:
     try:
-        found = json.loads(read_document(path, QuestionFileError))["Questions"]
+        found = json.loads(read_document(path, QuestionFileError, needs="an object with `Questions`"))["Questions"]
     except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise QuestionFileError(
             f"{path} is not a WebQSP file ({type(fault).__name__}: {fault}); an object with `Questions` is needed"

@@ -67,7 +67,7 @@ def read_map(path: Path) -> dict[str, str]:
     JSON `{"/m/0abc": "Q1"}` or `{"/m/0abc": {"wikidata_id": "Q1", …}}` (as FB15k-237's entity2wikidata.json), or lines
     `/m/0abc<TAB>Q1`.  Pairs without key are left out.  Raises InputError for anything else.
     """
-    text = read_document(path)
+    text = read_document(path, needs="lines `/m/0abc<TAB>Q1`, or JSON")
     if not text.lstrip().startswith("{"):
         rows = [line.split("\t") for line in text.splitlines() if line.strip()]
         if any(len(row) < 2 for row in rows):

@@ -165,7 +165,7 @@ def _files(path: Path) -> list[tuple[Path, str | None]]:
 
 
 def _rows(file: Path) -> list[Any]:
-    text = read_document(file)
+    text = read_document(file, needs="a list of rows with instruction and output")
     try:
         rows = [json.loads(line) for line in text.splitlines() if line.strip()] if file.suffix == ".jsonl" else None
         rows = json.loads(text) if rows is None else rows

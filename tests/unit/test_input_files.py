@@ -82,8 +82,8 @@ def test_what_is_only_read_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "is empty$"),
-        (b" \n\t\n", "is empty: it holds only white space"),
+        (b"", "is empty; it needs text"),
+        (b" \n\t\n", "is empty: it holds only white space; it needs text"),
         (bytes(300), "holds only zero bytes"),
         (b"\xff\xfea\0", r"is not UTF-8 \(byte 1\)"),
         (b"x" * 101, "has more than 100 bytes"),

@@ -46,7 +46,7 @@ def read_sheet(path: Path) -> dict[str, bool | None]:
     Raises InputError for a file that is no sheet, a label that is none, or an id that is there twice.
     """
     try:
-        with io.StringIO(read_document(path), newline="") as file:
+        with io.StringIO(read_document(path, needs="a header with the columns id and label"), newline="") as file:
             head = file.readline()
             file.seek(0)
             reader = csv.DictReader(file, delimiter=max(",;\t", key=head.count))  # spreadsheets save by their locale

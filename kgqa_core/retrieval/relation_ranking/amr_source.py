@@ -125,13 +125,16 @@ def open_graphs(
     return AmrGraphs(read_graphs(Path(graphs).expanduser()) if graphs is not None else {}, opened, cache)
 
 
+_FORMS = "blocks of PENMAN with '# ::snt QUESTION', or JSON from question to PENMAN"
+
+
 def read_graphs(path: Path) -> dict[str, str]:
     """PENMAN by question, from blocks with a line `# ::snt QUESTION`, or from JSON.
 
     JSON is an object from question to PENMAN, or of objects with `text` and `extended_amr` (as SLING publishes them),
     or one object with `question` and `amr` a line.  Raises InputError when it is none of these.
     """
-    text = read_document(path)
+    text = read_document(path, needs=_FORMS)
     try:
         if not text.lstrip().startswith("{"):
             found = _blocks(text)
@@ -142,10 +145,7 @@ def read_graphs(path: Path) -> dict[str, str]:
             entries = json.loads(text)
             found = dict(_entry(question, entry) for question, entry in entries.items())
     except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise InputError(
-            f"{path} cannot be read as AMR graphs ({fault!r}); it needs blocks of PENMAN with '# ::snt QUESTION', or "
-            "JSON from question to PENMAN"
-        ) from None
+        raise InputError(f"{path} cannot be read as AMR graphs ({fault!r}); it needs {_FORMS}") from None
     if not found:
         raise InputError(f"{path} has no AMR graph with a line '# ::snt QUESTION' before it")
     return found

@@ -51,7 +51,7 @@ def read_linking(path: Path) -> LinkingSet:
     """The entities of a file that have a candidate.  Raises InputError for a line that is none, by its number."""
     linked: list[Linked] = []
     counts = Counter[str](questions=0, entities=0, gold=0, no_candidate=0, unlinked=0)
-    lines = read_document(path).splitlines()
+    lines = read_document(path, needs="lines of JSON with q_id, source and target").splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -67,7 +67,7 @@ def test_sheets_are_read_as_people_fill_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [("id,label\na,maybe\n", "line 2: the label 'maybe' is neither"), ("id,label\na,1\na,0\n", "'a' is there twice"),
-     ("id,verdict\na,1\n", "not id and label"), ("id,label\n", "has no items"), ("", "it has the columns none")],
+     ("id,verdict\na,1\n", "not id and label"), ("id,label\n", "has no items"), ("", "is empty; it needs a header")],
 )  # fmt: skip
 def test_what_is_no_sheet_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "sheet.csv"
