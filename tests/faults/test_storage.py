@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -32,8 +33,9 @@ from kgqa_core.publish import publish_folder
 from kgqa_core.survey import survey
 from kgqa_core.training.checkpoint import Progress, restore, store
 from tasks import outage
-from tests.support.command import kgqa
+from tests.support.command import ROOT, kgqa
 from tests.support.finished import finished_run, questions
+from tests.support.toy import write_graph, write_questions
 
 Fill = Callable[[Path, Path], Mapping[str, int]]
 
@@ -216,8 +218,8 @@ def test_a_disk_that_fills_is_reported_at_once_and_again(small: Path) -> None:
     assert said[0].startswith(f"no space left for the home {small} (0.0 of 6.3 MB free)")
 
 
-def wait_until(done: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
+def wait_until(done: Callable[[], bool], seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
     while not done() and time.monotonic() < until:
         time.sleep(0.01)
     assert done()
@@ -282,6 +284,32 @@ def test_compiled_code_goes_to_a_temporary_folder_where_no_other_can_be_written(
     folder = Path(os.environ["NUMBA_CACHE_DIR"])
     assert folder.is_dir() and folder.stat().st_mode & 0o077 == 0
     folder.rmdir()
+
+
+@pytest.mark.slow
+def test_a_run_whose_disk_fills_ends_within_a_minute_and_without_a_traceback(small: Path, tmp_path: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=24m", str(small)], check=True)
+    write_questions(tmp_path / "questions.jsonl", write_graph(tmp_path / "graph.tsv", 1500), 60)
+    words = [
+        "run", "--kg", tmp_path / "graph.tsv", "--questions", tmp_path / "questions.jsonl", "--home", small / "home",
+        "--set", "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path/triples]",
+        "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=500", "--set", "hop_path.patience=500",
+    ]  # fmt: skip
+    log = tmp_path / "log"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_"))}
+    with log.open("wb") as stream:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", *map(str, words)], stdout=stream, stderr=stream, cwd=ROOT,
+            env={**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "300", MIN_FREE_MB: "5"},
+        )  # fmt: skip
+    wait_until(lambda: b"questions questions: computed" in log.read_bytes() or running.poll() is not None, 200)
+    choke(small)
+    began = time.monotonic()
+    wait_until(lambda: b"no space left for the home" in log.read_bytes(), 20)
+    assert running.wait(100) == 1 and time.monotonic() - began < 60
+    text = log.read_text()
+    assert "Traceback" not in text and len(text.splitlines()) < 40, text[-4000:]
+    assert text.splitlines()[-1].startswith(f"error: no space left for the home {small / 'home'} (0.0 of 25.2 MB free)")
 
 
 class Notes:
