@@ -105,11 +105,11 @@ def _full(fault: BaseException) -> StorageError | None:
     home = Path(os.environ.get("KGQA_HOME") or ".kgqa")
     if is_full(fault):
         named = [Path(word).absolute() for word in sys.argv[1:] if os.sep in word or os.path.exists(word)]
-        for folder in (*(path if path.is_dir() else path.parent for path in named), Path(tempfile.gettempdir())):
+        for folder in (home, *(path if path.is_dir() else path.parent for path in named), Path(tempfile.gettempdir())):
             with contextlib.suppress(OSError, ValueError):
-                if has_no_room(folder) and not has_no_room(home):
-                    return StorageError(full_folder(folder))
-        return StorageError(full_disk(home))
+                if has_no_room(folder):
+                    return StorageError(full_disk(home) if folder == home else full_folder(folder))
+        return StorageError(f"no space left where this command writes ({fault}); free some and start it again")
     from tasks import outage
 
     with contextlib.suppress(OSError):
