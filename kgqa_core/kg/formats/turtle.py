@@ -205,11 +205,12 @@ class _Reading:
             return []
         return _leniently(_prologue(self._known, 0) + _closed(skipped.statement, skipped.depth), self._form)
 
-    def _whole(self, statement: bytes, depth: int) -> bool:
-        """Whether a parser reads all of a statement, and something is in it."""
-        parser = ox.parse(_prologue(self._known, 0) + _closed(statement, depth), format=self._form)
+    def _whole(self, statement: bytes, depth: int, after: int) -> bool:
+        """Whether a parser reads all of a statement, and something is in it; open braces before and after it."""
+        text = b"{ " * depth + statement + b" }" * after
+        parser = ox.parse(_prologue(self._known, 0) + text, format=self._form)
         try:
-            something = any(True for _ in parser)
+            something = sum(1 for _ in parser) > 0
         except SyntaxError:
             return False
         return something or parser.base_iri != self._known.get(None) or len(parser.prefixes) + 1 > len(self._known)

@@ -40,6 +40,9 @@ WINDOWS = (1 << 12, 1 << 16, 1 << 20, 16 << 20)
 PIECE = 1 << 20
 """Bytes looked at at once beyond that."""
 
+MOST_BRACES = 4
+"""Braces of TriG between a place and the end of the statement that is tried there."""
+
 MOST_PLACES, MOST_TRIALS = 100_000, 500
 """Places that are looked at, and those at which a parser is tried."""
 
@@ -49,12 +52,13 @@ _STRING = (
 )
 _PIECES = re.compile(
     rb'(?P<skip>\#[^\r\n]*|<[^\x00-\x20<>"{}|^`]*>)|(?P<string>' + _STRING + rb")"
-    rb"|(?P<declares>(?<!\S)@?(?i:prefix)\s+[^\s:<]*:\s*<|(?<!\S)@?(?i:base)\s+<)",
+    rb"|(?P<declares>(?<!\S)@?(?i:prefix)\s+[^\s:<]*:\s*<|(?<!\S)@?(?i:base)\s+<)"
+    rb"|(?P<end>\.(?=[\s#]|\Z))",
     re.DOTALL,
 )
 _END = re.compile(rb"\.(?=[\s#]|\Z)")
 _BEGIN = re.compile(
-    rb"(?:\s|\#[^\r\n]*)*(?:<|\[|\(|_:|[\w.\-\x80-\xff]*:|@prefix|@base|(?i:prefix|base|graph)\s|\{|\Z)", re.DOTALL
+    rb"(?:\s|\#[^\r\n]*)*(?:<|\[|\(|_:|[\w.\-\x80-\xff]*:|@prefix|@base|(?i:prefix|base|graph)\s|[{}]|\Z)", re.DOTALL
 )
 _LINES = re.compile(rb"[.;,][ \t]*(?:\#[^\r\n]*)?(?:\r|\n|\Z)")
 _BLANK = re.compile(rb"(?:\s|\#[^\r\n]*+(?=[\r\n]|\Z))*+\Z")
@@ -88,9 +92,12 @@ class Skipped:
 
 
 class Recovery:
-    """Finds the next statement after a fault.  whole: whether a parser reads a statement, at a depth, as one."""
+    """Finds the next statement after a fault.
 
-    def __init__(self, feed: Feed, graphs: bool, whole: Callable[[bytes, int], bool]) -> None:
+    whole: whether a parser reads a text as a statement, with so many open braces before and after it.
+    """
+
+    def __init__(self, feed: Feed, graphs: bool, whole: Callable[[bytes, int, int], bool]) -> None:
         self._feed, self._graphs, self._whole = feed, graphs, whole
 
     def after(self, place: int | None) -> Skipped:
@@ -190,8 +197,17 @@ class Recovery:
 
     def _reads(self, place: int, depth: int) -> bool:
         """Whether a parser reads what follows a place, up to the end of a statement, as one statement."""
-        end, _, window = self._end(place, depth)
-        return end is not None and self._whole(window[: end - place], depth)
+        at, open_ = place, depth
+        for _ in range(MOST_BRACES):
+            end, _, window = self._end(at, open_)
+            if end is None:
+                return False
+            piece = window[: end - at]
+            open_ = 1 if self._graphs and piece[-1:] == b"{" else 0 if piece[-1:] == b"}" else open_
+            at = end
+            if piece[-1:] != b"{" and not _BLANK.match(piece[:-1]):
+                break
+        return self._whole(self._feed.window(place, at - place), depth, open_)
 
 
 def _places(region: bytes, base: int, token: int, blank: bool, opened: int | None) -> Iterator[tuple[int, bool]]:
@@ -212,6 +228,8 @@ def _within(region: bytes, base: int, token: int, blank: bool, opened: int | Non
             yield from _ends_in(region, base, match.start(), match.end())
         elif match["declares"] is not None and place >= token and not (blank and place == token):
             yield place, True
+        elif match["end"] is not None and place >= token:
+            yield base + match.end(), False
     if opened is not None:
         yield from _ends_in(region, base, max(opened - base, 0), len(region))
 
