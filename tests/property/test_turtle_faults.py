@@ -42,13 +42,13 @@ def term(draw: random.Random, number: int, depth: int = 0) -> str:
 
 
 def statement(draw: random.Random, number: int) -> str:
-    """A statement about `a:s<number>`, over one line or several."""
+    """A statement about `a:s<number>z`, over one line or several."""
     gap = draw.choice((" ", " ", "\n   ", " # a . comment\n  ", "\t"))
     lists = []
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         objects = f"{gap},{gap}".join(term(draw, number) for _ in range(draw.choice((1, 1, 2, 4))))
         lists.append(f"{draw.choice(('a', f'a:p{number}', f'<http://a/p{number}>'))}{gap}{objects}")
-    return f"a:s{number}{gap}{f'{gap};{gap}'.join(lists)} ."
+    return f"a:s{number:03}z{gap}{f'{gap};{gap}'.join(lists)} ."
 
 
 def damaged(draw: random.Random, text: str) -> str:
@@ -80,8 +80,8 @@ def try_one(seed: int, statements: int) -> tuple[int, int]:
         draw.setstate(state)
         bad = damaged(random.Random(seed), good[at])
         after, lost = triples(Path(folder), joined(draw, [*good[:at], bad, *good[at + 1 :]]))
-    others = {row for row in clean if row[0] != f"http://a/s{at}"}
-    names = {f"http://a/s{number}" for number in range(statements) if number != at}
+    others = {row for row in clean if row[0] != f"http://a/s{at:03}z"}
+    names = {f"http://a/s{number:03}z" for number in range(statements) if number != at}
     invented = {row for row in after if row[0] in names} - others
     assert not invented, (seed, bad, invented)
     missing = others - after
@@ -101,10 +101,10 @@ def totals(seeds: range, statements: int) -> tuple[int, int, int]:
 
 def test_one_fault_costs_no_other_statement_or_is_counted() -> None:
     documents, missing, uncounted = totals(range(150), 60)
-    assert documents <= 10 and missing <= 25 and uncounted <= 2, (documents, missing, uncounted)
+    assert documents <= 8 and missing <= 25 and uncounted <= 2, (documents, missing, uncounted)
 
 
 @pytest.mark.slow
 def test_one_fault_costs_no_other_statement_or_is_counted_in_many_documents() -> None:
     documents, missing, uncounted = totals(range(1_000, 4_000), 60)
-    assert documents <= 200 and missing <= 500 and uncounted <= 40, (documents, missing, uncounted)
+    assert documents <= 120 and missing <= 320 and uncounted <= 20, (documents, missing, uncounted)
