@@ -1,0 +1,68 @@
+"""`python -m tests.support.command_fuzzer`: run the fuzzer, show violations as they come, write the table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.command_fuzzer.run import ROOT, SEED, chosen, run
+
+
+def main() -> int:
+    """Run the cases that the options choose; 1 when one broke something."""
+    options = argparse.ArgumentParser(prog="command_fuzzer", description=__doc__)
+    options.add_argument("--seed", type=int, default=SEED)
+    options.add_argument("--most", type=int, help="cases; every one when absent")
+    options.add_argument("--only", default="", help="commands that begin so")
+    options.add_argument("--kind", default="", help="kinds that begin so")
+    options.add_argument("--flows", action="store_true", help="also cases that run a flow; starts a Prefect server")
+    options.add_argument("--workers", type=int, default=1)
+    options.add_argument("--code", type=Path, default=ROOT, help="root of the code that is run")
+    options.add_argument("--json", type=Path, help="file for the table of outcomes")
+    options.add_argument("--rows", type=Path, help="file for every verdict, as JSON lines")
+    given = options.parse_args()
+    found = [one for one in chosen(given.seed, flows=given.flows, most=given.most, only=given.only)
+             if one.kind.startswith(given.kind)]  # fmt: skip
+    started = time.monotonic()
+
+    def told(row: dict[str, Any]) -> None:
+        if given.rows:
+            with given.rows.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row, ensure_ascii=True) + "\n")
+        if row["violations"]:
+            what = f"{row['role']} {row['kind']}: exit {row['code']}, {row['seconds']} s"
+            print(f"#{row['number']} kgqa {row['call']}\n    {what}: {'; '.join(row['violations'])}")
+            print(f"    | {row['message']}", flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="kgqa-fuzzer-", ignore_cleanup_errors=True) as folder:
+        environment = {}
+        if given.flows:
+            from tests.support.prefect_server import shared_server
+
+            environment = {
+                "PREFECT_API_URL": shared_server(),
+                "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
+            }
+        rows = run(found, Path(folder), seed=given.seed, workers=given.workers, environment=environment,
+                   root=given.code, told=told)  # fmt: skip
+    if given.flows:
+        from tests.support.prefect_server import stop
+
+        stop()
+    broken = [row for row in rows if row["violations"]]
+    seconds = time.monotonic() - started
+    cpu = sum(row["cpu"] for row in rows)
+    print(f"{len(rows)} cases, {len(broken)} with violations, {seconds:.0f} s, {cpu:.0f} s of processor in the cases")
+    if given.json:
+        from tests.support.command_fuzzer.table import write
+
+        write(given.json, rows, given.seed, seconds)
+    return bool(broken)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

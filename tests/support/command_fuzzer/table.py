@@ -1,0 +1,123 @@
+"""The outcomes of a run of the fuzzer: counted, as JSON, and as the page docs/robustness.md.
+
+`python -m tests.support.command_fuzzer.table` writes the page from benchmarks/results/command_fuzzer.json.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.command_fuzzer.run import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results" / "command_fuzzer.json"
+PAGE = ROOT / "docs" / "robustness.md"
+CODES = (0, 1, 2, 130)
+FAMILIES = {
+    "missing": "missing", "empty": "empty", "empty name": "empty", "zeros": "empty", "folder": "folder",
+    "file": "folder", "pipe": "pipe", "substitution": "pipe", "read-only": "read-only", "space": "hostile name",
+    "newline": "hostile name", "dash": "hostile name", "unicode": "hostile name", "long": "hostile name",
+    "dots": "hostile name", "markup": "markup", "escape": "terminal escape", "surrogate": "surrogate",
+    "surrogate content": "surrogate", "json": "surrogate", "huge": "huge", "huge number": "huge",
+    "huge negative": "huge", "endless": "huge", "not a number": "huge", "zero": "huge", "grows": "changing",
+    "replaced": "changing", "output is input": "output = input", "existing": "existing output",
+    "foreign files": "existing output", "as it should be": "a good call",
+}  # fmt: skip
+"""What a kind is counted as."""
+
+
+def family(kind: str) -> str:
+    """The kind of input that a kind belongs to."""
+    return FAMILIES[kind.removeprefix("text ")]
+
+
+def write(path: Path, rows: Sequence[Mapping[str, Any]], seed: int, seconds: float) -> None:
+    """Write the counts of a run as JSON."""
+    result = {
+        "seed": seed, "cases": len(rows), "seconds": round(seconds),
+        "violations": sum(bool(row["violations"]) for row in rows),
+        "kinds": _counts((family(row["kind"]), row) for row in rows),
+        "commands": _counts((row["command"], row) for row in rows),
+        "broken": [{name: row[name] for name in ("command", "parameter", "kind", "code", "violations")}
+                   for row in rows if row["violations"]],
+    }  # fmt: skip
+    path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _counts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {}
+    for name, row in rows:
+        own = counts.setdefault(name, Counter())
+        own["cases"] += 1
+        own["violations"] += bool(row["violations"])
+        own[str(row["code"])] += 1
+    return {name: dict(sorted(counts[name].items())) for name in sorted(counts)}
+
+
+INTRODUCTION = """# What a careless command can do
+
+Made by `python -m tests.support.command_fuzzer.table` from `benchmarks/results/command_fuzzer.json`; not edited by
+hand.
+
+The command fuzzer (`tests/support/command_fuzzer`, `tests/faults/test_command_fuzzer.py`) calls every command of
+`kgqa`, as the app itself lists them, with every option and argument that takes a value, and gives to each every kind
+of input that its meaning allows. A case fails unless all of this is true:
+
+- the exit code is 0, 1, 2 or 130, and there is no traceback;
+- no file of the user is changed or gone, and nothing new lies where nothing was to be written (names, sizes, times,
+  modes and digests of the user's folder, before and after);
+- no process is left, and the command ends;
+- no escape sequence reaches a stdout or stderr that is no terminal;
+- a failure says so on stderr in under twenty lines, and names the value.
+
+Cases run in forked children of a warm process, without root's right to read and write everything; one in
+twenty-five runs in a process of its own. A command that serves is sent SIGTERM. Files that change are
+changed by a thread while the command reads them.
+"""
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """The page of a result."""
+    parts = [
+        INTRODUCTION,
+        f"{found['cases']:,} cases, seed {found['seed']}, {found['seconds']:,} s; {found['violations']:,} break a "
+        "rule.\n",
+        "## By kind of input\n",
+        _table("kind", found["kinds"]),
+        "## By command\n",
+        _table("command", {f"`{name}`": counts for name, counts in found["commands"].items()}),
+    ]
+    if found["broken"]:
+        lines = [f"- `{one['command']}` {one['parameter']} ({one['kind']}): {'; '.join(one['violations'])}"
+                 for one in found["broken"]]  # fmt: skip
+        parts += ["## Open\n", "\n".join(lines) + "\n"]
+    return "\n".join(parts)
+
+
+def _table(head: str, rows: Mapping[str, Mapping[str, int]]) -> str:
+    others = sorted({name for row in rows.values() for name in row} - {"cases", "violations", *map(str, CODES)})
+    codes = [*map(str, CODES), *others]
+    lines = [f"| {head} | cases | " + " | ".join(f"exit {code}" for code in codes) + " | broken |"]
+    lines.append("|---" + "|--:" * (len(codes) + 2) + "|")
+    total: Counter[str] = Counter()
+    for name, row in rows.items():
+        total.update(row)
+        lines.append(_line(name, row, codes))
+    return "\n".join([*lines, _line("all", total, codes)]) + "\n"
+
+
+def _line(name: str, row: Mapping[str, int], codes: Sequence[str]) -> str:
+    cells = (row.get("cases", 0), *(row.get(code, 0) for code in codes), row.get("violations", 0))
+    return f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
