@@ -60,7 +60,7 @@ def main() -> int:
     if given.json:
         from tests.support.command_fuzzer.table import write
 
-        write(given.json, rows, given.seed, seconds)
+        write(given.json, rows, given.seed, sum(row["seconds"] for row in rows))
     return bool(broken)
 
 
