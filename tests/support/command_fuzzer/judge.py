@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 ALLOWED = (0, 1, 2, 130)
+TERMINATED = 143
+"""Exit code of a command that was sent SIGTERM."""
 MOST_LINES = 20
 FOREIGN = ("notes.txt", "draft.txt")
 """Files of the user wherever they lie."""
@@ -110,7 +112,7 @@ def judge(ended: Ended, *, value: str | None, word: str, changes: Iterable[str])
     """Everything that is wrong, in words.  value: the hostile one.  word: the option or argument that it was for."""
     wrong = [_shown(change) for change in changes]
     text = ended.err + ended.out
-    if ended.code not in ALLOWED:
+    if ended.code not in ALLOWED and not (ended.stopped and ended.code == TERMINATED):
         wrong.append(f"exit code {ended.code}")
     if ended.hung:
         wrong.append(f"does not end ({ended.seconds:.0f} s, {ended.cpu:.0f} s of processor)")

@@ -68,7 +68,7 @@ The command fuzzer (`tests/support/command_fuzzer`, `tests/faults/test_command_f
 `kgqa`, as the app itself lists them, with every option and argument that takes a value, and gives to each every kind
 of input that its meaning allows. A case fails unless all of this is true:
 
-- the exit code is 0, 1, 2 or 130, and there is no traceback;
+- the exit code is 0, 1, 2 or 130 (143 after SIGTERM), and there is no traceback;
 - no file of the user is changed or gone, and nothing new lies where nothing was to be written (names, sizes, times,
   modes and digests of the user's folder, before and after);
 - no process is left, and the command ends;
@@ -85,8 +85,8 @@ def page(found: Mapping[str, Any]) -> str:
     """The page of a result."""
     parts = [
         INTRODUCTION,
-        f"{found['cases']:,} cases, seed {found['seed']}, {found['seconds']:,} s in the cases; {found['violations']:,} break a "
-        "rule.\n",
+        f"{found['cases']:,} cases, seed {found['seed']}, {found['seconds']:,} s; {found['violations']:,} break "
+        "a rule.\n",
         "## By kind of input\n",
         _table("kind", found["kinds"]),
         "## By command\n",

@@ -56,8 +56,8 @@ def make(root: Path) -> None:
 
 def _benchmark(user: Path, questions: Path) -> None:
     """`answerability`, as `kgqa answerability build --out` publishes it."""
-    from kgqa_core.artifacts import publish_folder
     from kgqa_core.benchmarks.grailqability.build import build
+    from kgqa_core.publish import publish_folder
     from tests.support.register_benchmark import OPTIONS
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
