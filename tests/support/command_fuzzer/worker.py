@@ -37,6 +37,8 @@ PR_SET_CHILD_SUBREAPER, PR_CAPBSET_DROP = 36, 24
 CAPABILITIES = (1, 2, 3)
 """CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER: with them nothing is read-only."""
 MARK = "KGQA_FUZZER_CASE"
+START = "from flows.start import main; main()"
+"""What the installed script does."""
 HEAVY = ("prefect", "flows.pipeline", "flows.asking", "flows.graphs", "flows.preflight", "flows.forecast",
          "flows.refresh", "flows.benchmarks", "flows.answerability", "flows.answerability_scores", "flows.abstention",
          "kgqa_core.benchmarks.versus", "kgqa_core.report.runs", "mlflow")  # fmt: skip
@@ -153,7 +155,7 @@ class Worker:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
             if case.process:
-                words = [sys.executable, "-m", "flows.cli", *made.words]
+                words = [sys.executable, "-c", START, *made.words]
                 os.execve(sys.executable, [os.fsencode(word) for word in words], os.environb)
             code = _called(self.main, ["kgqa", *made.words])
         except BaseException as fault:  # what is not of the command is a fault of the fuzzer
@@ -321,7 +323,7 @@ def main() -> None:
         for name in HEAVY:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-    worker = Worker(folder, int(seed), target[0] if target else "flows.cli:main")
+    worker = Worker(folder, int(seed), target[0] if target else "flows.start:main")
     replies.write('{"ready": true}\n')
     replies.flush()
     for line in requests:
