@@ -140,7 +140,8 @@ def test_pickled_weights_are_refused_before_anything_starts(
 
     folder, place = pickled
     (tmp_path / "graph.tsv").write_text("a\tknows\tb\n")
-    (tmp_path / "asked.jsonl").write_text('{"id": "1", "question": "a?", "topic_entities": ["a"], "answers": ["b"]}\n')
+    row = '{"id": "%d", "question": "a?", "topic_entities": ["a"], "answers": ["b"]}\n'
+    (tmp_path / "asked.jsonl").write_text("".join(row % number for number in range(3)))
     section, _, name = key.partition(".")
     profile = make_profile(
         {
