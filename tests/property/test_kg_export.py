@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.build import build
+from kgqa_core.kg.formats.base import BLANKS
 from kgqa_core.kg.look.dump import BASE, dump
 from kgqa_core.kg.store import KgStore
 
@@ -49,7 +50,7 @@ _hostile = st.sampled_from(
     ]
 )
 keys = _hostile | st.text(st.characters(exclude_characters="\r\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
-keys = keys.map(lambda text: text.strip(" \t") or "x")
+keys = keys.map(lambda text: text.strip(BLANKS) or "x")
 datatypes = st.sampled_from([None, STRING, "http://x/type", "no IRI", FORGED, 'x"@en', "http://x/\\u003E"])
 triples = st.lists(st.tuples(keys, keys, keys, datatypes), min_size=1, max_size=8)
 

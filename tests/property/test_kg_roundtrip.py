@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
+from kgqa_core.kg.formats.base import BLANKS
 from kgqa_core.kg.formats.ntriples import why
 from kgqa_core.kg.store import SCHEMA, KgStore
 
@@ -143,7 +144,7 @@ def test_broken_lines_are_rejected_by_number_and_the_rest_stays(document, data):
 
 
 fields = st.text(st.characters(exclude_characters="|\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=8).map(
-    lambda text: text.strip(" \t") or "x"
+    lambda text: text.strip(BLANKS) or "x"
 )
 
 

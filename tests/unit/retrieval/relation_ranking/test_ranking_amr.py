@@ -127,11 +127,14 @@ def test_graphs_come_from_json(tmp_path: Path, text: str) -> None:
     assert read_graphs(path) == {"Who?": "(w / who)", "Why?": "(w / why)"}
 
 
-@pytest.mark.parametrize("text", ["", "{", "(w / who)", '{"a": 3}', '{"question": "Who?"}'])
-def test_what_is_no_file_of_graphs_says_what_one_is(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "is empty")] + [(text, "::snt") for text in ("{", "(w / who)", '{"a": 3}', '{"question": "Who?"}')],
+)
+def test_what_is_no_file_of_graphs_says_what_one_is(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "graphs"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="::snt"):
+    with pytest.raises(InputError, match=message):
         read_graphs(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_graphs(tmp_path / "absent")
