@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from flows import session
 from flows.cli import app
 from flows.graphs import build_folder
 from kgqa_core.artifacts import Home
@@ -123,14 +124,15 @@ def test_no_command_brings_control_characters_to_a_terminal_or_dies_of_markup(
     assert text.count(SHOWN) >= 10 and text.count(MARKUP) >= 5
 
 
-def test_the_tables_say_what_json_says(graph: Path) -> None:
+def test_the_tables_say_what_json_says(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session.out, "width", 400)
     for words, wanted in (
         (["kg", "show", "http://x/b"], [MARKUP, SHOWN]),
         (["kg", "search", "[/bold]"], [MARKUP]),
         (["kg", "stats"], ["[bold]r[/bold]"]),
         (["kg", "sql", 'select 1 as "[/x]"'], ["[/x]"]),
     ):
-        shown = CliRunner().invoke(app, [*words, "--kg", str(graph)], env={"COLUMNS": "400"})
+        shown = CliRunner().invoke(app, [*words, "--kg", str(graph)])
         assert shown.exit_code == 0, (words, shown.output, shown.exception)
         assert all(text in shown.output for text in wanted), (words, shown.output)
     told = CliRunner().invoke(app, ["kg", "show", "http://x/a", "--kg", str(graph), "--json"])
