@@ -133,7 +133,11 @@ def score(
     if split not in SPLITS:
         raise InputError(f"there is no split {split!r}{nearest(split, SPLITS) or '; choose train, dev or test'}")
     benchmark, predicted = read_benchmark(folder), read_predicted(predictions)
-    if without := check_predicted(benchmark, predicted, split):
+    try:
+        without = check_predicted(benchmark, predicted, split)
+    except InputError as fault:
+        raise InputError(f"{predictions}: {fault}") from None
+    if without:
         err.print(f"{without:,} {split} questions have no prediction and score 0")
     rows = table(benchmark, predicted, split)
     _table(f"Scores on {split}", rows, to_stderr=as_json)

@@ -228,7 +228,20 @@ def _has(folder: Path) -> bool:
 def _statistics(folder: Path) -> dict[str, Any]:
     if not _has(folder):
         raise InputError(f"{folder} is no benchmark: it has no statistics.json; `kgqa ltgen build` makes one")
-    table: dict[str, Any] = json.loads((folder / "statistics.json").read_text(encoding="utf-8"))
+    from kgqa_core.benchmarks.ltgen.card import TITLES
+    from kgqa_core.benchmarks.ltgen.statistics import rows
+
+    path = folder / "statistics.json"
+    try:
+        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as fault:
+        raise InputError(f"{path} cannot be read: {fault}") from None
+    try:
+        whole = table["kind"] in TITLES and bool(rows(table)) and isinstance(table["rejects"], dict)
+    except (KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise InputError(f"{path} is not that of a benchmark; `kgqa ltgen build` makes one")
     return table
 
 

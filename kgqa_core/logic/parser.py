@@ -101,7 +101,8 @@ def _read(text: str) -> _Node:
     if not whole:
         _fail(0, "there is no form")
     if len(whole) > 1:
-        _fail(whole[1].at, "a form ends before this")
+        at = whole[1].at
+        _fail(at, f"a form ends before {text[at : at + 20]!r}")
     return whole[0]
 
 

@@ -14,7 +14,7 @@ from tests.support.command_fuzzer.commands import RECIPES, Forgotten, commands
 from tests.support.command_fuzzer.judge import names
 from tests.support.command_fuzzer.kinds import TEXTS, Case, cases
 from tests.support.command_fuzzer.run import SEED, chosen, run
-from tests.support.command_fuzzer.table import RESULTS, family
+from tests.support.command_fuzzer.table import PAGE, RESULTS, family, page
 
 FEW = 90
 """Cases of the default run."""
@@ -26,7 +26,7 @@ LEAST = 1000
 
 def told(rows: Sequence[dict[str, Any]]) -> str:
     """The broken cases, to read, without those that the results list as open."""
-    broken = json.loads(RESULTS.read_text(encoding="utf-8"))["broken"] if RESULTS.exists() else ()
+    broken = json.loads(RESULTS.read_text(encoding="utf-8"))["broken"]
     known = {place(row) for row in broken}
     lines = (f"kgqa {row['call']} ({row['kind']}): {row['violations']}\n    {row['message']}"
              for row in rows if row["violations"] and place(row) not in known)  # fmt: skip
@@ -52,7 +52,6 @@ def test_every_command_and_every_value_of_the_app_is_tried(monkeypatch: pytest.M
         commands()
 
 
-@pytest.mark.slow
 def test_a_part_of_the_cases_breaks_nothing(tmp_path: Path) -> None:
     rows = run(chosen(SEED, flows=False, most=FEW), tmp_path)
     assert len(rows) == FEW and {row["code"] for row in rows} >= {0, 2}
@@ -105,3 +104,9 @@ def test_a_message_names_a_value_also_shortened_and_wrapped() -> None:
     assert names("Invalid value for '--kg': it is empty", "", "--kg")
     assert not names("error: the file is empty", "/a/graph.nt", "--kg")
     assert not names("error: it is empty", "", "--kg")
+
+
+def test_the_page_is_that_of_the_results() -> None:
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    assert PAGE.read_text(encoding="utf-8") == page(found)
+    assert found["cases"] >= LEAST and found["violations"] == len(found["broken"]) < found["cases"] / 20

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from flows import cli
 from flows.usage import shown
+from kgqa_core.errors import FormError, InputError
+from kgqa_core.logic.parser import parse
 from tests.support.command import kgqa
 
 
@@ -47,3 +49,17 @@ def test_the_list_of_data_sets_needs_no_folder() -> None:
 def test_long_values_are_cut_and_controls_escaped() -> None:
     assert shown("a" * 200) == "'" + "a" * 40 + "…" + "a" * 20 + "'"
     assert shown("a\x1b[2J\udcff") == "'a\\x1b[2J\\xff'"
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"kind": "qa\\ud800", "rejects": {}}', '{"kind": "qa", "levels": 3}']
+)
+def test_statistics_that_are_no_benchmarks_are_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "statistics.json").write_text(content, encoding="utf-8")
+    refused = CliRunner().invoke(cli.app, ["ltgen", "stats", str(tmp_path)])
+    assert isinstance(refused.exception, InputError) and "statistics.json" in str(refused.exception)
+
+
+def test_what_stands_after_a_form_is_named() -> None:
+    with pytest.raises(FormError, match="a form ends before 'such thing'"):
+        parse("no such thing")

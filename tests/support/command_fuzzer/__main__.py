@@ -23,10 +23,13 @@ def main() -> int:
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--code", type=Path, default=ROOT, help="root of the code that is run")
     options.add_argument("--json", type=Path, help="file for the table of outcomes")
-    options.add_argument("--rows", type=Path, help="file for every verdict, as JSON lines")
+    options.add_argument("--rows", type=Path, help="file for every verdict, as JSON lines; they are added to it")
+    options.add_argument("--again", action="store_true", help="only what --rows lacks, or what broke something there")
     given = options.parse_args()
     found = [one for one in chosen(given.seed, flows=given.flows, most=given.most, only=given.only)
              if one.kind.startswith(given.kind)]  # fmt: skip
+    passed = _passed(given.rows) if given.again else {}
+    found = [one for one in found if one.number not in passed]
     started = time.monotonic()
 
     def told(row: dict[str, Any]) -> None:
@@ -53,6 +56,7 @@ def main() -> int:
         from tests.support.prefect_server import stop
 
         stop()
+    rows = sorted([*passed.values(), *rows], key=lambda row: int(row["number"]))
     broken = [row for row in rows if row["violations"]]
     seconds = time.monotonic() - started
     cpu = sum(row["cpu"] for row in rows)
@@ -62,6 +66,12 @@ def main() -> int:
 
         write(given.json, rows, given.seed, sum(row["seconds"] for row in rows))
     return bool(broken)
+
+
+def _passed(path: Path) -> dict[int, dict[str, Any]]:
+    """The last verdicts of a file that broke nothing, by number of the case."""
+    last = {row["number"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    return {number: row for number, row in last.items() if not row["violations"]}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -140,6 +141,8 @@ def names(text: str, value: str, word: str) -> bool:
     base = os.path.basename(value.rstrip("/")) if "/" in value and len(os.path.basename(value)) > 2 else value
     runs = re.findall(r"[^\W_]+", base.encode("utf-8", "replace").decode().replace("?", " "))
     wanted = [run[:12] for run in runs if len(run) > 2] or [run for run in runs if run] or [base]
+    with contextlib.suppress(ValueError, OverflowError):
+        wanted.append(str(float(value)))  # a number may be written otherwise than it was given
     quoted = [one or other for one, other in re.findall(r"\"([^\"]+)\"|'([^']+)'", text)]
     if value.startswith("-") and f"No such option: {value[:2]}" in text:
         return True

@@ -91,8 +91,9 @@ class Case:
 
 @dataclass
 class Prepared:
-    """What a case is called with.  value: the hostile one.  outputs: where it may write.  fed: pipes that are fed.
+    """What a case is called with.
 
+    value: the hostile one.  outputs: where it may write.  fed: pipes that are fed, or read where they are fed nothing.
     replaceable: folders of ours that the command may replace.  changing: a file that the user changes meanwhile.
     """
 
@@ -263,11 +264,13 @@ def _output(case: Case, parameter: Parameter, user: Path, place: Path, made: Pre
         target = place / ("h" * 5000 + suffix)
     elif kind == "pipe":
         os.mkfifo(target)
+        made.fed.append((target, b""))
     elif kind == "folder":  # a folder where a file is to be written, and the other way round
         target.write_text("a file of the user\n") if folder else target.mkdir()
     elif kind == "existing":
         if folder:
             shutil.copytree(user / "ltgen", target)
+            made.outputs.append(target)
         else:
             target.write_text("a file of the user\n")
     elif kind == "foreign files":

@@ -71,7 +71,10 @@ class Worker:
         if not (self.root / world.HOME / "notes.txt").is_file():
             changes.append("gone: notes.txt of the home")
         word = "" if case.parameter is None else case.parameter.word or case.parameter.name
-        wrong = judge.judge(ended, value=made.value if case.parameter is not None else None, word=word, changes=changes)
+        value = None if case.parameter is None or made.changing else made.value
+        if case.kind == "surrogate content" and "\\ud800" in ended.err:
+            value = None  # what is wrong in the file is named
+        wrong = judge.judge(ended, value=value, word=word, changes=changes)
         self._restore(place)
         call = shlex.join(made.words).replace(str(self.root), "")
         return judge.Verdict(
@@ -124,13 +127,18 @@ class Worker:
         return judge.Ended(code, out, err, seconds, cpu, stopped, hung, tuple(left))
 
     def _feeder(self, target: Path | int, content: bytes, readers: list[int]) -> int:
-        """A process that writes into a pipe once, as `cat file >pipe` does."""
+        """A process that writes into a pipe once, as `cat file >pipe` does; without content it reads, as `cat pipe`."""
         feeder = os.fork()
         if feeder:
             return feeder
         with contextlib.suppress(BaseException):
             for handle in readers:
                 os.close(handle)
+            if isinstance(target, Path) and not content:
+                reader = os.open(target, os.O_RDONLY)
+                while os.read(reader, 65536):
+                    pass
+                os._exit(0)
             writer = target if isinstance(target, int) else os.open(target, os.O_WRONLY)
             while content:
                 content = content[os.write(writer, content) :]
