@@ -24,12 +24,14 @@ def main() -> int:
     options.add_argument("--code", type=Path, default=ROOT, help="root of the code that is run")
     options.add_argument("--json", type=Path, help="file for the table of outcomes")
     options.add_argument("--rows", type=Path, help="file for every verdict, as JSON lines; they are added to it")
-    options.add_argument("--again", action="store_true", help="only what --rows lacks, or what broke something there")
+    options.add_argument("--again", action="store_true", help="only what broke something in --rows")
     given = options.parse_args()
     found = [one for one in chosen(given.seed, flows=given.flows, most=given.most, only=given.only)
              if one.kind.startswith(given.kind)]  # fmt: skip
-    passed = _passed(given.rows) if given.again else {}
-    found = [one for one in found if one.number not in passed]
+    earlier = _last(given.rows) if given.again else {}
+    passed = {number: row for number, row in earlier.items() if not row["violations"]}
+    if given.again:
+        found = [one for one in found if one.number in earlier and one.number not in passed]
     started = time.monotonic()
 
     def told(row: dict[str, Any]) -> None:
@@ -68,10 +70,9 @@ def main() -> int:
     return bool(broken)
 
 
-def _passed(path: Path) -> dict[int, dict[str, Any]]:
-    """The last verdicts of a file that broke nothing, by number of the case."""
-    last = {row["number"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
-    return {number: row for number, row in last.items() if not row["violations"]}
+def _last(path: Path) -> dict[int, dict[str, Any]]:
+    """The last verdicts of a file by number of the case."""
+    return {row["number"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
 
 
 if __name__ == "__main__":

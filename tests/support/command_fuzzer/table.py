@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,7 @@ def family(kind: str) -> str:
 def write(path: Path, rows: Sequence[Mapping[str, Any]], seed: int, seconds: float) -> None:
     """Write the counts of a run as JSON."""
     result = {
-        "seed": seed, "cases": len(rows), "seconds": round(seconds),
+        "commit": _commit(), "seed": seed, "cases": len(rows), "seconds": round(seconds),
         "violations": sum(bool(row["violations"]) for row in rows),
         "kinds": _counts((family(row["kind"]), row) for row in rows),
         "commands": _counts((row["command"], row) for row in rows),
@@ -47,6 +48,11 @@ def write(path: Path, rows: Sequence[Mapping[str, Any]], seed: int, seconds: flo
                    for row in rows if row["violations"]],
     }  # fmt: skip
     path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _commit() -> str:
+    words = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _counts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
@@ -85,8 +91,8 @@ def page(found: Mapping[str, Any]) -> str:
     """The page of a result."""
     parts = [
         INTRODUCTION,
-        f"{found['cases']:,} cases, seed {found['seed']}, {found['seconds']:,} s; {found['violations']:,} break "
-        "a rule.\n",
+        f"{found['cases']:,} cases at commit {found['commit']}, seed {found['seed']}, {found['seconds']:,} s; "
+        f"{found['violations']:,} break a rule.\n",
         "## By kind of input\n",
         _table("kind", found["kinds"]),
         "## By command\n",
@@ -119,8 +125,9 @@ def _line(name: str, row: Mapping[str, int], codes: Sequence[str]) -> str:
 def main() -> None:
     """Write the page, after the results where a file of verdicts is given (its runs' seconds are not known then)."""
     if len(sys.argv) > 1:
-        rows = [json.loads(line) for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
-        write(RESULTS, sorted(rows, key=lambda row: row["number"]), SEED, sum(row["seconds"] for row in rows))
+        lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+        rows = {row["number"]: row for row in map(json.loads, lines)}  # the last verdict of a case counts
+        write(RESULTS, [rows[n] for n in sorted(rows)], SEED, sum(row["seconds"] for row in rows.values()))
     PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
