@@ -15,6 +15,7 @@ import logging
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ log = logging.getLogger("kgqa")
 
 SHOWN = 3
 """Names of files in a message; the rest is a number."""
+
+READER_SECONDS = 10.0
+"""How long a named pipe may wait for its reader."""
 
 LONGEST = 200
 """Bytes of a name; what is beside it while it is written has a longer one."""
@@ -55,7 +59,8 @@ class FileClaim:
         the result is then beside it.  Raises StorageError when the disk is full or cannot be written.
         """
         if _is_stream(self.place):
-            yield self.place
+            with _reader_of(self.place):
+                yield self.place
             return
         with storage_faults(self.place.parent, what="the folder", option="--out"):
             self.place.parent.mkdir(parents=True, exist_ok=True)
@@ -281,6 +286,30 @@ def _is_stream(place: Path) -> bool:
     """A character device or a pipe: what is written there overwrites nothing."""
     state = state_of(place)
     return state is not None and (stat.S_ISCHR(state.st_mode) or stat.S_ISFIFO(state.st_mode))
+
+
+@contextlib.contextmanager
+def _reader_of(place: Path) -> Iterator[None]:
+    """Waits until somebody reads a named pipe, and holds it open meanwhile.  Raises OutputError when nobody comes."""
+    state = state_of(place)
+    if state is None or not stat.S_ISFIFO(state.st_mode):
+        yield
+        return
+    until = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            pipe = os.open(place, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError as fault:
+            if fault.errno != errno.ENXIO or time.monotonic() > until:
+                raise OutputError(
+                    f"nothing reads the pipe {place}; start its reader first, or choose a file with --out"
+                ) from None
+            time.sleep(0.05)
+    try:
+        yield
+    finally:
+        os.close(pipe)
 
 
 def _user(path: Path) -> Path:

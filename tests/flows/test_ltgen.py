@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
-from kgqa_core.errors import KgqaError
+from kgqa_core.errors import InputError, KgqaError
 from tests.support.chat_server import ChatServer
 from tests.support.command import kgqa
 from tests.support.ltgen_graph import make_graph
@@ -117,3 +117,14 @@ def test_wrong_inputs_are_said_before_anything_starts(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["ltgen", "build", *words, "--home", str(tmp_path / "home")])
     assert isinstance(done.exception, KgqaError) and said in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"kind": "other", "rejects": {}}', '{"kind": "qa", "rejects": {}}']
+)
+def test_a_damaged_table_of_a_benchmark_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "statistics.json").write_text(text)
+    for words in (("stats", str(tmp_path)), ("sheet", str(tmp_path), "--kg", "g", "--out", str(tmp_path / "out"))):
+        result = CliRunner().invoke(app, ["ltgen", *words])
+        assert isinstance(result.exception, InputError), (words, result.exception)
+        assert "statistics.json" in str(result.exception)

@@ -176,3 +176,12 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
         path.write_text("row\n")
     assert os.read(reader, 10) == b"row\n" and pipe.is_fifo()
     os.close(reader)
+
+
+def test_a_pipe_that_nobody_reads_is_refused_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr("kgqa_core.outputs.READER_SECONDS", 0.1)
+    with pytest.raises(OutputError, match="nothing reads the pipe"), claim_file(pipe).writing():
+        pytest.fail("there is nobody to write for")
+    assert pipe.is_fifo()

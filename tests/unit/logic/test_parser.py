@@ -87,7 +87,7 @@ def test_every_kind_of_form_reads_and_prints_back(text, form):
         ("(AND Q1", 1, "never closed"),
         ("Q1)", 3, "closes nothing"),
         ("", 1, "no form"),
-        ("Q1 Q2", 4, "ends before this"),
+        ("Q1 Q2", 4, "ends before 'Q2'"),
         ("(ARGMX Q1 r)", 1, "did you mean 'ARGMAX'"),
         ("(AND Q1)", 1, "AND is written (AND X Y)"),
         ("(JOIN (R r s) Q1)", 7, "(R r)"),
