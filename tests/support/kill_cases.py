@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -163,6 +164,10 @@ def _with_system(place: Place, name: str = "system", **sections: Any) -> None:
         assert done.code == 0, done.err[-4000:]
         (place.inputs / f"{name}.done").touch()
     shutil.copytree(home, place.home)
+    for record in place.home.glob("runs/*/run.json"):  # the inputs may be from an earlier test process, with its server
+        run = json.loads(record.read_text(encoding="utf-8"))
+        run["profile"]["llm"]["base_url"] = place.base_url
+        record.write_text(json.dumps(run), encoding="utf-8")
 
 
 def _with_trained(place: Place) -> None:
