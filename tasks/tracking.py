@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from kgqa_core.artifacts import Home
+from tasks.servers.database import ensure_database
 from tasks.servers.login import hand_to_clients
 
 EXPERIMENT = "kgqa"
@@ -212,7 +213,8 @@ class MlflowStore:
             raise ConnectionError(f"no answer from {self._uri}")
         from mlflow import MlflowClient
 
-        with home.locked("mlflow", "opening the MLflow store"):  # its first opening creates tables
+        with home.locked("mlflow", "opening the MLflow store"):
+            ensure_database(self._uri)
             self._client = MlflowClient(tracking_uri=self._uri)
             self.experiment: str = self._open_experiment(home)
 

@@ -100,6 +100,9 @@ def _mlflow(origins: Sequence[str], hosts: Sequence[str]) -> App:
     os.environ.setdefault("MLFLOW_SERVER_CORS_ALLOWED_ORIGINS", ",".join(origins))
     from mlflow.server.handlers import initialize_backend_stores
 
+    from tasks.servers.database import ensure_database
+
+    ensure_database(store)
     initialize_backend_stores(store, store, "mlflow-artifacts:/")
     from mlflow.server.fastapi_app import app
 

@@ -1,0 +1,65 @@
+"""The SQLite database of MLflow's store: it appears whole, or not at all.
+
+MLflow makes its tables in many steps, each committed by itself, and cannot go on where a process was killed between
+two of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+from pathlib import Path
+
+from kgqa_core.files import rename_new
+from kgqa_core.scratch import scratch_file
+
+log = logging.getLogger("kgqa.tracking")
+
+SQLITE = "sqlite:///"
+INCOMPLETE = ".incomplete"
+"""Ends the name of a database that was never finished, and was set aside."""
+
+
+def ensure_database(uri: str) -> None:
+    """Make the database that an SQLite address names, where there is none; other addresses are left alone.
+
+    Of two processes that make it at once, the first to end wins.  A database that was never finished and holds no run
+    is set aside under another name and made anew.
+    """
+    if not uri.startswith(SQLITE):
+        return
+    path = Path(uri.removeprefix(SQLITE))
+    unfinished = path.exists() and _is_unfinished(path)
+    if path.exists() and not unfinished:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_file(path.parent, path.name) as draft:
+        _make_tables(draft)
+        if unfinished:
+            os.replace(path, path.with_name(path.name + INCOMPLETE))
+            log.warning("the MLflow database %s was never finished and holds no run; it is now *%s", path, INCOMPLETE)
+        with contextlib.suppress(FileExistsError):
+            rename_new(draft, path)
+
+
+def _make_tables(path: Path) -> None:
+    from mlflow.store.db import utils
+
+    engine = utils.create_sqlalchemy_engine(f"{SQLITE}{path}")
+    try:
+        utils._initialize_tables(engine)
+    finally:
+        engine.dispose()
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether a database has tables of a broken-off migration, or lacks those that MLflow begins with; and no run."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            broken = "alembic_version" not in names or any(name.startswith("_alembic_tmp_") for name in names)
+            return broken and ("runs" not in names or connection.execute("SELECT 1 FROM runs").fetchone() is None)
+    except sqlite3.Error:
+        return False  # locked or damaged: MLflow says what it is
