@@ -12,8 +12,10 @@ from typer.testing import CliRunner, Result
 from flows import asking
 from flows.cli import app
 from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify
+from kgqa_core.benchmarks.ltgen.statistics import CITED, COLUMNS
 from kgqa_core.errors import KgqaError
 from kgqa_core.llm.cache import open_cache
+from kgqa_core.types import LEVELS
 from tests.support.finished import finished_run, questions
 
 OLD, NEW = "a\tlikes\tb\nb\tlikes\tc\n", "a\tlikes\tb\nc\tlikes\ta\n"
@@ -242,7 +244,9 @@ def test_a_comparison_does_not_overwrite_a_page(tmp_path: Path, own_home: Path) 
 def test_a_filled_sheet_survives_a_new_draw(graph: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = graph.parent
     (place / "made").mkdir()
-    (place / "made" / "statistics.json").write_text('{"kind": "qa"}')
+    counted = {**dict.fromkeys(COLUMNS["qa"].values(), 1), "by_triples": dict.fromkeys(CITED, 1)}
+    table = {"kind": "qa", "levels": dict.fromkeys(LEVELS, counted), "total": counted, "rejects": {}}
+    (place / "made" / "statistics.json").write_text(json.dumps(table))
     row = {
         "id": "1", "level": "I", "question": "Whom does a like?", "answers": ["b"], "triples": [["a", "likes", "b"]],
         "topic_entities": ["a"], "relation_path": ["likes"],
