@@ -1,7 +1,7 @@
 """The SQLite database of MLflow's store: it appears whole, or not at all.
 
 MLflow makes its tables in many steps, each committed by itself, and cannot go on where a process was killed between
-two of them.
+two of them.  Nothing else of ours is imported: images of servers have this package alone.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import sqlite3
+import time
 from pathlib import Path
-
-from kgqa_core.files import rename_new
-from kgqa_core.scratch import scratch_file
 
 log = logging.getLogger("kgqa.tracking")
 
 SQLITE = "sqlite:///"
+DRAFT = ".draft"
+"""Ends the name of a database that is being made."""
+DRAFT_SECONDS = 30.0
+"""A draft that was not written for so long has no process: its steps take a part of a second each."""
 INCOMPLETE = ".incomplete"
 """Ends the name of a database that was never finished, and was set aside."""
 
@@ -35,13 +38,25 @@ def ensure_database(uri: str) -> None:
     if path.exists() and not unfinished:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_file(path.parent, path.name) as draft:
+    _clear_drafts(path)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}{DRAFT}")
+    try:
         _make_tables(draft)
         if unfinished:
             os.replace(path, path.with_name(path.name + INCOMPLETE))
             log.warning("the MLflow database %s was never finished and holds no run; it is now *%s", path, INCOMPLETE)
         with contextlib.suppress(FileExistsError):
-            rename_new(draft, path)
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _clear_drafts(path: Path) -> None:
+    """Delete the drafts of processes that were killed: those that nobody has written for a while."""
+    for draft in path.parent.glob(f".{path.name}.*{DRAFT}*"):
+        with contextlib.suppress(OSError):
+            if draft.stat().st_mtime < time.time() - DRAFT_SECONDS:
+                draft.unlink()
 
 
 def _make_tables(path: Path) -> None:

@@ -244,7 +244,7 @@ def test_a_comparison_does_not_overwrite_a_page(tmp_path: Path, own_home: Path) 
 def test_a_filled_sheet_survives_a_new_draw(graph: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = graph.parent
     (place / "made").mkdir()
-    counted = {**dict.fromkeys(COLUMNS["qa"].values(), 1), "by_triples": dict.fromkeys(CITED, 1)}
+    counted = {**dict.fromkeys(COLUMNS["qa"], 1), "by_triples": dict.fromkeys(CITED, 1)}
     table = {"kind": "qa", "levels": dict.fromkeys(LEVELS, counted), "total": counted, "rejects": {}}
     (place / "made" / "statistics.json").write_text(json.dumps(table))
     row = {

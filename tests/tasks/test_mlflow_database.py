@@ -26,17 +26,20 @@ def tables(path: Path) -> set[str]:
         connection.close()
 
 
-def test_one_killed_while_it_is_made_leaves_none_and_the_next_makes_it(tmp_path: Path) -> None:
+def test_one_killed_while_it_is_made_leaves_none_and_the_next_makes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "mlflow.db"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     making = subprocess.Popen([sys.executable, "-c", MAKE, f"sqlite:///{path}"], env=environment)
     until = time.monotonic() + 120
-    while not any(draft.stat().st_size > 50_000 for draft in tmp_path.glob(".mlflow.db.*")):
+    while not any(draft.stat().st_size > 50_000 for draft in tmp_path.glob(".mlflow.db.*.draft")):
         assert time.monotonic() < until and making.poll() is None
         time.sleep(0.002)
     making.send_signal(signal.SIGKILL)
     making.wait()
     assert not path.exists()
+    monkeypatch.setattr(database, "DRAFT_SECONDS", 0.0)
     database.ensure_database(f"sqlite:///{path}")
     assert "runs" in tables(path) and not any(name.startswith("_alembic_tmp") for name in tables(path))
     assert [left.name for left in tmp_path.iterdir()] == ["mlflow.db"]
