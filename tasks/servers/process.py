@@ -67,7 +67,7 @@ def start(
         )
 
 
-def stop(*servers: subprocess.Popen[bytes], patience: float = 3) -> None:
+def stop(*servers: subprocess.Popen[bytes], patience: float = 2) -> None:
     """End servers of `start` in order, after `patience` seconds by force."""
     for server in servers:
         if server.poll() is None:
