@@ -32,12 +32,14 @@ def test_one_killed_while_it_is_made_leaves_none_and_the_next_makes_it(
     path = tmp_path / "mlflow.db"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     making = subprocess.Popen([sys.executable, "-c", MAKE, f"sqlite:///{path}"], env=environment)
-    until = time.monotonic() + 120
-    while not any(draft.stat().st_size > 50_000 for draft in tmp_path.glob(".mlflow.db.*.draft")):
-        assert time.monotonic() < until and making.poll() is None
-        time.sleep(0.002)
-    making.send_signal(signal.SIGKILL)
-    making.wait()
+    try:
+        until = time.monotonic() + 120
+        while not any(draft.stat().st_size > 50_000 for draft in tmp_path.glob(".mlflow.db.*.draft")):
+            assert time.monotonic() < until and making.poll() is None
+            time.sleep(0.002)
+    finally:
+        making.send_signal(signal.SIGKILL)
+        making.wait()
     assert not path.exists()
     monkeypatch.setattr(database, "DRAFT_SECONDS", 0.0)
     database.ensure_database(f"sqlite:///{path}")
