@@ -53,7 +53,11 @@ def alive(process: psutil.Process) -> bool:
     ],
 )
 def test_ended_while_it_starts_it_leaves_no_process(tmp_path: Path, how: signal.Signals, moment: float) -> None:
-    process, _ = start(tmp_path)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests under nohup ignore it, and so would their children
+    try:
+        process, _ = start(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
     children: list[psutil.Process] = []
     try:
         wait_for(lambda: psutil.Process(process.pid).children(recursive=True), "no server was started", 120)
