@@ -110,8 +110,8 @@ def _signals() -> Iterator[threading.Event]:
     What is ignored, as by nohup, stays so.
     """
     ended = threading.Event()
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda *_: ended.set()) for number in heard}
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in handled}
     try:
         yield ended
     finally:

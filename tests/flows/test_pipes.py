@@ -29,6 +29,7 @@ from tasks.kg import dump_digests
 from tasks.outside import file_digest
 from tasks.questions import question_digests
 from tests.support.command import ROOT
+from tests.support.pipes import written_pipes
 from tests.support.toy import write_graph, write_questions
 
 TRIPLES = 20_000
@@ -39,23 +40,9 @@ GOOD = "bundled:atlas"
 
 @pytest.fixture
 def pipe() -> Iterator[Callable[[bytes], str]]:
-    """Makes an anonymous pipe that something is written to; its name as a shell's process substitution has it."""
-    opened: list[int] = []
-
-    def make(data: bytes) -> str:
-        reading, writing = os.pipe()
-        opened.append(reading)
-
-        def write() -> None:
-            with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:
-                stream.write(data)
-
-        threading.Thread(target=write, daemon=True).start()
-        return f"/dev/fd/{reading}"
-
-    yield make
-    for number in opened:
-        os.close(number)
+    """Makes a pipe that something is written to, and names it."""
+    with written_pipes() as make:
+        yield lambda data: str(make(data))
 
 
 def fifo(path: Path, data: bytes) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import threading
@@ -15,6 +14,7 @@ import pytest
 from kgqa_core import spool
 from kgqa_core.errors import InputError, KgInputError, StorageError
 from kgqa_core.spool import is_spooled, regular_file, spool_in, spooling
+from tests.support.pipes import written_pipes
 
 BIG = b"0123456789abcdef" * 40_000
 """More than a pipe holds."""
@@ -22,23 +22,9 @@ BIG = b"0123456789abcdef" * 40_000
 
 @pytest.fixture
 def pipe() -> Iterator[Callable[[bytes], Path]]:
-    """Makes an anonymous pipe that something is written to; its name as a shell's process substitution has it."""
-    opened: list[int] = []
-
-    def make(data: bytes) -> Path:
-        reading, writing = os.pipe()
-        opened.append(reading)
-
-        def write() -> None:
-            with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:
-                stream.write(data)
-
-        threading.Thread(target=write, daemon=True).start()
-        return Path(f"/dev/fd/{reading}")
-
-    yield make
-    for number in opened:
-        os.close(number)
+    """Makes a pipe that something is written to, and names it."""
+    with written_pipes() as make:
+        yield make
 
 
 def test_a_pipe_is_read_as_often_as_wanted(pipe: Callable[[bytes], Path], tmp_path: Path) -> None:
