@@ -1,7 +1,7 @@
 """Content digests of every artifact that fixed profiles make, to show that a change of the code changes no artifact.
 
     python benchmarks/artifact_digests.py                     all cases, into benchmarks/results/artifact_digests.json
-    python benchmarks/artifact_digests.py toy zjqa --check    compares these cases with that file; exit code 1 if any differ
+    python benchmarks/artifact_digests.py toy zjqa --check    compares with that file; exit code 1 on a difference
 
 Each case runs commands of `kgqa` in a new home and reads the manifests of all artifacts in it.  The digests hold for
 one machine: sums of floating-point numbers may differ on another processor or with another number of threads.
