@@ -53,10 +53,10 @@ def artifacts(home: Path, run_id: str) -> dict[str, list[Path]]:
 
 def again(made: dict[str, list[Path]], features: Sequence[str], seed: int) -> dict[str, Any]:
     """The scores of an abstainer with these kinds of features; with none, of the rules."""
-    from kgqa_core.answering.abstention.apply import apply
-    from kgqa_core.answering.abstention.train import train
-    from kgqa_core.benchmarks.abstention import score
+    from kgqa_core.abstention.apply import apply
+    from kgqa_core.abstention.train import train
     from kgqa_core.config import AbstentionOptions
+    from kgqa_core.evaluation.abstention import score
 
     def one(name: str) -> Path:
         return next(own[0] for kind, own in made.items() if kind.partition("/")[0] == name)

@@ -41,7 +41,6 @@ import polars as pl
 import torch
 
 from kgqa_core.answering.answer import answer
-from kgqa_core.benchmarks.paired import difference
 from kgqa_core.config import (
     AnsweringOptions,
     KgOptions,
@@ -56,14 +55,15 @@ from kgqa_core.datasets.masking import topic_names
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
+from kgqa_core.evaluation.paired import difference
 from kgqa_core.kg.build import build
 from kgqa_core.kg.verbalise import write_knowledge
 from kgqa_core.retrieval.collect import collect
-from kgqa_core.retrieval.feedback import gather
-from kgqa_core.retrieval.rigel import load
-from kgqa_core.retrieval.rigel_retriever import RigelRetriever
+from kgqa_core.retrieval.rigel.feedback import gather
+from kgqa_core.retrieval.rigel.network import load
+from kgqa_core.retrieval.rigel.retriever import RigelRetriever
+from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.starts import LINKS, widened
-from kgqa_core.retrieval.train import train
 from kgqa_core.types import SPLITS, Question
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

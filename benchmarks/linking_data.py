@@ -17,7 +17,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.mentions import Mentions
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.publish import publish_folder
 
 SETS = ("atlas", "zjqa", "simplequestions", "metaqa", "mintaka", "rebel")
 CHOICE = {"mintaka": 500, "rebel": 300}

@@ -27,10 +27,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from kgqa_core.artifacts import content_digest  # noqa: E402
-from kgqa_core.benchmarks.ltgen.sample import draw  # noqa: E402
-from kgqa_core.benchmarks.ltgen.statistics import rows  # noqa: E402
-from kgqa_core.benchmarks.ltgen.write import write  # noqa: E402
+from kgqa_core.builders.ltgen.sample import draw  # noqa: E402
+from kgqa_core.builders.ltgen.statistics import rows  # noqa: E402
+from kgqa_core.builders.ltgen.write import write  # noqa: E402
 from kgqa_core.config import (  # noqa: E402
     KgOptions,
     LlmOptions,
@@ -42,6 +41,7 @@ from kgqa_core.datasets.jsonl import read_question_file  # noqa: E402
 from kgqa_core.kg.build import build  # noqa: E402
 from kgqa_core.kg.store import KgStore  # noqa: E402
 from kgqa_core.metrics.text import Gold, contains  # noqa: E402
+from kgqa_core.store.artifacts import content_digest  # noqa: E402
 from tests.support.chat_server import ServerProcess  # noqa: E402
 
 SEED = 7

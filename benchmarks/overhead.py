@@ -27,11 +27,11 @@ SPANS = (
     ("asking Prefect", "httpx", "Client.send"),
     ("telling Prefect's events", "prefect.events.worker", "EventsWorker.attach_related_resources_from_context"),
     ("telling MLflow", "requests", "Session.send"),
-    ("finding and verifying artifacts", "kgqa_core.artifacts", "Home.find"),
-    ("computing keys", "tasks.stage", "stage_key"),
+    ("finding and verifying artifacts", "kgqa_core.store.artifacts", "Home.find"),
+    ("computing keys", "tasks.engine.stage", "stage_key"),
     ("writing the report", "kgqa_core.report.page", "write"),
     ("gathering examples", "kgqa_core.report.examples", "gather_examples"),
-    ("contending", "tasks.champion", "contend"),
+    ("contending", "tasks.engine.champion", "contend"),
 )
 
 
@@ -85,7 +85,7 @@ class Spans:
 def measure(profile: Any, runs: int, top: int) -> dict[str, Any]:
     """Wall seconds of cached runs, by stage and by what they were spent on."""
     from flows.pipeline import pipeline
-    from tasks.run import Run
+    from tasks.engine.run import Run
 
     stages: dict[str, list[float]] = {}
     original = Run.stage
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--top", type=int, default=25)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    from flows import session
+    from flows.cli import _session as session
 
     session.prepare(None)
     result = measure(session.choose_profile(given.profile), given.runs, given.top)

@@ -36,9 +36,9 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import PassagesOptions
-from kgqa_core.retrieval.passages import dense
-from kgqa_core.retrieval.passages.index import build
-from kgqa_core.retrieval.passages.search import PassageSearch
+from kgqa_core.passages import dense
+from kgqa_core.passages.index import build
+from kgqa_core.passages.search import PassageSearch
 
 CORPUS = "passages/rebel_sample.jsonl"
 LABELS = "wikidata_samples/derived/labels_en_pool.tsv"

@@ -49,13 +49,13 @@ def measure(kind: str, shards: int, workers: int, limit: int) -> dict[str, Any]:
     """Seconds until workers are there, and of the answers, in the home KGQA_HOME."""
     from prefect import flow
 
-    from kgqa_core.artifacts import Home
+    from kgqa_core.store.artifacts import Home
     from tasks.answering import answer
+    from tasks.engine.run import tracked_run
     from tasks.kg import build_kg, export_dkg
     from tasks.questions import load_questions
     from tasks.retrieval import retrieve
     from tasks.rewriting import write_triples
-    from tasks.run import tracked_run
 
     profile = profile_of(kind, shards, workers, limit)
     home = Home.current()

@@ -31,10 +31,10 @@ from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.datasets.splits import hold_out
 from kgqa_core.datasets.webqsp import Parsed, read_parsed
 from kgqa_core.monitor import Log
-from kgqa_core.retrieval.hop_path import PathModel
-from kgqa_core.retrieval.hop_path_fit import Row, fit, measure
+from kgqa_core.nn import loop
+from kgqa_core.retrieval.hop_path.classifier import PathModel
+from kgqa_core.retrieval.hop_path.fit import Row, fit, measure
 from kgqa_core.retrieval.label import words
-from kgqa_core.training import loop
 from kgqa_core.types import Question
 
 PROGRESS = Log("dev_", every=10)

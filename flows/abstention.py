@@ -8,19 +8,19 @@ from typing import Any
 from prefect import flow
 from prefect.states import Completed
 
-from kgqa_core.artifacts import ArtifactRef, read_manifest
 from kgqa_core.config import LINKED, Profile, make_profile, split_knowledge, split_retriever
 from kgqa_core.errors import ConfigError
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.abstention import judge, score_abstention, train_abstainer, unpack_benchmark
 from tasks.answerability import benchmark_in
 from tasks.answering import answer
+from tasks.engine.run import Run, tracked_run
+from tasks.engine.secrets import take_in
 from tasks.evaluation import publish, score_all
 from tasks.kg import export_dkg
 from tasks.linking import link_topics
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
-from tasks.run import Run, tracked_run
-from tasks.secrets import take_in
 
 LEARNT = ("rigel", "hop_path")
 """Retrievers whose findings are told apart; they learn from the answerable questions."""

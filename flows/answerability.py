@@ -8,16 +8,16 @@ from typing import Any
 from prefect import flow
 from prefect.states import Completed
 
-from flows.graphs import graph_in
+from flows.cli.graph_folders import graph_in
 from kgqa_core.config import Profile
 from kgqa_core.datasets.load import input_files
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from tasks.answerability import build_benchmark
+from tasks.engine.run import tracked_run
+from tasks.engine.secrets import take_in
 from tasks.kg import build_kg
 from tasks.questions import load_questions
-from tasks.run import tracked_run
-from tasks.secrets import take_in
 
 
 @flow(name="kgqa-answerability", flow_run_name="answerability {profile.kg.name}/{profile.questions.name}")

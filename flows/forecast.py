@@ -13,20 +13,20 @@ import polars as pl
 from prefect import flow
 
 from kgqa_core.answering.plan import pilot_answers, plan_answers
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import PASSAGES, SYMBOLIC, Profile, split_knowledge
 from kgqa_core.llm.plan import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
+from kgqa_core.store.artifacts import ArtifactRef
 from tasks.answering import add_computed, answer, compute_all, train_operator
+from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
-from tasks.run import Run, tracked_run
 
 FINISHED = "the stage is finished"
 

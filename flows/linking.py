@@ -6,12 +6,12 @@ from typing import Any
 
 from prefect import flow
 
-from flows.session import stage_artifact
-from kgqa_core.artifacts import ArtifactRef, Home
+from flows.cli._session import stage_artifact
 from kgqa_core.config import Profile, make_profile
+from kgqa_core.store.artifacts import ArtifactRef, Home
+from tasks.engine.progress import StageMonitor
+from tasks.engine.run import tracked_run
 from tasks.linking import build_mentions, mentions_without_run
-from tasks.progress import StageMonitor
-from tasks.run import tracked_run
 
 
 def mentions_of(record: dict[str, Any]) -> ArtifactRef:

@@ -13,6 +13,7 @@ from prefect.states import Completed
 
 from kgqa_core.config import Profile
 from tasks.answering import answer_all
+from tasks.engine.run import tracked_run
 from tasks.evaluation import publish, score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
@@ -20,7 +21,6 @@ from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
-from tasks.run import tracked_run
 
 
 @flow(name="kgqa-pipeline", flow_run_name="{profile.kg.name}/{profile.questions.name}")

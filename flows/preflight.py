@@ -13,14 +13,14 @@ from kgqa_core.datasets.jsonl import RawQuestion, read_question_file
 from kgqa_core.datasets.load import input_files, sizes_of
 from kgqa_core.datasets.splits import check_splits
 from kgqa_core.errors import ModelError
+from kgqa_core.evaluation.nli import find_folder as find_classifier
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
-from kgqa_core.metrics.entailment import find_folder as find_classifier
+from kgqa_core.passages.corpus import find_corpus
 from kgqa_core.retrieval.hops import check_hops
-from kgqa_core.retrieval.passages.corpus import find_corpus
-from tasks.secrets import take_in
+from tasks.engine.secrets import take_in
 
 
 def check(profile: Profile) -> None:

@@ -1,6 +1,6 @@
 """The flow that follows a graph: a newer dump in, only what must be done again, a champion that moves or stays.
 
-Ids of the graph stay, the arrays are merged, and trained models go on while only facts changed; `tasks.refreshing`
+Ids of the graph stay, the arrays are merged, and trained models go on while only facts changed; `tasks.resume.refresh`
 holds the decisions.
 """
 
@@ -11,20 +11,20 @@ from typing import Any
 from prefect import flow
 from prefect.states import Completed
 
-from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import Profile
+from kgqa_core.store.artifacts import ArtifactRef, Home
 from tasks.answering import answer_all
+from tasks.engine.run import Run, tracked_run
 from tasks.evaluation import publish, score_all
-from tasks.keeping import keep, keep_all
 from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import load_questions
-from tasks.refreshing import Decision, decide, remember
+from tasks.resume.refresh import Decision, decide, remember
+from tasks.resume.reuse import keep, keep_all
+from tasks.resume.starting_point import Start, is_current, kept_parts, read_since, run_of_these_inputs, starting_point
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
-from tasks.run import Run, tracked_run
-from tasks.starting import Start, is_current, kept_parts, read_since, run_of_these_inputs, starting_point
 
 
 @flow(name="kgqa-refresh", flow_run_name="refresh {profile.kg.name}/{profile.questions.name}")

@@ -1,7 +1,7 @@
 """Flows of single stages: trained on another machine, made ahead, or run again when questions or models change.
 
 Each one is a straight line of the calls of `flows.pipeline`; what is finished in the home is found, not made again.
-A run calls the first three as deployments (`tasks.calling`); anybody may run them from the UI.
+A run calls the first three as deployments (`tasks.engine.deployments`); anybody may run them from the UI.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 from prefect import flow
 from prefect.states import Completed
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
+from kgqa_core.store.artifacts import ArtifactRef
 from tasks import rewriting
 from tasks.answering import answer_all
-from tasks.deployed import Given, handed, made_here
+from tasks.engine.called_run import Given, handed, made_here
+from tasks.engine.run import Run, tracked_run
 from tasks.evaluation import publish, score_all
-from tasks.keeping import keep, keep_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import load_questions
+from tasks.resume.reuse import keep, keep_all
+from tasks.resume.starting_point import kept_parts, starting_point, take_over
 from tasks.retrieval import retrieve_all, train_retrievers
-from tasks.run import Run, tracked_run
-from tasks.starting import kept_parts, starting_point, take_over
 
 
 @flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")

@@ -13,14 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.answering.abstention.apply import Judge
-from kgqa_core.answering.abstention.evidence import Evidence, Said
-from kgqa_core.answering.abstention.model import load_abstainer
+from kgqa_core.abstention.apply import Judge
+from kgqa_core.abstention.evidence import Evidence, Said
+from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.answering.answer import called, is_declined, model_of, parse_output
-from kgqa_core.answering.symbolic.answer import listed
-from kgqa_core.answering.symbolic.asking import Calculator
-from kgqa_core.answering.symbolic.hybrid import joined
-from kgqa_core.answering.symbolic.solve import Solved
 from kgqa_core.config import (
     PASSAGES,
     SYMBOLIC,
@@ -45,14 +41,18 @@ from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.passages.retrieve import numbered
+from kgqa_core.passages.search import PassageSearch, query_of
+from kgqa_core.passages.table import Passage
 from kgqa_core.prompts import answer_prompt
-from kgqa_core.retrieval.opening import Opener, make_opener
-from kgqa_core.retrieval.passages.retrieve import numbered
-from kgqa_core.retrieval.passages.search import PassageSearch, query_of
-from kgqa_core.retrieval.passages.table import Passage
-from kgqa_core.retrieval.protocol import Retriever
+from kgqa_core.retrieval.api import Retriever
+from kgqa_core.retrieval.registry import Opener, make_opener
 from kgqa_core.retrieval.starts import learnt_candidates, with_candidates
 from kgqa_core.rewriting.teller import Teller
+from kgqa_core.symbolic.answer import listed
+from kgqa_core.symbolic.asking import Calculator
+from kgqa_core.symbolic.hybrid import joined
+from kgqa_core.symbolic.solve import Solved
 from kgqa_core.types import Linked, Question, Retrieved
 
 

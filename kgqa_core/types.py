@@ -23,6 +23,8 @@ INVERSE = "<inv>-"
 """Prefix of an inverse relation's key and label (Sen et al. 2023, section 3.1)."""
 
 SPLITS = ("train", "dev", "test")
+SPLITS_COLLECTED = ("dev", "test")
+"""Splits that are retrieved for; training questions, the most by far, only where `retrieval.training` says so."""
 
 LEVELS = ("I", "II", "III", "IV")
 """How well known an entity is by its page views, best first (Huang et al. 2024)."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import AbstentionOptions
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.stage import stage
 
 
 @stage(
     "questions",
-    runs="kgqa_core.benchmarks.abstention:unpack",
+    runs="kgqa_core.builders.answerability.questions:questions_and_labels",
     packages=("duckdb", "polars"),
 )
 def unpack_benchmark(benchmark: ArtifactRef, kg: ArtifactRef) -> ArtifactRef:
@@ -19,7 +19,7 @@ def unpack_benchmark(benchmark: ArtifactRef, kg: ArtifactRef) -> ArtifactRef:
 
 @stage(
     "abstainer",
-    runs="kgqa_core.answering.abstention.train:train",
+    runs="kgqa_core.abstention.train:train",
     label=lambda arguments: arguments["name"],
     packages=("numpy", "scipy", "duckdb"),
 )
@@ -38,7 +38,7 @@ def train_abstainer(
 
 @stage(
     "confidence",
-    runs="kgqa_core.answering.abstention.apply:apply",
+    runs="kgqa_core.abstention.apply:apply",
     packages=("numpy", "scipy", "duckdb"),
 )
 def judge(
@@ -55,7 +55,7 @@ def judge(
     raise AssertionError
 
 
-@stage("abstention_scores", runs="kgqa_core.benchmarks.abstention:score", packages=("numpy", "scipy"))
+@stage("abstention_scores", runs="kgqa_core.evaluation.abstention:score", packages=("numpy", "scipy"))
 def score_abstention(
     questions: ArtifactRef,
     labels: ArtifactRef,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgqa_core.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
 from kgqa_core.config import AnswerabilityOptions, Training
 from kgqa_core.errors import ArtifactError
-from tasks.stage import stage
+from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
+from tasks.engine.stage import stage
 
 
 @stage(
     "answerability",
-    runs="kgqa_core.benchmarks.grailqability.build:build",
+    runs="kgqa_core.builders.answerability.build:build",
     label=lambda arguments: f"p_u {arguments['options'].p_u:g}",
     packages=("duckdb", "numpy", "polars"),
 )
@@ -23,7 +23,7 @@ def build_benchmark(kg: ArtifactRef, questions: ArtifactRef, options: Answerabil
 
 @stage(
     "questions",
-    runs="kgqa_core.benchmarks.grailqability.questions:benchmark_questions",
+    runs="kgqa_core.builders.answerability.questions:benchmark_questions",
     packages=("duckdb", "polars"),
 )
 def benchmark_questions(benchmark: ArtifactRef, kg: ArtifactRef) -> ArtifactRef:
@@ -33,7 +33,7 @@ def benchmark_questions(benchmark: ArtifactRef, kg: ArtifactRef) -> ArtifactRef:
 
 @stage(
     "examples",
-    runs="kgqa_core.benchmarks.grailqability.examples:benchmark_examples",
+    runs="kgqa_core.builders.answerability.examples:benchmark_examples",
     variant=lambda arguments: arguments["training"],
     packages=("duckdb", "polars"),
 )
@@ -50,7 +50,7 @@ def benchmark_examples(
 
 @stage(
     "answerability_scores",
-    runs="kgqa_core.benchmarks.grailqability.evaluate:evaluate",
+    runs="kgqa_core.builders.answerability.evaluate:evaluate",
     packages=("numpy", "polars"),
 )
 def score_parsers(benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> ArtifactRef:

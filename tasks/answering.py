@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kgqa_core.answering.answer import model_of
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import (
     SYMBOLIC,
     AnsweringOptions,
@@ -14,9 +13,10 @@ from kgqa_core.config import (
     split_knowledge,
     split_retriever,
 )
-from tasks.outside import encoder_digest, model_digest
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import encoder_digest, model_digest
+from tasks.engine.stage import stage
 from tasks.parsing import parsing_examples, train_and_parse
-from tasks.stage import stage
 
 
 @stage(
@@ -44,7 +44,7 @@ def answer(
 
 @stage(
     "operator",
-    runs="kgqa_core.answering.symbolic.train:train",
+    runs="kgqa_core.symbolic.train:train",
     label=lambda arguments: "operations",
     variant=lambda arguments: "",
     outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
@@ -58,7 +58,7 @@ def train_operator(kg: ArtifactRef, questions: ArtifactRef, options: OperatorOpt
 
 @stage(
     "computed",
-    runs="kgqa_core.answering.symbolic.compute:compute",
+    runs="kgqa_core.symbolic.compute:compute",
     variant=lambda arguments: arguments["name"],
     packages=("torch", "duckdb"),
 )
@@ -80,7 +80,7 @@ def compute(
 
 @stage(
     "answers",
-    runs="kgqa_core.answering.symbolic.answer:answer_computed",
+    runs="kgqa_core.symbolic.answer:answer_computed",
     label=lambda arguments: f"{arguments['name']} {SYMBOLIC}",
     variant=lambda arguments: arguments["name"].removesuffix("/triples"),
 )
@@ -91,7 +91,7 @@ def answer_computed(computed: ArtifactRef, name: str) -> ArtifactRef:
 
 @stage(
     "computed_knowledge",
-    runs="kgqa_core.answering.symbolic.hybrid:add_computed",
+    runs="kgqa_core.symbolic.hybrid:add_computed",
     variant=lambda arguments: arguments["name"],
 )
 def add_computed(computed: ArtifactRef, knowledge: ArtifactRef, name: str, options: SymbolicOptions) -> ArtifactRef:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.benchmarks.entailment import has_references
 from kgqa_core.config import EntailmentOptions, EvaluationOptions
-from kgqa_core.metrics.entailment import fetch, hub_name
-from tasks.outside import file_digest
-from tasks.run import current_run
-from tasks.stage import stage
+from kgqa_core.evaluation.entailment import has_references
+from kgqa_core.evaluation.nli import fetch, hub_name
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import file_digest
+from tasks.engine.run import current_run
+from tasks.engine.stage import stage
 
 log = logging.getLogger("kgqa")
 
 
 @stage(
     "entailment",
-    runs="kgqa_core.benchmarks.entailment:entail",
+    runs="kgqa_core.evaluation.entailment:entail",
     variant=lambda arguments: arguments["name"].removesuffix("/triples").removesuffix("/none"),
     outside=lambda arguments: {"model": classifier_digest(arguments["model"])},
     packages=("torch", "transformers", "tokenizers"),

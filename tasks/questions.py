@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.kg.ingest.sources import find_sources
-from tasks.outside import file_digest
-from tasks.stage import stage
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import file_digest
+from tasks.engine.stage import stage
 
 
 def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:

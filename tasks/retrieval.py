@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef, read_manifest, verify
-from kgqa_core.benchmarks.runs import choose_run
 from kgqa_core.config import (
     HopPathOptions,
     LlmOptions,
@@ -24,11 +22,13 @@ from kgqa_core.datasets.splits import check_splits
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.retrieval.hops import check_hops, needed_hops
+from kgqa_core.runs.records import choose_run
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
+from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
+from tasks.engine.run import current_run
+from tasks.engine.stage import stage
 from tasks.linking import build_mentions, link_questions
-from tasks.outside import encoder_digest, file_digest, model_digest
 from tasks.questions import more_questions
-from tasks.run import current_run
-from tasks.stage import stage
 
 log = logging.getLogger("kgqa")
 
@@ -39,7 +39,7 @@ def _label(name: str, hops: int | None) -> str:
 
 @stage(
     "retriever",
-    runs="kgqa_core.retrieval.train:train",
+    runs="kgqa_core.retrieval.rigel.train:train",
     label=lambda arguments: _label("rigel", arguments["options"].hops),
     outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
     packages=("torch", "transformers", "tokenizers"),
@@ -58,7 +58,7 @@ def train_rigel(
     raise AssertionError
 
 
-@stage("feedback", runs="kgqa_core.retrieval.feedback:gather")
+@stage("feedback", runs="kgqa_core.retrieval.rigel.feedback:gather")
 def gather_feedback(
     dkg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, answers: ArtifactRef, bare: ArtifactRef | None
 ) -> ArtifactRef:
@@ -104,7 +104,7 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
 
 @stage(
     "hop_path",
-    runs="kgqa_core.retrieval.hop_path_train:train",
+    runs="kgqa_core.retrieval.hop_path.train:train",
     label=lambda arguments: _label("", arguments["options"].max_hops),
     outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
     packages=("torch", "transformers", "tokenizers"),

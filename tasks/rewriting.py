@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import PASSAGES, CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
-from tasks.outside import file_digest, model_digest
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import file_digest, model_digest
+from tasks.engine.stage import stage
 from tasks.passages import write_passages
-from tasks.stage import stage
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 

@@ -20,6 +20,7 @@ import polars as pl
 
 from kgqa_core import prompts
 from kgqa_core.config import HYBRID, AnsweringOptions, LlmOptions, split_answerer, split_knowledge
+from kgqa_core.datasets.answers import LIKELY, SCHEMA, SECONDS, save_seconds
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
 from kgqa_core.errors import ArtifactError, StorageError
@@ -29,26 +30,13 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import ask, portion
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, write_part
+from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, write_part
 from kgqa_core.types import Question
 
 log = logging.getLogger("kgqa.answering")
 
 ABSTENTIONS = frozenset({"", "unknown", "i don't know", "i do not know", "don't know", "no answer", "不知道"})
 """Outputs that decline to answer, after lower-casing and without a full stop."""
-
-SCHEMA = {
-    "question": pl.String, "retriever": pl.String, "format": pl.String, "model": pl.String, "prompt_digest": pl.String,
-    "output": pl.String, "abstained": pl.Boolean, "finish": pl.String, "prompt_tokens": pl.Int32, "tokens": pl.Int32,
-}  # fmt: skip
-"""Columns of answers.parquet; `finish` is stop, length, refusal, empty or error."""
-
-
-SECONDS = "volatile/answers_seconds.parquet"
-
-LIKELY = "log_probabilities.parquet"
-"""How likely the model found what it wrote: question, log_probability (None where it is not told), tokens that it is
-of.  It is there where the options ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +117,6 @@ def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
         raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
     save_seconds(out, counts, seconds)
     return counts
-
-
-def save_seconds(out: Path, counts: Mapping[str, Any], seconds: float) -> None:
-    """Writes volatile/answers_seconds.parquet."""
-    (out / SECONDS).parent.mkdir(exist_ok=True)
-    spent = {name: [counts[name]] for name in ("questions", "prompts", "cached")} | {"seconds": [seconds]}
-    pl.DataFrame(spent).write_parquet(out / SECONDS)
 
 
 def model_of(answerer: str) -> str:

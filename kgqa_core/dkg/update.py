@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.artifacts import storage_faults
 from kgqa_core.config import DkgOptions
 from kgqa_core.dkg import layout
 from kgqa_core.dkg import merge_kernels as kernels
@@ -26,6 +25,7 @@ from kgqa_core.dkg.export import array_file, export, id_space, literal_ranges, w
 from kgqa_core.errors import ArtifactError, KgInputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import storage_faults
 
 IntArray = NDArray[np.int64]
 

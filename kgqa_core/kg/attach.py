@@ -7,9 +7,9 @@ from pathlib import Path
 
 import duckdb
 
-from kgqa_core.digest import VOLATILE
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.sql import quoted
+from kgqa_core.store.digest import VOLATILE
 
 BASE, OVERLAY = "kg_base", "kg_overlay"
 """Names under which an overlay's views look for the graph beneath, and under which the overlay itself is attached."""

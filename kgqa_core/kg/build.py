@@ -13,7 +13,6 @@ from typing import Any
 
 import duckdb
 
-from kgqa_core.artifacts import write_json
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
 from kgqa_core.input_files import unchanged
@@ -30,6 +29,7 @@ from kgqa_core.kg.ingest.staging import Staged, Staging
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
 
 
 @dataclass(frozen=True, slots=True)

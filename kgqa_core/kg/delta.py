@@ -16,7 +16,6 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from kgqa_core.artifacts import VOLATILE
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg import diff
@@ -32,6 +31,7 @@ from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import VOLATILE
 
 DIFF = f"{VOLATILE}/diff"
 """Where an updated graph's folder lists what changed: entities, relations and triples, and a summary."""

@@ -17,13 +17,13 @@ from typing import Any
 
 import duckdb
 
-from kgqa_core.artifacts import write_json
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, SCHEMA, KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.scratch import scratch_folder
+from kgqa_core.store.artifacts import write_json
+from kgqa_core.store.scratch import scratch_folder
 
 IDENTITY = ("kind", "key", "datatype", "detail")
 """Columns of `entities` that tell its rows apart."""

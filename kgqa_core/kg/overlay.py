@@ -25,11 +25,11 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from kgqa_core.artifacts import MANIFEST, content_digest, read_manifest, write_json
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import BASE, CARRIED, OVERLAY, PLACE, base_of, shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
+from kgqa_core.store.artifacts import MANIFEST, content_digest, read_manifest, write_json
 
 _HIDDEN = {
     "hidden_entities": "id INTEGER",

@@ -17,12 +17,12 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from kgqa_core.artifacts import VOLATILE
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import attach, base_of
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
 from kgqa_core.kg.names import NAME_SQL, key_name, language_order
 from kgqa_core.kg.sql import quoted
+from kgqa_core.store.artifacts import VOLATILE
 
 SCHEMA_VERSION = 2
 

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from kgqa_core.artifacts import write_json
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.attach import attach
 from kgqa_core.kg.names import NAME_SQL
@@ -41,6 +40,7 @@ from kgqa_core.linking.mentions import (
 from kgqa_core.linking.strings import Strings, Writer
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
 
 Array = NDArray[Any]
 ROWS = 100_000

@@ -14,7 +14,7 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, taken
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import Linked, Question
 
 LINKS = "links.parquet"

@@ -18,12 +18,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import canonical_json
-from kgqa_core.dates import SLACK
 from kgqa_core.errors import StorageError
 from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.protocol import Completion, GenerationParams, clean_text
 from kgqa_core.llm.store import ROW_FAULTS, open_store
+from kgqa_core.store.artifacts import canonical_json
+from kgqa_core.store.dates import SLACK
 
 log = logging.getLogger("kgqa.llm")
 

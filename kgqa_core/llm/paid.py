@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from kgqa_core.artifacts import canonical_json
 from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parts import Part, share
+from kgqa_core.store.artifacts import canonical_json
+from kgqa_core.store.shards import Part, share
 
 Check = Callable[[int, str], str | None]
 """From a prompt's place and a completion's text to the reason why it is rejected, None when it is accepted."""

@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 from rich.table import Table
 
+from kgqa_core.evaluation.labels import percent
 from kgqa_core.report.grid import Grid
-from kgqa_core.report.labels import percent
 from kgqa_core.report.terminal import VisibleText
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 300, 44, 14, 12, 42

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kgqa_core.benchmarks.grailqability.statistics import TABLES, ordered
+from kgqa_core.builders.answerability.statistics import TABLES, ordered
 from kgqa_core.report.grid import Grid, make_cell
 from kgqa_core.report.page import make_environment, without_unseen
 

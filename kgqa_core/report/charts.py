@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from kgqa_core.evaluation.labels import percent
 from kgqa_core.report.grid import Cell
-from kgqa_core.report.labels import percent
 from kgqa_core.report.plots import nice_ticks
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 270, 44, 14, 12, 42

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgqa_core.report.grid import Entry, Grid, Pair, make_cell, score_cell
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     METRICS,
     group_order,
     knowledge_label,
@@ -14,6 +13,7 @@ from kgqa_core.report.labels import (
     model_experiments,
     split_experiment,
 )
+from kgqa_core.report.grid import Entry, Grid, Pair, make_cell, score_cell
 
 UNFINISHED = {"length": "cut off", "refusal": "refused", "empty": "empty", "error": "failed"}
 """Ends of an answer that are worth a word."""

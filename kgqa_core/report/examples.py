@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.evaluation.labels import LEARNT, knowledge_place, model_experiments, split_experiment
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import Gold, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
-from kgqa_core.report.labels import LEARNT, knowledge_place, model_experiments, split_experiment
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
 MOST_FACTS = 24

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kgqa_core.report.labels import main_split, p_text, percent
+from kgqa_core.evaluation.labels import main_split, p_text, percent
 
 WIDE = 6
 """Columns of cells up to which a grid stands as it is; a wider one is turned, or shown without intervals."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kgqa_core.metrics.links import LINK_METRICS
-from kgqa_core.report.grid import Grid, score_cell
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     LINKS,
     METRICS,
     knowledge_label,
@@ -17,6 +15,8 @@ from kgqa_core.report.labels import (
     retriever_label,
     split_experiment,
 )
+from kgqa_core.metrics.links import LINK_METRICS
+from kgqa_core.report.grid import Grid, score_cell
 
 
 def links_table(aggregates: Mapping[str, Any]) -> Grid:

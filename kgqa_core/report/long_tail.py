@@ -9,12 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from kgqa_core.config import split_retriever
-from kgqa_core.metrics.entailment import NLI_METRICS
-from kgqa_core.metrics.knowledge_match import KNOWLEDGE_METRICS
-from kgqa_core.metrics.pairs import PAIR_METRICS
-from kgqa_core.report.charts import COLOURS, Series, Spot, lines, spots
-from kgqa_core.report.grid import Cell, Entry, Grid, make_cell, score_cell
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     METRICS,
     RETRIEVERS,
     knowledge_label,
@@ -24,6 +19,11 @@ from kgqa_core.report.labels import (
     retriever_label,
     split_experiment,
 )
+from kgqa_core.evaluation.nli import NLI_METRICS
+from kgqa_core.metrics.knowledge_match import KNOWLEDGE_METRICS
+from kgqa_core.metrics.pairs import PAIR_METRICS
+from kgqa_core.report.charts import COLOURS, Series, Spot, lines, spots
+from kgqa_core.report.grid import Cell, Entry, Grid, make_cell, score_cell
 
 RESPONSE_METRICS = (*KNOWLEDGE_METRICS, *NLI_METRICS)
 """Metrics of responses to questions of the long tail, in the order of the tables."""

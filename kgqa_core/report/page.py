@@ -18,13 +18,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kgqa_core.metrics.entailment import hub_name
-from kgqa_core.report import comparison, linking, tables
-from kgqa_core.report.abstention import abstention_part
-from kgqa_core.report.charts import mark
-from kgqa_core.report.data import Example, ReportData
-from kgqa_core.report.grid import Grid, score_cell
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     LEARNT,
     MEANINGS,
     METRICS,
@@ -37,6 +31,12 @@ from kgqa_core.report.labels import (
     retriever_label,
     seconds_text,
 )
+from kgqa_core.evaluation.nli import hub_name
+from kgqa_core.report import comparison, linking, tables
+from kgqa_core.report.abstention import abstention_part
+from kgqa_core.report.charts import mark
+from kgqa_core.report.data import Example, ReportData
+from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.long_tail import long_tail_part
 from kgqa_core.report.plots import line_class, training_curves
 from kgqa_core.report.rewriting import corpus_part, faithfulness_table, rewriter_part

@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from kgqa_core.artifacts import MANIFEST
+from kgqa_core.evaluation.labels import knowledge_label, knowledge_place
 from kgqa_core.report.grid import Entry, Grid
-from kgqa_core.report.labels import knowledge_label, knowledge_place
 from kgqa_core.report.plots import training_curves
 from kgqa_core.rewriting.corpus_table import KEPT, SPARE
 from kgqa_core.rewriting.paragraphs import ACTIONS
+from kgqa_core.store.artifacts import MANIFEST
 
 MOST_PATHS = 40
 """Relation paths that the page lists, those of most questions first; the rest is one row."""

@@ -15,9 +15,7 @@ from markupsafe import Markup
 from rich.console import RenderableType
 from rich.table import Table
 
-from kgqa_core.benchmarks.changes import shown
-from kgqa_core.benchmarks.paired import points
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     METRICS,
     knowledge_label,
     p_text,
@@ -25,8 +23,10 @@ from kgqa_core.report.labels import (
     retriever_label,
     split_experiment,
 )
+from kgqa_core.evaluation.paired import points
 from kgqa_core.report.page import is_safe_link, without_unseen
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.runs.changes import shown
 
 WHAT = {"kg": "Graph", "dkg": "Differentiable graph", "questions": "Questions"}
 PARTS = {"retriever": "Rigel", "hop_path": "Path retriever", "rewriter": "Rewriter"}

@@ -11,12 +11,7 @@ from rich import box
 from rich.table import Table
 
 from kgqa_core.config import split_retriever
-from kgqa_core.metrics.hits import RETRIEVER_METRICS
-from kgqa_core.metrics.pairs import PAIR_METRICS
-from kgqa_core.metrics.paths import PATH_METRICS
-from kgqa_core.report.comparison import helpful_table
-from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     METRICS,
     gain_text,
     knowledge_label,
@@ -27,6 +22,11 @@ from kgqa_core.report.labels import (
     retriever_experiments,
     retriever_label,
 )
+from kgqa_core.metrics.hits import RETRIEVER_METRICS
+from kgqa_core.metrics.pairs import PAIR_METRICS
+from kgqa_core.metrics.paths import PATH_METRICS
+from kgqa_core.report.comparison import helpful_table
+from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
 from kgqa_core.report.linking import costs_table, links_table
 from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
 from kgqa_core.report.terminal import VisibleText

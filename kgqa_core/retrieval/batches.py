@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from kgqa_core.dkg.csr import Dkg
+from kgqa_core.nn.encoders import Reader
 from kgqa_core.retrieval.starts import Starts, leg_texts, make_starts
-from kgqa_core.training.encoders import Reader
 from kgqa_core.types import Question
 
 Path = tuple[int, tuple[int, ...], float]

@@ -14,13 +14,10 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
-from kgqa_core.retrieval.opening import open_retriever
+from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.retrieval.starts import as_learnt
-from kgqa_core.types import SPLITS, Question, Retrieved
-
-SPLITS_COLLECTED = ("dev", "test")
-"""Training questions are retrieved for only where `retrieval.training` says so: they are the most."""
+from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question, Retrieved
 
 Paths = Mapping[str, Sequence[tuple[tuple[str, ...], float]]]
 """Question id → predicted relation paths as keys, with their scores, best first."""

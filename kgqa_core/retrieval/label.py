@@ -28,9 +28,9 @@ from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import REMOVED
-from kgqa_core.retrieval.extension import Extras
-from kgqa_core.retrieval.plan import Plan
-from kgqa_core.training.encoders import Encoder, Pretrained, Reader
+from kgqa_core.nn.encoders import Encoder, Pretrained, Reader
+from kgqa_core.retrieval.rigel.extension import Extras
+from kgqa_core.retrieval.rigel.plan import Plan
 
 SCALE = 20.0
 """exp(κ) before training: MiniLM's cosines differ by tenths."""

@@ -17,9 +17,9 @@ from kgqa_core.errors import TrainingError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import Monitor
+from kgqa_core.nn import checkpoint
+from kgqa_core.nn.weights import learning, taken
 from kgqa_core.rewriting.batches import IGNORED, Pairs, effective_batches, inputs, micro_batches
-from kgqa_core.training import checkpoint
-from kgqa_core.training.weights import learning, taken
 
 CLIP = 1.0
 """Largest norm of a step's gradient."""

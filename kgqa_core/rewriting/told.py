@@ -10,7 +10,7 @@ import polars as pl
 from kgqa_core.errors import StorageError
 from kgqa_core.llm.paid import Outcome
 from kgqa_core.llm.protocol import Completion
-from kgqa_core.parts import join_rows
+from kgqa_core.store.shards import join_rows
 
 FILE = "told.parquet"
 

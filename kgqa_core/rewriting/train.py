@@ -30,13 +30,13 @@ import torch
 from kgqa_core.config import RewriterOptions, make_profile, parse_settings
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Log, Monitor
+from kgqa_core.nn.checkpoint import key_of
+from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.weights import given_back
 from kgqa_core.rewriting.batches import CORPUS, read_corpus, tokenise
 from kgqa_core.rewriting.loop import CHECKPOINT, Run
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
-from kgqa_core.training.checkpoint import key_of
-from kgqa_core.training.curves import dev_of_best, write_curves
-from kgqa_core.training.device import pick_device
-from kgqa_core.training.weights import given_back
 
 log = logging.getLogger("kgqa.rewriter")
 

@@ -25,7 +25,6 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import Outcome, ask, portion
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parts import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.rewriting.faithfulness import Faithfulness
 from kgqa_core.rewriting.groups import Group, read_groups
 from kgqa_core.rewriting.paragraphs import (
@@ -42,6 +41,7 @@ from kgqa_core.rewriting.paragraphs import (
     join,
 )
 from kgqa_core.rewriting.told import read_told, save_told
+from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 
 FORMATS = ("template", "rewritten")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.artifacts import Home as Store
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
+from kgqa_core.store.artifacts import Home as Store
 from tests.support import corpus_run
 from tests.support.chaos import Try, World, last_words, lost, wait_for
 from tests.support.chaos_table import Home, Measured, Table
@@ -93,7 +93,7 @@ def test_prefect_lost_midway_is_said_and_the_rerun_takes_up(world: World, undist
 HOLD = """
 import sys, time
 from pathlib import Path
-from kgqa_core.artifacts import Home
+from kgqa_core.store.artifacts import Home
 home = Home(Path(sys.argv[1])).prepare()
 def fill(out, work):
     (out / "half").write_text("half")
@@ -105,7 +105,7 @@ home.compute("facts", "a" * 64, fill, {"run_id": "dead"})
 GATE = """
 import sys, time
 from pathlib import Path
-from kgqa_core.locks import gate, shared
+from kgqa_core.store.locks import gate, shared
 with shared(gate(Path(sys.argv[1]) / "locks"), alone=True):
     print("inside", flush=True)
     time.sleep(600)

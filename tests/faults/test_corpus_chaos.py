@@ -18,13 +18,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from kgqa_core.artifacts import content_digest
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
 from kgqa_core.llm.plan import StagePlan
 from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
+from kgqa_core.store.artifacts import content_digest
 from tests.support import corpus_run
 from tests.support.atlas_questions import make_atlas
 from tests.support.chat_server import ServerProcess

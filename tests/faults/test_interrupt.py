@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows import interrupt
-from kgqa_core.artifacts import ArtifactRef, Home
-from tasks import run as runs
-from tasks.tracking import NoTracker
+from flows.cli import interrupt
+from kgqa_core.store.artifacts import ArtifactRef, Home
+from tasks.engine import run as runs
+from tasks.tracking.mlflow_store import NoTracker
 from tests.support.command import ROOT
 
 COMMAND = """
 import sys, time
-from flows.faults import run_command
+from flows.cli.faults import run_command
 
 def command(standalone_mode):
 {work}

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.artifacts import Home, read_manifest
 from kgqa_core.config import PassagesOptions
-from kgqa_core.retrieval.passages.dense import BLOCK
-from kgqa_core.retrieval.passages.index import build
+from kgqa_core.passages.dense import BLOCK
+from kgqa_core.passages.index import build
+from kgqa_core.store.artifacts import Home, read_manifest
 from tests.support.passages import documents, tiny_encoder, write_jsonl
 
 BLOCKS = 5
@@ -53,7 +53,7 @@ def work(home: str, options: PassagesOptions, what: str, report: int) -> None:
 
 def run(home: Path, options: PassagesOptions, what: str = "", report: int = 0) -> int | None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["kgqa_core.retrieval.passages.index", "transformers.models.bert.modeling_bert"])
+    context.set_forkserver_preload(["kgqa_core.passages.index", "transformers.models.bert.modeling_bert"])
     process = context.Process(target=work, args=(str(home), options, what, report))
     process.start()
     process.join(300)

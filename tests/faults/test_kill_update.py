@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.artifacts import read_manifest, verify
+from kgqa_core.store.artifacts import read_manifest, verify
 from tests.support.jobs import beside, finish, kill_after
 from tests.support.toy import write_graph
 

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.artifacts import content_digest
-from kgqa_core.benchmarks.ltgen.page_views import FILE, PageViews
+from kgqa_core.builders.ltgen.page_views import FILE, PageViews
 from kgqa_core.config import KgOptions, PopularityOptions
 from kgqa_core.errors import EndpointError
 from kgqa_core.kg.build import build
+from kgqa_core.store.artifacts import content_digest
 from tests.support.chat_server import ServerProcess
 from tests.support.command import ROOT
 from tests.support.ltgen_graph import make_sample

@@ -19,20 +19,21 @@ import torch
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from typer.testing import CliRunner
 
-from flows import faults, session
-from flows.cli import app
-from flows.graphs import build_folder
-from kgqa_core.artifacts import Home, verify
+from flows.cli import _session as session
+from flows.cli import faults
+from flows.cli.app import app
+from flows.cli.graph_folders import build_folder
 from kgqa_core.errors import ConfigError, StorageError
-from kgqa_core.files import MIN_FREE_MB, check_room, is_full, storage_faults, watch_room
-from kgqa_core.housekeeping import plan, sweep
 from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.publish import publish_folder
-from kgqa_core.survey import survey
-from kgqa_core.training.checkpoint import Progress, restore, store
-from tasks import outage
+from kgqa_core.nn.checkpoint import Progress, restore, store
+from kgqa_core.store.artifacts import Home, verify
+from kgqa_core.store.files import MIN_FREE_MB, check_room, is_full, storage_faults, watch_room
+from kgqa_core.store.gc import plan, sweep
+from kgqa_core.store.publish import publish_folder
+from kgqa_core.store.survey import survey
+from tasks.engine import server_lost as outage
 from tests.support.command import ROOT, kgqa
 from tests.support.finished import finished_run, questions
 from tests.support.toy import write_graph, write_questions

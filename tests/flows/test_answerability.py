@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.benchmarks.grailqability.records import read_benchmark
+from kgqa_core.builders.answerability.records import read_benchmark
 from kgqa_core.parsing.parsed import Parsed, write_parsed
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.publish import publish_folder
 from tests.support.command import kgqa
 from tests.support.register_benchmark import write_inputs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.artifacts import verify
+from kgqa_core.store.artifacts import verify
 from tests.support.command import Outcome, kgqa
 from tests.support.toy import write_graph, write_questions
 

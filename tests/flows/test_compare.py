@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.artifacts import Home
+from kgqa_core.store.artifacts import Home
 from tests.support.command import kgqa
 from tests.support.finished import finished_run, questions
 

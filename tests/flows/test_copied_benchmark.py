@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flows import answerability_cli
-from flows.cli import app
-from kgqa_core.artifacts import ArtifactRef, Home, write_json
-from kgqa_core.benchmarks.grailqability.build import build
+from flows.cli import answerability as answerability_cli
+from flows.cli.app import app
+from kgqa_core.builders.answerability.build import build
 from kgqa_core.config import make_profile
 from kgqa_core.errors import KgqaError
-from kgqa_core.housekeeping import sweep
+from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
+from kgqa_core.store.gc import sweep
 from tests.support.register_benchmark import OPTIONS, write_inputs
 
 LATER = 3600.0

@@ -22,18 +22,20 @@ from prefect.events.schemas.deployment_triggers import DeploymentEventTrigger
 from prefect.states import Completed, Running
 from prefect.testing.utilities import prefect_test_harness
 
-from flows import news, stages, workplace
-from flows.graphs import build_folder
-from kgqa_core.artifacts import ArtifactRef, Home
+from flows import stages, workplace
+from flows.cli import events as news
+from flows.cli.graph_folders import build_folder
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import ConfigError, InputError, KgqaError, WorkerError
-from kgqa_core.locks import myself
-from tasks import calling, deployed
+from kgqa_core.store.artifacts import ArtifactRef, Home
+from kgqa_core.store.locks import myself
+from tasks.engine import called_run as deployed
+from tasks.engine import deployments as calling
+from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
 from tasks.retrieval import train_retrievers
-from tasks.run import Run, tracked_run
-from tasks.tracking import NoTracker
+from tasks.tracking.mlflow_store import NoTracker
 from tests.support.command import ROOT
 from tests.support.toy import write_graph, write_questions
 
@@ -338,7 +340,7 @@ def test_emit_without_a_server_says_what_to_do() -> None:
 
 
 def test_a_finished_deployment_is_no_finished_run_of_the_pipeline(profile: Profile) -> None:
-    from flows.session import newest_run
+    from flows.cli._session import newest_run
 
     stages.train_retriever(profile)
     with pytest.raises(InputError, match="no finished run"):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows.benchmarks import check
-from flows.cli import app
+from flows.cli.app import app
+from flows.ltgen import check
 from kgqa_core.config import KgOptions, make_profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.publish import publish_folder
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_folder_without_graph_is_refused_with_the_way_to_make_one(graph: Path,
 
 
 def test_the_dictionary_is_the_one_that_a_run_makes_and_is_made_once(graph: Path, own_home: Path) -> None:
-    from kgqa_core.artifacts import verify
+    from kgqa_core.store.artifacts import verify
     from tasks.linking import build_mentions
 
     found = _mentions(graph)

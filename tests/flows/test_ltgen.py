@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
+from flows.cli.app import app
 from kgqa_core.errors import InputError, KgqaError
 from tests.support.chat_server import ChatServer
 from tests.support.command import kgqa

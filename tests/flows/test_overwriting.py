@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from flows import asking
-from flows.cli import app
-from kgqa_core.artifacts import ArtifactRef, Home, read_manifest, verify
-from kgqa_core.benchmarks.ltgen.statistics import CITED, COLUMNS
+from flows import answer as asking
+from flows.cli.app import app
+from kgqa_core.builders.ltgen.statistics import CITED, COLUMNS
 from kgqa_core.errors import KgqaError
 from kgqa_core.llm.cache import open_cache
+from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.types import LEVELS
 from tests.support.finished import finished_run, questions
 
@@ -280,16 +280,16 @@ def test_filled_sheets_survive_when_their_benchmark_is_built_again(
         return home.compute(kind, letter * 64, fill, {})[0]
 
     refs = {"made": {"qa": made("ltgen", "a")}, "sheets": {"qa": made("ltgen_sheet", "b")}, "sample": made("x", "c")}
-    monkeypatch.setattr("flows.benchmarks.build_ltgen", lambda profile, graph: {"run_id": "r", **refs})
-    monkeypatch.setattr("flows.benchmarks_cli._statistics", lambda folder: {})
-    monkeypatch.setattr("flows.benchmarks_cli._show", lambda tables, to_stderr: None)
+    monkeypatch.setattr("flows.ltgen.build_ltgen", lambda profile, graph: {"run_id": "r", **refs})
+    monkeypatch.setattr("flows.cli.ltgen._statistics", lambda folder: {})
+    monkeypatch.setattr("flows.cli.ltgen._show", lambda tables, to_stderr: None)
     words = ("ltgen", "build", "--kg", place / "old.tsv", "--set", "ltgen.writing.kinds=[qa]", "--out", place / "made")
     done(*words)
     done(*words)
     sheet = place / "made" / "qa-sheet"
     (sheet / "sheet.csv").write_text("id,label\n1,correct\n")
     with monkeypatch.context() as patch:
-        patch.setattr("flows.benchmarks.build_ltgen", lambda *_: pytest.fail("the check comes before the work"))
+        patch.setattr("flows.ltgen.build_ltgen", lambda *_: pytest.fail("the check comes before the work"))
         assert "sheet.csv changed" in refused(*words)
         assert "holds another ltgen" in refused(*(place / "new.tsv" if word == place / "old.tsv" else word
                                                   for word in words))  # fmt: skip

@@ -15,18 +15,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows import answerability, benchmarks, preflight
-from flows.cli import app
-from flows.session import choose_profile
-from kgqa_core.artifacts import hash_path
+from flows import answerability, preflight
+from flows import ltgen as benchmarks
+from flows.cli._session import choose_profile
+from flows.cli.app import app
 from kgqa_core.config import KgOptions, PassagesOptions, QuestionsOptions, read_profile
 from kgqa_core.datasets.load import read_raw
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.kg.build import build
-from kgqa_core.retrieval.passages.corpus import find_corpus, read_corpus
+from kgqa_core.passages.corpus import find_corpus, read_corpus
 from kgqa_core.spool import spooling
+from kgqa_core.store.artifacts import hash_path
+from tasks.engine.external_digests import file_digest
 from tasks.kg import dump_digests
-from tasks.outside import file_digest
 from tasks.questions import question_digests
 from tests.support.command import ROOT
 from tests.support.pipes import written_pipes

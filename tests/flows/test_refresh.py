@@ -13,11 +13,12 @@ from prefect import flow
 
 from flows.refresh import refresh
 from flows.stages import evaluate
-from kgqa_core.artifacts import Home, read_manifest
 from kgqa_core.config import Profile, make_profile
-from tasks import refreshing, starting
+from kgqa_core.store.artifacts import Home, read_manifest
+from tasks.engine.run import tracked_run
 from tasks.questions import load_questions
-from tasks.run import tracked_run
+from tasks.resume import refresh as refreshing
+from tasks.resume import starting_point as starting
 from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 

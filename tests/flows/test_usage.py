@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows import cli
-from flows.usage import shown
+from flows.cli import app as cli
+from flows.cli.usage import shown
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.parser import parse
 from tests.support.command import kgqa

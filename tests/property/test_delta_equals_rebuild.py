@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flows.graphs import build_folder, export_folder, update_folder
-from kgqa_core.artifacts import content_digest
+from flows.cli.graph_folders import build_folder, export_folder, update_folder
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import Part, build, build_parts
 from kgqa_core.kg.delta import update, update_parts
 from kgqa_core.kg.diff import differences, keyed_digest
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, STATEMENTS, Batch
 from kgqa_core.kg.store import KgStore
+from kgqa_core.store.artifacts import content_digest
 
 SETTINGS = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from flows.session import newest_run
-from kgqa_core.artifacts import Home
-from kgqa_core.benchmarks.runs import choose_run
+from flows.cli._session import newest_run
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ArtifactError, InputError
-from kgqa_core.store import safe_name
-from tasks.champion import _file
-from tasks.starting import starting_point
-from tasks.story import artifact_key
+from kgqa_core.runs.records import choose_run
+from kgqa_core.store.artifacts import Home
+from kgqa_core.store.remote import safe_name
+from tasks.engine.champion import _file
+from tasks.engine.prefect_pages import artifact_key
+from tasks.resume.starting_point import starting_point
 from tests.security.test_models import OURS, calls
 from tests.support.finished import finished_run, questions
 

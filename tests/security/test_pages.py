@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.artifacts import Home
-from kgqa_core.benchmarks.versus import compare_runs
 from kgqa_core.report.runs import write
-from tasks.story import cell
+from kgqa_core.runs.diff import compare_runs
+from kgqa_core.store.artifacts import Home
+from tasks.engine.prefect_pages import cell
 from tests.support.finished import finished_run, questions
 from tests.support.markup import EVIL, Dangers, dangers
 

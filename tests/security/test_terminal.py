@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows import session
-from flows.cli import app
-from flows.graphs import build_folder
-from kgqa_core.artifacts import Home
+from flows.cli import _session as session
+from flows.cli.app import app
+from flows.cli.graph_folders import build_folder
+from kgqa_core.store.artifacts import Home
 from tests.support.command import ROOT, kgqa, run_python
 from tests.support.finished import finished_run, questions
 from tests.support.hostile import CONTROLS, FORBIDDEN, MARKUP, SHOWN, STYLES, write_hostile_graph
 
 SEVERAL = """
 import json, sys
-from flows.cli import main
+from flows.cli.app import main
 for words in json.loads(sys.argv[1]):
     print("$", *map(ascii, words), flush=True)
     sys.argv = ["kgqa", *words]

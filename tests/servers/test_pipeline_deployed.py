@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasks.addresses import RUNS_VIEW
+from tasks.tracking.addresses import RUNS_VIEW
 from tests.support.chat_server import ServerProcess
 from tests.support.command import closed_port, kgqa
 from tests.support.operated import Operated, digests, records, statuses

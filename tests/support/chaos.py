@@ -24,9 +24,9 @@ import psutil
 import yaml
 from prefect.client.schemas.sorting import FlowRunSort
 
-from kgqa_core.artifacts import verify
 from kgqa_core.errors import ArtifactError
-from kgqa_core.locks import idle
+from kgqa_core.store.artifacts import verify
+from kgqa_core.store.locks import idle
 from tests.support.chat_server import ServerProcess, digest_words
 from tests.support.command import ROOT, Outcome, closed_port
 from tests.support.operated import digests, records

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.artifacts import content_digest
 from kgqa_core.config import DkgOptions, KgOptions, QuestionsOptions, RetrievalOptions
 from kgqa_core.datasets.load import load
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.retrieval.collect import collect
+from kgqa_core.store.artifacts import content_digest
 from tests.support.toy import write_graph, write_questions
 
 Fill = Callable[..., Mapping[str, Any]]

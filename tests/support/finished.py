@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.config import make_profile
 from kgqa_core.datasets.question import write_questions
+from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.types import Question
 
 Rows = Mapping[str, Mapping[str, Mapping[str, float]]]

@@ -12,11 +12,11 @@ from typing import Any
 from kgqa_core.errors import KgqaError
 
 JOBS = ("build_folder", "update_folder", "export_folder")
-"""Functions of `flows.graphs`."""
+"""Functions of `flows.cli.graph_folders`."""
 
 
 def _work(name: str, words: tuple[Any, ...], options: dict[str, Any]) -> None:
-    from flows import graphs
+    from flows.cli import graph_folders as graphs
 
     try:
         getattr(graphs, name)(*words, **options)
@@ -28,7 +28,7 @@ def _work(name: str, words: tuple[Any, ...], options: dict[str, Any]) -> None:
 def start(name: str, *words: Any, **options: Any) -> Any:
     """A process at work on one of JOBS; its imports are done before it starts."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["flows.graphs", "tests.support.jobs"])
+    context.set_forkserver_preload(["flows.cli.graph_folders", "tests.support.jobs"])
     process = context.Process(target=_work, args=(name, words, options))
     process.start()
     return process

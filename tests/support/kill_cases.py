@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from flows.graphs import build_folder
-from kgqa_core.artifacts import Home
-from kgqa_core.benchmarks.grailqability.build import build as build_answerability
+from flows.cli.graph_folders import build_folder
+from kgqa_core.builders.answerability.build import build as build_answerability
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.artifacts import Home
+from kgqa_core.store.publish import publish_folder
 from tests.support.chaos import PAID
 from tests.support.chat_server import digest_words
 from tests.support.command import closed_port, kgqa

@@ -28,10 +28,10 @@ from typing import Any
 
 import psutil
 
-from kgqa_core.artifacts import MANIFEST, content_digest, hash_file, verify
 from kgqa_core.errors import ArtifactError
 from kgqa_core.llm.cache import FILE
-from kgqa_core.locks import held, idle
+from kgqa_core.store.artifacts import MANIFEST, content_digest, hash_file, verify
+from kgqa_core.store.locks import held, idle
 from tests.support.chaos import Model, marked, moments, wait_for
 from tests.support.command import ROOT
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kgqa_core import artifacts
-from tasks import progress
+from kgqa_core.store import artifacts
+from tasks.engine import progress
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     progress.StageMonitor.progress = watched_progress  # type: ignore[method-assign]
     artifacts._write_manifest = watched_write
     sys.argv = ["kgqa", *sys.argv[sys.argv.index("--") + 1 :]]
-    from flows.cli import main as command
+    from flows.cli.app import main as command
 
     command()
 

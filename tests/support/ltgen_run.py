@@ -28,7 +28,7 @@ def llm(base_url: str, concurrency: int = 16, **limits: float) -> LlmOptions:
 
 
 def main() -> None:
-    from kgqa_core.benchmarks.ltgen.write import write
+    from kgqa_core.builders.ltgen.write import write
     from kgqa_core.errors import BudgetReached
     from kgqa_core.llm.budget import Budget
     from kgqa_core.llm.cache import FILE

@@ -9,14 +9,14 @@ from typing import Any
 
 from prefect import flow
 
-from kgqa_core.artifacts import read_manifest
 from kgqa_core.config import Profile, make_profile
+from kgqa_core.store.artifacts import read_manifest
 from tasks.answering import answer_all
+from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all
 from tasks.rewriting import write_all
-from tasks.run import Run, tracked_run
 from tests.support.toy import write_graph, write_questions
 
 RETRIEVERS = ["random", "oracle"]

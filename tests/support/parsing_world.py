@@ -8,7 +8,7 @@ from pathlib import Path
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.parsing.examples import ParseExample, Topic, write_examples
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.publish import publish_folder
 
 U = "urn:x:"
 COUNTRIES = ("Arland", "Borland", "Corland", "Dorland", "Erland", "Forland")

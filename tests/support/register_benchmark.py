@@ -6,7 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from kgqa_core.benchmarks.grailqability.build import build
+from kgqa_core.builders.answerability.build import build
 from kgqa_core.config import AnswerabilityOptions, KgOptions, QuestionsOptions
 from kgqa_core.datasets.load import load
 from kgqa_core.kg.build import build as build_kg

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.config import make_profile
-from tasks.champion import champion, contend, model_of
+from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
+from tasks.engine.champion import champion, contend, model_of
+from tasks.engine.run import Run, StageRecord
 from tasks.evaluation import publish as publish_run
-from tasks.run import Run, StageRecord
-from tasks.tracking import NoTracker
+from tasks.tracking.mlflow_store import NoTracker
 from tests.support.finished import binary, finished_run, publish, questions
 
 ASKED = questions([f"What is {n}?" for n in range(100)])

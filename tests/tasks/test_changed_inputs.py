@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from prefect import flow
 
-import tasks.stage
-from kgqa_core.artifacts import ArtifactRef
+import tasks.engine.stage
 from kgqa_core.config import KgOptions, Profile, make_profile
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Monitor
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import UNREADABLE, check_unchanged, file_digest, noted
+from tasks.engine.run import tracked_run
 from tasks.kg import build_kg
-from tasks.outside import UNREADABLE, check_unchanged, file_digest, noted
 from tasks.questions import load_questions
-from tasks.run import tracked_run
 from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
@@ -172,7 +172,7 @@ def test_a_file_that_is_swapped_between_digest_and_reading_leaves_the_cache_clea
     write_questions(questions, write_graph(dump, 400), 30)
     options = {"name": "toy", "source": "jsonl", "path": str(questions)}
     profile = make_profile({"kg": {"name": "toy", "files": [str(dump)]}, "questions": options})
-    first, call = (tmp_path / what).read_text(), tasks.stage.call_library
+    first, call = (tmp_path / what).read_text(), tasks.engine.stage.call_library
 
     def meddled(module: str, function: str, *rest: Any) -> Any:
         if (function == "build") == (what == "graph.tsv"):
@@ -181,12 +181,12 @@ def test_a_file_that_is_swapped_between_digest_and_reading_leaves_the_cache_clea
             os.replace(tmp_path / "new", tmp_path / what)
         return call(module, function, *rest)
 
-    monkeypatch.setattr(tasks.stage, "call_library", meddled)
+    monkeypatch.setattr(tasks.engine.stage, "call_library", meddled)
     with pytest.raises(InputError, match=rf"{what} was replaced by another file while it was read"):
         graph_and_questions(profile)
     kind = "kg" if what == "graph.tsv" else "questions"
     assert not list((tmp_path / "home" / "artifacts").glob(f"{kind}/*"))
-    monkeypatch.setattr(tasks.stage, "call_library", call)
+    monkeypatch.setattr(tasks.engine.stage, "call_library", call)
     (tmp_path / what).write_text(first)
     kg, _ = graph_and_questions(profile)
     with KgStore.open(kg.folder) as store:

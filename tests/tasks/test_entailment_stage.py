@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 from prefect import flow
 
-from kgqa_core.artifacts import ArtifactRef
-from kgqa_core.benchmarks.long_tail import read_entailment
 from kgqa_core.config import EvaluationOptions, make_profile
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import ModelError
+from kgqa_core.evaluation.long_tail import read_entailment
+from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question
+from tasks.engine.run import Run, tracked_run
 from tasks.entailment import entail_all
-from tasks.run import Run, tracked_run
 from tests.support.prefect_server import on_shared_server
 from tests.support.tiny_models import save_classifier
 

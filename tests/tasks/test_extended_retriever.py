@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from prefect import flow
 
-from kgqa_core.artifacts import read_manifest
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import InputError
+from kgqa_core.store.artifacts import read_manifest
 from tasks.answering import answer_all
-from tasks.inputs import (
+from tasks.engine.run import Run, tracked_run
+from tasks.kg import build_kg, export_dkg
+from tasks.questions import load_questions
+from tasks.resume.inputs import (
     FEEDBACK,
     LINKED,
     MORE,
@@ -24,11 +27,8 @@ from tasks.inputs import (
     other_training,
     same_reading,
 )
-from tasks.kg import build_kg, export_dkg
-from tasks.questions import load_questions
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import write_triples
-from tasks.run import Run, tracked_run
 from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 

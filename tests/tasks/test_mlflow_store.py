@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kgqa_core.artifacts import Home, write_json
-from tasks.journal import UNTRACKED
-from tasks.owners import Owner, care_for_the_dead
-from tasks.tracking import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
-from tasks.untracked import open_tracker
+from kgqa_core.store.artifacts import Home, write_json
+from tasks.engine.owners import Owner, care_for_the_dead
+from tasks.tracking.buffered_tracker import open_tracker
+from tasks.tracking.journal import UNTRACKED
+from tasks.tracking.mlflow_store import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
 
 
 @pytest.fixture(scope="module")

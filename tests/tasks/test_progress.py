@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from tasks import progress
-from tasks.progress import StageMonitor
+from tasks.engine import progress
+from tasks.engine.progress import StageMonitor
 
 
 def test_the_rest_is_told_by_the_pace_of_its_own_phase(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from prefect import flow
 
-from kgqa_core.artifacts import ArtifactRef
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import KgInputError
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
-from tasks.run import Run, tracked_run
 from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph
 

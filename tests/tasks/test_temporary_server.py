@@ -30,7 +30,7 @@ time.sleep(600)
 """A parent that has not imported Prefect, so that the server is the only slow one."""
 FLOW = """
 from prefect import flow
-import tasks.run
+import tasks.engine.run
 
 @flow
 def nothing():
@@ -113,7 +113,7 @@ def test_a_flow_without_a_server_runs_on_one_that_ends_with_it(tmp_path: Path) -
 
 def test_a_server_of_the_users_own_is_left_alone() -> None:
     code = (
-        "import tasks.run, os, sys; assert 'PREFECT_API_AUTH_STRING' not in os.environ; "
+        "import tasks.engine.run, os, sys; assert 'PREFECT_API_AUTH_STRING' not in os.environ; "
         "assert 'prefect.server.api.server' not in sys.modules"
     )
     outcome = run_python(["-c", code], env={"PREFECT_API_URL": "http://127.0.0.1:9/api"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.session import PROFILES, choose_profile, profile_names
+from flows.cli._session import PROFILES, choose_profile, profile_names
 from kgqa_core.config import KgOptions, RetrievalOptions, known_keys, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError
 

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from kgqa_core.answering.abstention.apply import Judge, Verdict
-from kgqa_core.answering.abstention.evidence import Evidence
+from kgqa_core.abstention.apply import Judge, Verdict
+from kgqa_core.abstention.evidence import Evidence
 from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
@@ -18,8 +18,8 @@ from kgqa_core.kg.build import build as build_kg
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import link_questions
 from kgqa_core.llm.protocol import Completion
+from kgqa_core.passages.search import PassageSearch
 from kgqa_core.report.console import ask_tables
-from kgqa_core.retrieval.passages.search import PassageSearch
 from kgqa_core.retrieval.starts import as_learnt, learnt_candidates
 from kgqa_core.system import System
 from kgqa_core.types import Question, Retrieved

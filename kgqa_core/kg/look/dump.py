@@ -14,7 +14,7 @@ from kgqa_core.kg.look import terms
 from kgqa_core.kg.store import SCHEMA, KgStore
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.outputs import claim_file, claim_files
+from kgqa_core.store.outputs import claim_file, claim_files
 
 FORMATS = {"nt": "N-Triples", "tsv": "head, relation, tail by key", "parquet": "every table, in a folder"}
 BASE = "urn:kgqa:"

@@ -30,6 +30,6 @@ def load_builtin(
     if not (WEIGHTS / "model.safetensors").is_file():
         raise ModelError(
             f"the weights of the builtin model are not in {WEIGHTS.name}/ of this installation; install the package "
-            "again, or train them with python -m kgqa_core.llm.builtin.train --out DIR"
+            "again, or train them with python -m tools.builtin_reader.train --out DIR"
         )
     return Builtin(WEIGHTS, batch_tokens=batch_tokens, device=device, dtype=dtype, name="builtin", adapter=adapter)

@@ -13,6 +13,10 @@ from torch import Tensor, nn
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.monitor import Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.encoders import learn_tokenizer, new_encoder
+from kgqa_core.nn.weights import given_back
 from kgqa_core.parsing.decode.actions import NK, NUMBER, PAD
 from kgqa_core.parsing.decode.items import Items
 from kgqa_core.parsing.decode.network import PointerT5, new_network
@@ -21,10 +25,6 @@ from kgqa_core.parsing.decode.pretrained import TextDecoder
 from kgqa_core.parsing.decode.retriever import Retriever, TwoTower
 from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Orders, Row, reader_of, slot_actions, thinned
 from kgqa_core.parsing.decode.wording import PLACEHOLDERS
-from kgqa_core.training import loop
-from kgqa_core.training.checkpoint import Progress, key_of
-from kgqa_core.training.encoders import learn_tokenizer, new_encoder
-from kgqa_core.training.weights import given_back
 
 SECTION = "parsing.decode"
 RECALLED = 5

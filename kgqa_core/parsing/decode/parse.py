@@ -14,13 +14,13 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.device import pick_device
 from kgqa_core.parsing.decode.prepare import Asked, Ground, gold_forms, recall
 from kgqa_core.parsing.decode.rows import Row, slot_actions
 from kgqa_core.parsing.decode.stored import load_decoder, load_retriever
 from kgqa_core.parsing.examples import ParseExample, read_examples
 from kgqa_core.parsing.parsed import Parsed, write_parsed
 from kgqa_core.parsing.running import Runner, Scored, finds_nothing, tally
-from kgqa_core.training.device import pick_device
 
 BATCH = 64
 BLOCK = 512

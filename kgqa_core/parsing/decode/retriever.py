@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from kgqa_core.nn.encoders import Encoder, Reader
 from kgqa_core.parsing.decode.items import Items
-from kgqa_core.training.encoders import Encoder, Reader
 
 SCALE = 10.0
 """exp(κ) before training."""

@@ -10,12 +10,12 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from kgqa_core.logic.measures import TIME, measure
+from kgqa_core.nn.encoders import PAD as PADDING
+from kgqa_core.nn.encoders import SPECIAL, UNKNOWN, Reader
 from kgqa_core.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.parsing.decode.items import Items, Near
 from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, Batch
 from kgqa_core.parsing.decode.wording import LITERALS, MENTIONS, MOST_MENTIONS, Worded
-from kgqa_core.training.encoders import PAD as PADDING
-from kgqa_core.training.encoders import SPECIAL, UNKNOWN, Reader
 
 FEATURES = 2 + 3 * MOST_MENTIONS
 """Numbers that describe a slot: confidence of a topic, score of an item, whether the topics of each mention have a

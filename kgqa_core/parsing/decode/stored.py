@@ -17,13 +17,13 @@ from torch import nn
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.errors import ArtifactError
+from kgqa_core.nn.encoders import load_encoder
 from kgqa_core.parsing.decode.fit import Decoder
 from kgqa_core.parsing.decode.network import new_network
 from kgqa_core.parsing.decode.pretrained import TextDecoder
 from kgqa_core.parsing.decode.retriever import Retriever, TwoTower
 from kgqa_core.parsing.decode.rows import Batcher, reader_of
 from kgqa_core.parsing.decode.search import PointerDecoder
-from kgqa_core.training.encoders import load_encoder
 
 VERSION = 1
 KIND = "decode"

@@ -16,14 +16,14 @@ from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.checkpoint import Progress
+from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.device import pick_device
 from kgqa_core.parsing.decode.fit import SECTION, Texts, fit_decoder, fit_retriever
 from kgqa_core.parsing.decode.prepare import Asked, Ground, gold_forms, gold_items, recall, recall_at
 from kgqa_core.parsing.decode.rows import Row
 from kgqa_core.parsing.decode.stored import save, save_decoder
 from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
-from kgqa_core.training.checkpoint import Progress
-from kgqa_core.training.curves import dev_of_best, write_curves
-from kgqa_core.training.device import pick_device
 
 SHOWN = 20
 """Reasons that counts name."""

@@ -22,14 +22,14 @@ from torch import Tensor
 from kgqa_core.config import ParsingOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.parsing.rng.ranker import Ranker, RankNetwork
 from kgqa_core.parsing.rng.ranking import rank
 from kgqa_core.parsing.rng.readings import Candidates, Ints, Reading
 from kgqa_core.parsing.rng.slots import PLACEHOLDERS
-from kgqa_core.training import loop
-from kgqa_core.training.checkpoint import Progress, key_of
-from kgqa_core.training.device import pick_device
-from kgqa_core.training.encoders import new_encoder
 
 VARIANTS = 3
 """Questions that are learnt of those that differ only in names."""

@@ -25,10 +25,10 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.encoders import learn_tokenizer
 from kgqa_core.parsing.rng.slots import MENTIONS
-from kgqa_core.training import loop
-from kgqa_core.training.checkpoint import Progress, key_of
-from kgqa_core.training.encoders import learn_tokenizer
 
 NOTHING = "NONE"
 """What is written where the graph has no form."""

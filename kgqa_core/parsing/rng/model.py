@@ -11,9 +11,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import load_encoder
 from kgqa_core.parsing.rng.ranker import Ranker, RankNetwork
-from kgqa_core.training.device import pick_device
-from kgqa_core.training.encoders import load_encoder
 
 KIND, VERSION = "rng", 1
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"

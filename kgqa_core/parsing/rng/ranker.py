@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kgqa_core.training.encoders import Encoder, Reader, Scratch
+from kgqa_core.nn.encoders import Encoder, Reader, Scratch
 
 NO_FORM = "no form"
 """What is read of the candidate that says that there is no form."""

@@ -14,6 +14,9 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress
+from kgqa_core.nn.curves import dev_of_best, write_curves
 from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.parsing.rng import generate, model
 from kgqa_core.parsing.rng.enumerate import Enumerator
@@ -22,9 +25,6 @@ from kgqa_core.parsing.rng.ranker import NO_FORM
 from kgqa_core.parsing.rng.readings import Reading, Readings
 from kgqa_core.parsing.rng.verbalise import in_words
 from kgqa_core.parsing.rng.written import train_generator
-from kgqa_core.training import loop
-from kgqa_core.training.checkpoint import Progress
-from kgqa_core.training.curves import dev_of_best, write_curves
 
 SHOWN = 20
 """Ids of questions that are left out, which counts name."""

@@ -10,6 +10,7 @@ import numpy as np
 from kgqa_core.config import ParsingOptions
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.checkpoint import Progress
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Forms
 from kgqa_core.parsing.rng.generate import Generator, prompt_of, read_form
@@ -17,7 +18,6 @@ from kgqa_core.parsing.rng.ranker import Ranker
 from kgqa_core.parsing.rng.ranking import Ranked, rank
 from kgqa_core.parsing.rng.readings import Reading
 from kgqa_core.parsing.rng.slots import MENTIONS, filled, values_in
-from kgqa_core.training.checkpoint import Progress
 
 FLOOR = 1.0
 """What only one of both has counts as that much less likely than the least likely that the other has."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.kaping_encoder import CachedEncoder, SentenceEncoder
+from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
+from kgqa_core.nn.vectors import ONE, dots, open_vectors
 from kgqa_core.retrieval.label import words
-from kgqa_core.retrieval.relation_ranking.asked import Ask, Place, best_first
-from kgqa_core.retrieval.vectors import ONE, dots, open_vectors
+from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, best_first
 from kgqa_core.types import INVERSE
 
 

@@ -16,15 +16,15 @@ from torch import Tensor
 from kgqa_core.config import RelationRankingOptions
 from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
-from kgqa_core.retrieval.relation_ranking.asked import best_first
-from kgqa_core.retrieval.relation_ranking.lessons import Lesson
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork
 from kgqa_core.retrieval.relation_ranking.pairs import Pair, TrainedRanker, describe, pair_text, read_pairs
-from kgqa_core.training import loop
-from kgqa_core.training.checkpoint import Progress, key_of
-from kgqa_core.training.device import pick_device
-from kgqa_core.training.encoders import new_encoder
+from kgqa_core.retrieval.relation_ranking.ranker import best_first
+from kgqa_core.retrieval.relation_ranking.training_examples import Lesson
 
 MOST_DEV = 200
 """Dev lessons that are measured after each pass, drawn with the seed: all their relations are scored."""

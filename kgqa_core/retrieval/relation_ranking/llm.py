@@ -10,8 +10,8 @@ from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import chat
-from kgqa_core.retrieval.relation_ranking.asked import DECIMALS, Ask, Place
-from kgqa_core.retrieval.relation_ranking.said import read_ranking
+from kgqa_core.retrieval.relation_ranking.parse_output import read_ranking
+from kgqa_core.retrieval.relation_ranking.ranker import DECIMALS, Ask, Place
 
 SYSTEM: Final = (
     "You are a helpful assistant. People will provide you with a question, an entity and several relations, and your "

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv
 
+from kgqa_core.nn.encoders import Encoder, Reader
 from kgqa_core.retrieval.relation_ranking.amr import KINDS, AmrGraph
-from kgqa_core.training.encoders import Encoder, Reader
 
 
 @dataclass(frozen=True)

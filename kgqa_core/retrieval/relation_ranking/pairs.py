@@ -16,12 +16,12 @@ from safetensors.torch import load_file
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.encoders import Reader, load_encoder
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs
-from kgqa_core.retrieval.relation_ranking.asked import Ask, Place, best_first
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork, join_graphs
-from kgqa_core.retrieval.rigel import save as save_weights
-from kgqa_core.training.encoders import Reader, load_encoder
+from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, best_first
+from kgqa_core.retrieval.rigel.network import save as save_weights
 
 VERSION = 1
 """Version of the stored model's layout."""

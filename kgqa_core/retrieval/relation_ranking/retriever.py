@@ -14,8 +14,8 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.label import relation_texts
-from kgqa_core.retrieval.relation_ranking.asked import Ask, Place, Ranker
 from kgqa_core.retrieval.relation_ranking.candidates import Candidates, candidates, draw_edges
+from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, Ranker
 from kgqa_core.types import INVERSE, Fact, Question, Retrieved
 
 

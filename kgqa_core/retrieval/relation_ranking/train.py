@@ -16,14 +16,14 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.curves import dev_of_best, write_curves
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import open_graphs
 from kgqa_core.retrieval.relation_ranking.fit import Fitted, Kind, fit
-from kgqa_core.retrieval.relation_ranking.lessons import Lesson, of_linking, of_questions
 from kgqa_core.retrieval.relation_ranking.linking_sets import read_linking
 from kgqa_core.retrieval.relation_ranking.pairs import save
-from kgqa_core.training import loop
-from kgqa_core.training.curves import dev_of_best, write_curves
+from kgqa_core.retrieval.relation_ranking.training_examples import Lesson, of_linking, of_questions
 
 SPLITS = ("train", "dev")
 

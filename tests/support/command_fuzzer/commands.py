@@ -197,7 +197,7 @@ def commands() -> list[Command]:
     """Every command of the app, with its parameters that take a value.  Raises Forgotten."""
     import typer
 
-    from flows.cli import app
+    from flows.cli.app import app
 
     found = [_command(words, one) for words, one in _walk(typer.main.get_command(app), ())]
     unknown = [one.name for one in found if one.name not in RECIPES]

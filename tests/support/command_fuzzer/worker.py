@@ -37,11 +37,11 @@ PR_SET_CHILD_SUBREAPER, PR_CAPBSET_DROP = 36, 24
 CAPABILITIES = (1, 2, 3)
 """CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER: with them nothing is read-only."""
 MARK = "KGQA_FUZZER_CASE"
-START = "from flows.start import main; main()"
+START = "from flows.cli.start import main; main()"
 """What the installed script does."""
-HEAVY = ("prefect", "flows.pipeline", "flows.asking", "flows.graphs", "flows.preflight", "flows.forecast",
-         "flows.refresh", "flows.benchmarks", "flows.answerability", "flows.answerability_scores", "flows.abstention",
-         "kgqa_core.benchmarks.versus", "kgqa_core.report.runs", "mlflow")  # fmt: skip
+HEAVY = ("prefect", "flows.pipeline", "flows.answer", "flows.cli.graph_folders", "flows.preflight", "flows.forecast",
+         "flows.refresh", "flows.ltgen", "flows.answerability", "flows.cli.answerability_scores", "flows.abstention",
+         "kgqa_core.runs.diff", "kgqa_core.report.runs", "mlflow")  # fmt: skip
 
 
 class Worker:
@@ -331,7 +331,7 @@ def main() -> None:
         for name in HEAVY:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-    worker = Worker(folder, int(seed), target[0] if target else "flows.start:main")
+    worker = Worker(folder, int(seed), target[0] if target else "flows.cli.start:main")
     replies.write('{"ready": true}\n')
     replies.flush()
     for line in requests:

@@ -24,7 +24,7 @@ evaluation: {bootstrap: 100}
 
 def make(root: Path) -> None:
     """Make a world in the folder `root`: `user`, `home`, and a copy of both in `pristine`."""
-    from flows.graphs import build_folder, export_folder
+    from flows.cli.graph_folders import build_folder, export_folder
     from kgqa_core.linking.dictionary import build as build_mentions
     from tests.support.register_benchmark import write_inputs
 
@@ -56,8 +56,8 @@ def make(root: Path) -> None:
 
 def _benchmark(user: Path, questions: Path) -> None:
     """`answerability`, as `kgqa answerability build --out` publishes it."""
-    from kgqa_core.benchmarks.grailqability.build import build
-    from kgqa_core.publish import publish_folder
+    from kgqa_core.builders.answerability.build import build
+    from kgqa_core.store.publish import publish_folder
     from tests.support.register_benchmark import OPTIONS
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
@@ -80,9 +80,9 @@ def _predictions(user: Path) -> None:
 
 def _longtail(user: Path) -> None:
     """`longtail` a graph, `longtail.nt` its file, `ltgen` a benchmark of it, and two filled sheets."""
-    from flows.graphs import build_folder
-    from kgqa_core.benchmarks.ltgen.sheet import write_sheet
-    from kgqa_core.benchmarks.ltgen.write import write
+    from flows.cli.graph_folders import build_folder
+    from kgqa_core.builders.ltgen.sheet import write_sheet
+    from kgqa_core.builders.ltgen.write import write
     from kgqa_core.config import LlmOptions, WritingOptions
     from tests.support.ltgen_graph import make_graph, make_sample
 
@@ -110,9 +110,9 @@ def _longtail(user: Path) -> None:
 
 def _home(root: Path, user: Path) -> None:
     """Two runs that can be compared, and one, `asked`, with a graph that can be queried."""
-    from kgqa_core.artifacts import Home, write_json
     from kgqa_core.config import DkgOptions
     from kgqa_core.dkg.export import export
+    from kgqa_core.store.artifacts import Home, write_json
     from tests.support.finished import finished_run, questions
 
     home = Home(root)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.datasets.question import FILE, OPTIONAL, SCHEMA, read_questions, write_questions
-from kgqa_core.digest import content_digest
 from kgqa_core.errors import ArtifactError
+from kgqa_core.store.digest import content_digest
 from kgqa_core.types import LEVELS, ROLES, Question
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)

@@ -12,8 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from flows.graphs import build_folder, export_folder, update_folder
-from kgqa_core.artifacts import content_digest, verify
+from flows.cli.graph_folders import build_folder, export_folder, update_folder
 from kgqa_core.config import KgOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, KgInputError
@@ -22,6 +21,7 @@ from kgqa_core.kg.delta import DIFF, options_of, update, update_parts
 from kgqa_core.kg.diff import differences
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, STATEMENTS, Batch
 from kgqa_core.kg.store import FILE, KgStore
+from kgqa_core.store.artifacts import content_digest, verify
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 PREFERRED_LABEL = "<http://www.w3.org/2004/02/skos/core#prefLabel>"

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.digest import content_digest, hash_file
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
@@ -19,6 +18,7 @@ from kgqa_core.kg.ingest.restate import statements
 from kgqa_core.kg.look.query import query
 from kgqa_core.kg.overlay import Hidden, write_overlay
 from kgqa_core.kg.store import KgStore
+from kgqa_core.store.digest import content_digest, hash_file
 
 FACTS = [
     ("a", "knows", "b"), ("a", "knows", "c"), ("b", "knows", "c"), ("c", "likes", "a"), ("b", "likes", "d"),

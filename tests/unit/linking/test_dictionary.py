@@ -16,7 +16,7 @@ from kgqa_core.linking.dictionary import build
 from kgqa_core.linking.fold import fold, fold_text, keys
 from kgqa_core.linking.mentions import Mentions
 from kgqa_core.linking.tagger import open_tagger
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.publish import publish_folder
 from tests.unit.linking.conftest import named, write_graph
 
 

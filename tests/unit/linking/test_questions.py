@@ -11,12 +11,12 @@ import pytest
 
 from kgqa_core.config import KgOptions, LinkingOptions
 from kgqa_core.datasets.question import read_questions, write_questions
-from kgqa_core.digest import content_digest
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import LINKS, NOTHING_FOUND, link_questions, merge
 from kgqa_core.linking.tagger import open_tagger
+from kgqa_core.store.digest import content_digest
 from kgqa_core.types import Question
 
 TRIPLES = """\

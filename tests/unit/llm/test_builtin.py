@@ -12,13 +12,13 @@ from safetensors import safe_open
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.builtin import model as package
-from kgqa_core.llm.builtin.batches import SECOND, Recipe, held_out
-from kgqa_core.llm.builtin.judging import judge
-from kgqa_core.llm.builtin.telling import tell
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import answer_prompt, rewrite_prompt, spaced_triples, triple_form
+from tools.builtin_reader.batches import SECOND, Recipe, held_out
+from tools.builtin_reader.judging import judge
+from tools.builtin_reader.telling import tell
 
 FACTS = [
     ("Zorvelnik", "capital", "Tambarosk"),

@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app
+from flows.cli.app import app
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import FormError
 from kgqa_core.kg.build import build

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa_core.evaluation.labels import MEANINGS, METRICS
 from kgqa_core.metrics.links import LINK_METRICS, link_f1, link_precision, link_recall, link_recall_at_5
-from kgqa_core.report.labels import MEANINGS, METRICS
 
 
 def test_best_and_worst() -> None:

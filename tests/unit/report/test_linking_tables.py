@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kgqa_core.report.labels import (
+from kgqa_core.evaluation.labels import (
     LINKS,
     knowledge_label,
     knowledge_place,

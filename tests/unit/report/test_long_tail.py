@@ -7,9 +7,9 @@ from html import unescape
 
 import pytest
 
+from kgqa_core.evaluation.labels import percent
 from kgqa_core.report.charts import Series, Spot, lines, spots
 from kgqa_core.report.grid import Cell
-from kgqa_core.report.labels import percent
 from kgqa_core.report.long_tail import groups_table, long_tail_part, retrieval_table, settings_table
 from kgqa_core.report.page import render
 from kgqa_core.report.tables import score_tables

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from kgqa_core.report.labels import gain_text, knowledge_label, p_text, seconds_text, split_experiment
+from kgqa_core.evaluation.labels import gain_text, knowledge_label, p_text, seconds_text, split_experiment
 from kgqa_core.report.tables import breakdown_table, overview_table, retriever_table, score_tables, table_1
 from kgqa_core.types import COMPLEXITY_TYPES
 

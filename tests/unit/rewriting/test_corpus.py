@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from kgqa_core.artifacts import content_digest
 from kgqa_core.config import CorpusOptions, KgOptions, LlmOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
@@ -24,6 +23,7 @@ from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting import corpus, validate
 from kgqa_core.rewriting.corpus_table import CORPUS
 from kgqa_core.rewriting.graphs import draw
+from kgqa_core.store.artifacts import content_digest
 from kgqa_core.types import Question
 
 TOWNS, FIRMS = 12, 24

@@ -424,8 +424,8 @@ def test_a_trained_adapter_writes_over_the_builtin_model(world, tmp_path):
     """The wiring with real weights: a LoRA of random numbers writes something, and no fact is lost."""
     import torch
 
+    from kgqa_core.nn.weights import learning
     from kgqa_core.rewriting.lora import load_base, put_lora, save_adapter
-    from kgqa_core.training.weights import learning
 
     options = RewriterOptions(rank=2, alpha=2, max_new_tokens=12)
     base = load_base(options, torch.device("cpu"))

@@ -15,7 +15,7 @@ from kgqa_core.parsing.decode.parse import predict
 from kgqa_core.parsing.decode.train import train
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.parsing.parsed import read_parsed
-from kgqa_core.publish import publish_folder
+from kgqa_core.store.publish import publish_folder
 from tests.support.parsing_world import U, key
 from tests.support.tiny_models import save_seq2seq
 from tests.support.trainings import Listener

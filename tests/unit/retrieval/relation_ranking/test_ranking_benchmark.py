@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.retrieval.relation_ranking.lessons import Lesson
+from kgqa_core.retrieval.relation_ranking.training_examples import Lesson
 
 SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "relation_ranking.py"
 

@@ -15,8 +15,8 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages
-from kgqa_core.retrieval.relation_ranking.asked import Ask
 from kgqa_core.retrieval.relation_ranking.llm import LlmRanker, ranking_prompt
+from kgqa_core.retrieval.relation_ranking.ranker import Ask
 from tests.support.chat_server import ChatServer, Fault
 
 RELATIONS = ("developer", "genre", "owner", "user", "license", "logo", "title")

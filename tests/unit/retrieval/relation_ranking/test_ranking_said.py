@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.retrieval.relation_ranking import asked, embedding, said
-from kgqa_core.retrieval.relation_ranking.said import fold, read_ranking
+from kgqa_core.retrieval.relation_ranking import embedding
+from kgqa_core.retrieval.relation_ranking import parse_output as said
+from kgqa_core.retrieval.relation_ranking import ranker as asked
+from kgqa_core.retrieval.relation_ranking.parse_output import fold, read_ranking
 
 CANDIDATES = ("developer", "date of birth", "<inv>-capital", "capital", "place_of_death", "4name", "genre, style", "x")
 WORDS = ("born", "in", "date_of", "place", "2nd", "of", "name", "spouse", "x", "seat", "12")

@@ -18,14 +18,20 @@ from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingErr
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.relation_ranking import amr_source, pairs
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph, Triple
-from kgqa_core.retrieval.relation_ranking.asked import Ask
 from kgqa_core.retrieval.relation_ranking.fit import fit, measure
-from kgqa_core.retrieval.relation_ranking.lessons import Lesson, gold_relations, make_lesson, of_linking, of_questions
 from kgqa_core.retrieval.relation_ranking.linking_sets import Linked, LinkingSet, read_line, read_linking
+from kgqa_core.retrieval.relation_ranking.load import open_trained
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
-from kgqa_core.retrieval.relation_ranking.opened import open_trained
 from kgqa_core.retrieval.relation_ranking.pairs import PairRanker, TrainedRanker, load, pair_text, read_pairs
+from kgqa_core.retrieval.relation_ranking.ranker import Ask
 from kgqa_core.retrieval.relation_ranking.train import train
+from kgqa_core.retrieval.relation_ranking.training_examples import (
+    Lesson,
+    gold_relations,
+    make_lesson,
+    of_linking,
+    of_questions,
+)
 from kgqa_core.types import Question
 from tests.support.trainings import Listener, content, runner
 

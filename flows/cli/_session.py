@@ -1,0 +1,193 @@
+"""What every command needs before and around its work: the environment, the profile, the newest run, the errors."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.logging import RichHandler
+
+from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
+from kgqa_core.errors import ConfigError, InputError, nearest
+from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
+from kgqa_core.spool import regular_file, shorten, spool_in
+from kgqa_core.store.artifacts import ArtifactRef, Home, verify
+from kgqa_core.store.files import check_room, watch_room
+from kgqa_core.store.home import read_runs
+from tasks.servers import login
+
+PROFILES = Path(__file__).parent.parent / "profiles"
+log = logging.getLogger("kgqa")
+err = TerminalConsole(stderr=True)
+out = TerminalConsole()
+
+
+def prepare(home: Path | None, *, verbose: bool = False) -> Home:
+    """A home that can be written, and the environment of what runs in it.  Must precede the import of Prefect.
+
+    Raises StorageError when the home cannot be written or has no room for a run.
+    """
+    chosen = _choose(home).prepare()
+    check_room(chosen.root)
+    watch_room(chosen.root, log.error)
+    return _set_environment(chosen, verbose=verbose)
+
+
+def look(home: Path | None, *, verbose: bool = False) -> Home:
+    """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`."""
+    return _set_environment(_choose(home).look(), verbose=verbose)
+
+
+def _choose(home: Path | None) -> Home:
+    if home is not None:
+        os.environ["KGQA_HOME"] = str(home)
+    return Home.current()
+
+
+def _set_environment(chosen: Home, *, verbose: bool) -> Home:
+    """Tell Prefect, MLflow and the model libraries where the home is.
+
+    What the user has set stays; telemetry is off unless the user turned it on.
+    """
+    os.environ["KGQA_HOME"] = str(chosen.root)
+    spool_in(chosen.root / "tmp")
+    defaults = {
+        "PREFECT_HOME": str(chosen.root / "prefect"),
+        "PREFECT_LOCAL_STORAGE_PATH": str(chosen.root / "prefect" / "results"),
+        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_CLIENT_MAX_RETRIES": "4",
+        "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
+        "PREFECT_LOGGING_EXTRA_LOGGERS": "kgqa",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
+        "DO_NOT_TRACK": "true",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    if "NUMBA_CACHE_DIR" not in os.environ and not _numba_can_cache():
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="kgqa-numba-")
+        atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
+    if "PREFECT_API_URL" not in os.environ:
+        server = login.running_server(chosen.root)
+        if server:
+            os.environ["PREFECT_API_URL"] = server
+    login.hand_to_clients(chosen.root, os.environ)
+    return chosen
+
+
+def _numba_can_cache() -> bool:
+    """Whether numba finds a place for compiled code beside ours or in the user's cache; it refuses to work without."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    while not user.exists() and user != user.parent:
+        user = user.parent
+    return any(os.access(folder, os.W_OK) for folder in (Path(__file__).parents[2] / "kgqa_core" / "dkg", user))
+
+
+def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home:
+    """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
+    chosen = prepare(home, verbose=verbose)
+    start_logging(verbose=verbose)
+    with err.status("checking the inputs …"):
+        from flows.preflight import check
+
+        check(profile)
+    return chosen
+
+
+def start_logging(*, verbose: bool = False) -> None:
+    """Send the library's log to stderr."""
+    logger = logging.getLogger("kgqa")
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    if not any(isinstance(handler, RichHandler) for handler in logger.handlers):
+        logger.addHandler(log_handler(err, show_level=verbose))
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped profiles."""
+    return sorted(path.stem for path in PROFILES.glob("*.yaml"))
+
+
+def choose_profile(
+    name: str | None,
+    files: Sequence[Path] = (),
+    questions: Path | None = None,
+    answerer: str | None = None,
+    settings: Sequence[str] = (),
+) -> Profile:
+    """The profile of a run: a shipped name or a YAML file, then the command's options, then `--set`.
+
+    Raises ConfigError for an unknown name or key, with the nearest one.
+    """
+    layers: list[dict[str, Any]] = []
+    if name:
+        path = Path(name) if name.endswith((".yaml", ".yml")) else PROFILES / f"{name}.yaml"
+        if not regular_file(path, ConfigError).is_file():
+            known = profile_names()
+            raise ConfigError(
+                f"unknown profile {shorten(name)!r} (there are {', '.join(known)}, or give a path ending in .yaml)"
+                f"{nearest(name, known)}"
+            )
+        layers.append({"name": path.stem, **read_profile(path)})
+    elif not files or questions is None:
+        raise ConfigError(
+            f"give --profile NAME ({', '.join(profile_names())}), or --kg FILE and --questions FILE.jsonl"
+        )
+    own: dict[str, Any] = {}
+    if files:
+        own["kg"] = {"name": files[0].name.split(".")[0], "files": [str(path) for path in files]}
+    if questions is not None:
+        own["questions"] = {"name": questions.stem, "source": "jsonl", "path": str(questions)}
+        own.setdefault("name", questions.stem) if not name else None
+    if answerer:
+        own["answering"] = {"answerer": answerer}
+    layers.append(own)
+    layers.append(parse_settings(settings))
+    return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+
+
+def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
+    """Record of a finished run of this home: the one asked for, or the newest.  Raises InputError."""
+    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
+    if run_id is not None:
+        chosen = [record for record in finished if record["run_id"] == run_id]
+        if not chosen:
+            known = [record["run_id"] for record in finished]
+            raise InputError(
+                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
+            )
+        return chosen[0]
+    if not finished:
+        raise InputError(
+            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
+            "or point to another home with --home"
+        )
+    return finished[-1]
+
+
+def stage_artifact(record: dict[str, Any], name: str) -> ArtifactRef:
+    """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
+    for stage in record["stages"]:
+        if stage["name"] == name and stage["artifact"]:
+            return verify(Path(stage["artifact"]["path"]))
+    names = [stage["name"] for stage in record["stages"]]
+    raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
+
+
+def print_json(value: Any) -> None:
+    """One JSON object as the last line of stdout."""
+    sys.stdout.flush()
+    print(visible_json(json.dumps(value, ensure_ascii=False, default=str)), flush=True)

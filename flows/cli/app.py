@@ -1,0 +1,342 @@
+"""`kgqa`: the commands.  Each one reads its options, calls a flow or the library, and shows what came out.
+
+Exit codes: 0 done, 1 failure, 2 bad input or usage, 130 Ctrl-C, 143 SIGTERM.  With `--json` the last line of stdout is
+one JSON object; logs, progress and tables for people go to stderr.  Heavy libraries are imported by the command that
+needs them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli import _session as session
+from flows.cli._options import (
+    AnswererOption,
+    ForceOption,
+    GraphFilesOption,
+    HomeOption,
+    JsonOption,
+    KnowledgeOption,
+    MinConfidenceOption,
+    ProfileOption,
+    QuestionsOption,
+    RunOption,
+    SetOption,
+    VerboseOption,
+)
+from flows.cli._session import err, print_json
+from flows.cli.abstention import abstain
+from flows.cli.answerability import answerability_app
+from flows.cli.cache import cache_app
+from flows.cli.compare import compare
+from flows.cli.faults import run_command
+from flows.cli.home import gc as gc_command
+from flows.cli.home import home as home_command
+from flows.cli.kg import kg_app
+from flows.cli.link import link
+from flows.cli.ltgen import ltgen_app
+from flows.cli.refresh import refresh
+from flows.cli.usage import CommandApp
+from kgqa_core.report.terminal import VisibleText
+from kgqa_core.spool import spooling
+
+app = CommandApp(
+    name="kgqa",
+    help="Answer questions from a knowledge graph that you own, and measure how far to trust the answers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.add_typer(kg_app, name="kg")
+app.add_typer(cache_app, name="cache")
+app.add_typer(ltgen_app, name="ltgen")
+app.add_typer(answerability_app, name="answerability")
+answerability_app.command()(abstain)
+app.command("home")(home_command)
+app.command("gc")(gc_command)
+app.command()(link)
+app.command("compare")(compare)
+app.command()(refresh)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        session.out.print(f"kgqa {version('kgqa')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def kgqa(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Answer questions from a knowledge graph that you own, and measure how far to trust the answers."""
+    context.with_resource(spooling())
+
+
+@app.command()
+def demo(
+    home: HomeOption = None, settings: SetOption = None, as_json: JsonOption = False, verbose: VerboseOption = False
+) -> None:
+    """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
+    profile = session.choose_profile("atlas", settings=settings or ())
+    _run(profile, home, as_json, verbose)
+
+
+@app.command()
+def run(
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run the pipeline on a profile, or on your own graph and questions."""
+    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    _run(chosen, home, as_json, verbose)
+
+
+@app.command()
+def forecast(
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    pilot: Annotated[
+        int, typer.Option("--pilot", min=0, help="Questions of each stage to ask endpoints first; kept for the run.")
+    ] = 0,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
+
+    Stages that ask no model are run and kept.  With --pilot a few questions are asked, and paid, to measure by.
+    """
+    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    from dataclasses import asdict
+
+    from flows.forecast import forecast as plan_run
+    from kgqa_core.report.forecast import forecast_table
+
+    plans = plan_run(chosen, pilot)
+    (err if as_json else session.out).print(forecast_table(plans, chosen.llm.budget))
+    if as_json:
+        print_json({"stages": [asdict(plan) for plan in plans]})
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            help="Entity key or label that the question is about; found in the question when absent.",
+            show_default=False,
+        ),
+    ] = None,
+    turn: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--turn",
+            help="An earlier turn of the dialogue, oldest first, by the user and the agent in turns; repeat it.",
+            show_default=False,
+        ),
+    ] = None,
+    knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
+    chosen = session.look(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    record = session.newest_run(chosen, run_id)
+    from flows.answer import find_mentions, open_system
+    from kgqa_core.report.console import ask_tables
+    from kgqa_core.types import ROLES
+
+    started = time.monotonic()
+    mentions = None if topic else find_mentions(record, knowledge)
+    with err.status("loading the graph, the retriever and the model …"):
+        system = open_system(record, knowledge, mentions, min_confidence)
+        loaded = time.monotonic()
+        dialogue = [(ROLES[place % len(ROLES)], said) for place, said in enumerate(turn or ())]
+        reply = system.ask(question, topic or (), dialogue)
+    result = {**reply, "seconds": round(time.monotonic() - loaded, 3), "load_seconds": round(loaded - started, 3)}
+    if as_json:
+        print_json(result)
+        return
+    for part in ask_tables(result):
+        session.out.print(part)
+
+
+@app.command()
+def answer(
+    questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
+    knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
+    run_id: RunOption = None,
+    force: ForceOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Answer a file of questions with the newest run's graph, retriever and model."""
+    chosen = session.prepare(home, verbose=verbose)
+    session.start_logging(verbose=verbose)
+    record = session.newest_run(chosen, run_id)
+    from flows.answer import answer_file
+
+    result = answer_file(record, questions, out, knowledge, min_confidence, force=force)
+    if as_json:
+        print_json(result)
+    else:
+        session.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
+        for reject in result["rejects"][:10]:
+            session.out.print(f"  {reject['id']}: {reject['reason']}")
+
+
+@app.command()
+def evaluate(
+    predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
+    questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
+    kg: Annotated[
+        Path | None,
+        typer.Option("--kg", help="Graph folder, for names and aliases of answers given as keys.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score somebody's answers with our metrics."""
+    from kgqa_core.evaluation.predictions import evaluate_predictions
+    from kgqa_core.report.tables import score_tables
+
+    result = evaluate_predictions(predictions, questions, kg=kg)
+    for table in score_tables(result):
+        (err if as_json else session.out).print(table)
+    if as_json:
+        print_json(result)
+
+
+@app.command()
+def datasets(
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Folder to look for data sets in.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the benchmarks of the field: what they are, where to get them, their licence, what is found here."""
+    from rich.table import Table
+
+    from kgqa_core.datasets.catalogue import catalogue
+
+    rows = catalogue(folder)
+    if as_json:
+        print_json({"datasets": rows})
+        return
+    table = Table(title="Known data sets", title_justify="left", show_lines=True)
+    for name in ("data set", "what it is", "where to get it", "found"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        loader = f"\nsource={row['loader']}" if row["loader"] else ""
+        what = f"{row['about']}\n{row['questions']} questions; graph: {row['graph']}"
+        table.add_row(f"{row['name']}{loader}", what, f"{row['where']}\n{row['licence']}", row.get("found") or "–")
+    session.out.print(table)
+
+
+@app.command()
+def report(run_id: RunOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show the scores of a run and where its report lies."""
+    chosen = session.look(home)
+    record = session.newest_run(chosen, run_id)
+    if as_json:
+        print_json(summarise(record))
+    else:
+        show(record)
+
+
+@app.command()
+def ui(
+    home: HomeOption = None,
+    prefect_port: Annotated[int, typer.Option(help="Port of the Prefect UI.")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow UI.")] = 5000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Further name by which browsers reach the UIs, such as that of a proxy; may be repeated."),
+    ] = None,
+) -> None:
+    """Start the Prefect and MLflow UIs on this machine and print their links; Ctrl-C stops both."""
+    chosen = session.prepare(home)
+    from flows.cli.ui import serve
+
+    serve(chosen, host, prefect_port, mlflow_port, allowed_host or [])
+
+
+def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
+    started = time.monotonic()
+    chosen = session.begin(profile, home, verbose=verbose)
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
+    summary = pipeline(profile)
+    record = session.newest_run(chosen, summary["run_id"])
+    show(record, seconds=time.monotonic() - started, to_stderr=as_json)
+    if as_json:
+        print_json(summarise(record))
+
+
+def summarise(record: dict[str, Any]) -> dict[str, Any]:
+    """A run's record as `--json` prints it."""
+    return {
+        "home": record["home"],
+        "run_id": record["run_id"],
+        "report": record["report"],
+        "mlflow_run_id": record["mlflow_run_id"],
+        "stages": {
+            stage["name"]: {"status": stage["status"], "seconds": stage["seconds"]} for stage in record["stages"]
+        },
+        "champion": record.get("champion"),
+        "scores": record["aggregates"]["scores"],
+    }
+
+
+def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
+    """Print a run: its stages, its scores, and links to it."""
+    from flows.cli.ui import links
+    from kgqa_core.report.console import stage_table
+    from kgqa_core.report.tables import score_tables
+
+    console = err if to_stderr else session.out
+    console.print(stage_table(record["stages"], seconds))
+    for table in score_tables(record["aggregates"]):
+        console.print(table)
+    if record.get("champion"):
+        why = record["champion"]["why"].removeprefix("champion ")
+        console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)
+    for name, address in links(record).items():
+        console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point where the commands are imported already; `flows.cli.start` is that of `kgqa`."""
+    sys.exit(run_command(app, verbose="--verbose" in sys.argv or "-v" in sys.argv))

@@ -1,0 +1,68 @@
+"""`kgqa compare`: what makes runs different, and which questions that won and lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli import _session as session
+from flows.cli._options import ForceOption, HomeOption, JsonOption
+from flows.cli._session import err, print_json
+from kgqa_core.errors import InputError
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            help="Run ids or unambiguous beginnings of them, `newest`, `champion` or `champion:SYSTEM`; first the run "
+            "that the others are told against.",
+            show_default=False,
+        ),
+    ],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write the whole comparison as a page.", show_default=False)
+    ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option("--experiment", help="List questions by it, e.g. rigel/triples/builtin.", show_default=False),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="List questions by it, e.g. exact.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Questions of each list on the terminal.")] = 10,
+    level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
+    force: ForceOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what changed between runs: options, data, code, scores with intervals, questions won and lost."""
+    chosen = session.look(home)
+    from kgqa_core.report.runs import run_tables, write
+    from kgqa_core.runs.diff import compare_runs
+    from kgqa_core.runs.records import choose_run
+    from kgqa_core.store.outputs import claim_file
+
+    records = [choose_run(chosen.root, word) for word in runs]
+    ids = [record["run_id"] for record in records]
+    if len(ids) < 2:
+        raise InputError(f"give at least two runs to compare; {runs[0]!r} is one ({ids[0]})")
+    twice = sorted({one for one in ids if ids.count(one) > 1})
+    if twice:
+        raise InputError(f"run {twice[0]} is given twice ({' '.join(runs)}); give different runs")
+    page = claim_file(html, force=force) if html is not None else None
+    with err.status("comparing …"):
+        found = compare_runs(records, experiment=experiment, metric=metric, level=level)
+    if page is not None:
+        with page.writing() as path:
+            write(path, found, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
+    if as_json:
+        print_json({**found, "html": str(html) if html else None})
+        return
+    for part in run_tables(found, limit):
+        session.out.print(part)
+    if html is not None:
+        session.out.print(f"Page         {html.resolve().as_uri()}", soft_wrap=True)

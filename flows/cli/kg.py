@@ -1,0 +1,398 @@
+"""`kgqa kg …`: build a graph, bring it up to date, and look inside.  Rules of output are those of `flows.cli.app`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli import _session as session
+from flows.cli._options import ForceOption, HomeOption, JsonOption, KgOption, RunOption, SetOption
+from flows.cli._session import print_json
+from flows.cli.usage import CommandApp
+
+if TYPE_CHECKING:
+    from kgqa_core.kg.store import KgStore
+
+ALWAYS = ("statements", "triples", "rejects", "entities", "literals", "relations")
+"""Counts that are shown first, even when they are 0."""
+MOST_ROWS = 1_000_000_000
+"""Most rows of any kind that a command shows."""
+
+kg_app = CommandApp(help="Build, update and look into knowledge graphs.", no_args_is_help=True)
+
+ShareOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-reject-share", min=0, max=1, help="Largest share of bad statements [0.01].", show_default=False
+    ),
+]
+EmitOption = Annotated[
+    bool,
+    typer.Option("--emit", help="Tell the Prefect server of PREFECT_API_URL: event kgqa.kg.updated, for refreshes."),
+]
+FormatOption = Annotated[str, typer.Option("--format", help="auto, or the name of a reader: see `kgqa kg formats`.")]
+
+
+@kg_app.command("build")
+def build(
+    files: Annotated[list[str], typer.Argument(help="Graph files or patterns; several make one graph.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write the graph to.")],
+    format: FormatOption = "auto",
+    max_reject_share: ShareOption = None,
+    settings: SetOption = None,
+    emit: EmitOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Build a graph folder (DuckDB) from dump files, and account for every statement."""
+    session.start_logging()
+    from flows.cli.events import check_server, tell
+    from flows.cli.graph_folders import build_folder
+
+    if emit:
+        check_server(files)
+    counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share), force=force)
+    if emit:
+        counts["event"] = tell(out, counts, files)
+    _show_counts(counts, str(out), as_json)
+
+
+@kg_app.command("update")
+def update(
+    old: Annotated[Path, typer.Argument(help="Graph folder to bring up to date.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="The new dump, whole; leave out with --added/--removed.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the new graph; may be OLD itself.")] = ...,  # type: ignore[assignment]
+    added: Annotated[
+        list[str] | None, typer.Option("--added", help="File with statements that came.", show_default=False)
+    ] = None,
+    removed: Annotated[
+        list[str] | None, typer.Option("--removed", help="File with statements that went.", show_default=False)
+    ] = None,
+    format: FormatOption = "auto",
+    max_reject_share: ShareOption = None,
+    settings: SetOption = None,
+    emit: EmitOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a newer dump, or what was added and removed: ids stay, and what changed is reported."""
+    session.start_logging()
+    from flows.cli.events import check_server, tell
+    from flows.cli.graph_folders import update_folder
+
+    if emit:
+        check_server(files or ())
+    counts = update_folder(
+        old,
+        out,
+        files=files or (),
+        added=added or (),
+        removed=removed or (),
+        settings=_kg_settings(settings, format, max_reject_share),
+        force=force,
+    )
+    if emit:
+        counts["event"] = tell(out, counts, files or ())
+    _show_counts(counts, str(out), as_json)
+
+
+@kg_app.command("diff")
+def diff(
+    old: Annotated[Path, typer.Argument(help="Graph folder.")],
+    new: Annotated[Path, typer.Argument(help="Graph folder to compare it with.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the lists of what differs.", show_default=False)
+    ] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two graphs by key: entities, relations and triples added, removed, changed."""
+    session.start_logging()
+    from flows.cli.graph_folders import diff_folders
+
+    _show_counts(diff_folders(old, new, out, force=force), f"{old} → {new}", as_json)
+
+
+@kg_app.command("dkg")
+def dkg(
+    kg: Annotated[Path, typer.Argument(help="Graph folder.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write the differentiable KG to.")],
+    old_dkg: Annotated[
+        Path | None,
+        typer.Option("--old-dkg", help="That of an earlier state of the graph, to go on from.", show_default=False),
+    ] = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Export the differentiable KG of a graph folder, or bring an older one up to date."""
+    session.start_logging()
+    from flows.cli.graph_folders import export_folder
+
+    _show_counts(export_folder(kg, out, old_dkg=old_dkg, force=force), str(out), as_json)
+
+
+@kg_app.command("formats")
+def formats(as_json: JsonOption = False) -> None:
+    """List the formats that are read, and how to name them."""
+    from kgqa_core.kg.formats.detect import READERS
+
+    rows = [{"format": name, "about": reader.about} for name, reader in READERS.items()]
+    if as_json:
+        print_json({"formats": rows})
+        return
+    _table("Formats, found by content and name; .gz, .bz2 and .zst are read as they are", rows)
+
+
+@kg_app.command("show")
+def show(
+    key: Annotated[str, typer.Argument(help="Entity key, label, alias, or an id in a bridged graph.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Facts shown each way.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the graph says about an entity: names, types, facts both ways, qualifiers."""
+    from kgqa_core.kg.look.show import describe
+    from kgqa_core.report.console import entity_tables
+
+    with _graph(kg, run_id, home) as store:
+        description = describe(store, key, limit=limit)
+    if as_json:
+        print_json(description)
+        return
+    for part in entity_tables(description):
+        session.out.print(part)
+
+
+@kg_app.command("search")
+def search(
+    text: Annotated[str, typer.Argument(help="Part of a label or alias.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Entities shown.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Find entities by label or alias, the best match and most connected first."""
+    from kgqa_core.kg.look.search import search as find
+
+    with _graph(kg, run_id, home) as store:
+        rows = find(store, text, limit=limit)
+    if as_json:
+        print_json({"text": text, "matches": rows})
+    elif rows:
+        columns = ("key", "name", "matched", "how", "popularity", "description")
+        _table(f"{len(rows)} entities for {text!r}", [{name: row[name] for name in columns} for row in rows])
+    else:
+        session.out.print(f"nothing in this graph is called anything like {text!r}", markup=False)
+
+
+@kg_app.command("path")
+def path(
+    start: Annotated[str, typer.Argument(help="Entity key or label.")],
+    end: Annotated[str, typer.Argument(help="Entity key or label.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    max_hops: Annotated[int, typer.Option("--max-hops", min=1, max=8, help="Longest path looked for.")] = 4,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Relation paths shown.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the shortest relation paths between two entities."""
+    from kgqa_core.kg.look.paths import shortest_paths
+    from kgqa_core.kg.look.search import resolve_one
+
+    with _graph(kg, run_id, home) as store:
+        ends = [resolve_one(store, text) for text in (start, end)]
+        found = shortest_paths(store, ends[0], ends[1], max_hops=max_hops, limit=limit)
+        keys = store.entity_keys(ends)
+    if as_json:
+        print_json(
+            {"from": keys[ends[0]], "to": keys[ends[1]], "hops": found.length, "paths": found.paths, "cut": found.cut}
+        )
+    elif found.paths:
+        rows = [
+            {"relation path": " → ".join(p["relations"]), "chains": p["count"], "for example": " – ".join(p["example"])}
+            for p in found.paths
+        ]
+        more = " (there are more)" if found.cut else ""
+        _table(f"{found.length} hop(s) from {start!r} to {end!r}{more}", rows)
+    else:
+        session.out.print(f"no path of at most {max_hops} hops joins {start!r} and {end!r}", markup=False)
+
+
+@kg_app.command("stats")
+def stats(
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    top: Annotated[int, typer.Option("--top", min=1, max=MOST_ROWS, help="Rows of each table.")] = 15,
+    as_json: JsonOption = False,
+) -> None:
+    """Count what the graph holds: degrees, relations, types, label coverage, literals, filters, rejects."""
+    from kgqa_core.kg.look.stats import statistics
+    from kgqa_core.report.console import statistics_tables
+
+    with _graph(kg, run_id, home) as store:
+        found = statistics(store, top=top)
+    if as_json:
+        print_json(found)
+        return
+    for part in statistics_tables(found):
+        session.out.print(part)
+
+
+@kg_app.command("export")
+def export(
+    out: Annotated[Path, typer.Argument(help="File to write: .nt, .tsv, or a folder .parquet.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="nt, tsv or parquet; else by the name.", show_default=False)
+    ] = None,
+    base: Annotated[str, typer.Option("--base", help="IRI put before keys that are none (N-Triples).")] = "urn:kgqa:",
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the graph as N-Triples, TSV or Parquet."""
+    session.start_logging()
+    from kgqa_core.kg.look.dump import dump
+
+    with _graph(kg, run_id, home) as store:
+        counts = dump(store, out, format=format, base=base, force=force)
+    _show_counts({**counts, "out": str(out)}, f"written to {out}", as_json)
+
+
+def _finite(seconds: float) -> float:
+    if not math.isfinite(seconds):
+        raise typer.BadParameter(f"{seconds} is no number of seconds; give one such as 3600")
+    return seconds
+
+
+@kg_app.command("query")
+def query(
+    form: Annotated[str, typer.Argument(help="A logical form, such as '(COUNT (JOIN capital <France>))'.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Answers, and facts of proof, shown.")
+    ] = 50,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, callback=_finite, help="Most time that the query may take.")
+    ] = 10.0,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Show the query and its parameters instead of running it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the graph in a logical form: the answers by name, and the facts that prove them."""
+    from kgqa_core.logic.look import look, sql_of
+
+    with _graph(kg, run_id, home) as store:
+        found = sql_of(store, form, limit=limit) if sql else look(store, form, limit=limit, seconds=seconds)
+    if as_json:
+        print_json(found)
+        return
+    if sql:
+        session.out.print(found["sql"], markup=False, highlight=False, soft_wrap=True)
+        for number, value in enumerate(found["parameters"], start=1):
+            session.out.print(f"${number} = {value!r}", markup=False, highlight=False, soft_wrap=True)
+        return
+    _show_found(found, limit)
+
+
+@kg_app.command("sql")
+def sql(
+    statement: Annotated[str, typer.Argument(help="A SELECT over the tables that `kgqa kg sql 'SHOW TABLES'` lists.")],
+    kg: KgOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Rows shown.")] = 1000,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the graph in SQL; nothing can be changed, and no other file read or written."""
+    from kgqa_core.kg.look.query import query
+
+    found = query(_folder(kg, run_id, home), statement, limit=limit)
+    if as_json:
+        print_json(found)
+        return
+    _table("", [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]])
+    if found["more"]:
+        session.err.print(f"only the first {limit:,} rows; raise --limit")
+
+
+def _show_found(found: dict[str, Any], limit: int) -> None:
+    """The answers of a logical form, then the facts that prove them."""
+
+    def line(text: str) -> None:
+        session.out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    value = found["value"]
+    if value is not None:
+        line("yes" if value is True else "no" if value is False else f"{value:,}")
+    elif found["answers"]:
+        _table("", [{"answer": row["text"], "key": row["entity_key"]} for row in found["answers"]])
+    else:
+        line(f"no answer: {found['why'] or 'nothing in this graph is so'}")
+    if found["proof"]:
+        line("proof:")
+    for text in found["proof"]:
+        line(f"  {text}")
+    if found["more"]:
+        session.err.print(f"only the first {limit:,} answers and facts; raise --limit")
+
+
+def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
+    return kg or session.stage_artifact(session.newest_run(session.look(home), run_id), "kg").folder
+
+
+def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:
+    from kgqa_core.kg.store import KgStore
+
+    return KgStore.open(_folder(kg, run_id, home))
+
+
+def _kg_settings(settings: list[str] | None, format: str, share: float | None) -> dict[str, Any]:
+    """The `kg` section that the options of a command make."""
+    from kgqa_core.config import parse_settings
+
+    prefixed = [text if text.startswith("kg.") else f"kg.{text}" for text in settings or ()]
+    section: dict[str, Any] = dict(parse_settings(prefixed).get("kg", {}))
+    if format != "auto":
+        section["format"] = format
+    if share is not None:
+        section["max_reject_share"] = share
+    return section
+
+
+def _show_counts(counts: dict[str, Any], title: str, as_json: bool) -> None:
+    if as_json:
+        print_json(counts)
+        return
+    rows = [(name, value) for name, value in _flat(counts) if value != 0 or name in ALWAYS]
+    rows.sort(key=lambda row: ALWAYS.index(row[0]) if row[0] in ALWAYS else len(ALWAYS))
+    _table(title, [{"what": name.replace("_", " "), "count": value} for name, value in rows])
+
+
+def _flat(counts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in counts.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}: ")
+        elif not isinstance(value, list):
+            yield before + name, value
+
+
+def _table(title: str, rows: list[dict[str, Any]]) -> None:
+    from kgqa_core.report.console import rows_table
+
+    session.out.print(rows_table(title, rows))

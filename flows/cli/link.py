@@ -1,0 +1,163 @@
+"""`kgqa link`: the mentions of a text, what each may mean, and how sure the tagger is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli import _session as session
+from flows.cli._options import HomeOption, JsonOption, KgOption, RunOption
+from flows.cli._session import print_json
+
+if TYPE_CHECKING:
+    from kgqa_core.config import LinkingOptions
+    from kgqa_core.linking.tagger import Candidate, Mention
+
+SHOWN = 5
+"""Candidates shown of one mention."""
+
+
+def link(
+    text: Annotated[str, typer.Argument(help="A question or any other text, in quotes.")],
+    kg: KgOption = None,
+    mentions: Annotated[
+        Path | None,
+        typer.Option("--mentions", help="Folder of its mention dictionary; found or built when absent."),
+    ] = None,
+    turn: Annotated[
+        list[str] | None,
+        typer.Option("--turn", help="An earlier turn of the dialogue, oldest first; repeat it.", show_default=False),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", min=0, max=1, help="Smallest ρ that is taken [0.22].", show_default=False),
+    ] = None,
+    typos: Annotated[
+        int | None,
+        typer.Option("--typos", min=0, max=2, help="Typing errors forgiven in a name [0].", show_default=False),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option("--context", help="What breaks ties: none, words or encoder [words].", show_default=False),
+    ] = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the entities of a graph that a text names: mentions, candidates, and the confidence ρ of each.
+
+    It links as `ask` does: with the section `linking` of the run's profile, unless an option says otherwise.
+    """
+    session.start_logging()
+    chosen = session.look(home)
+    record = session.newest_run(chosen, run_id) if kg is None else None
+    given = {"threshold": threshold, "typos": typos, "context": context}
+    options = _options(record, {name: value for name, value in given.items() if value is not None})
+    graph, names = _opened(kg, record, mentions)
+    started = time.monotonic()
+    from kgqa_core.linking.tagger import open_tagger
+    from kgqa_core.linking.tagger import taken as choose
+
+    with session.err.status("opening the mention dictionary …"):
+        tagger = open_tagger(names, graph, options)
+    opened = time.monotonic()
+    found = tagger.link(text, [("user", said) for said in turn or ()])
+    taken = choose(found, options)
+    seconds = time.monotonic() - opened
+    if as_json:
+        print_json(
+            {
+                "text": text,
+                "mentions": [asdict(mention) for mention in found],
+                "entities": [
+                    {"entity": one.entity, "key": one.key, "label": one.label, "rho": one.rho} for one, _ in taken
+                ],
+                "seconds": round(seconds, 4),
+                "load_seconds": round(opened - started, 3),
+            }
+        )
+        return
+    _show(text, found, taken, options)
+
+
+def _options(record: dict[str, Any] | None, given: dict[str, Any]) -> LinkingOptions:
+    """How a run links, or the defaults, with what the command says instead.  Raises ConfigError."""
+    from kgqa_core.config import make_profile
+
+    base = make_profile(record["profile"]).linking.model_dump() if record is not None else {}
+    return make_profile({"linking": base | given}, origin="the options").linking
+
+
+def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | None) -> tuple[Path, Path]:
+    """Folders of the graph and of its mention dictionary: the one given, found in the home, or made there."""
+    if record is not None:
+        from flows.linking import mentions_of
+
+        return session.stage_artifact(record, "kg").folder, mentions or mentions_of(record).folder
+    from flows.cli.graph_folders import graph_in
+
+    graph = graph_in(kg or Path())
+    if mentions is not None:
+        return graph.folder, mentions
+    from tasks.engine.progress import StageMonitor
+    from tasks.linking import mentions_without_run
+
+    with StageMonitor("mentions", lambda rows: None) as monitor:
+        return graph.folder, mentions_without_run(graph, monitor).folder
+
+
+def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from kgqa_core.report.terminal import VisibleText
+
+    if not found:
+        hint = "" if options.typos else "; try --typos 1"
+        session.out.print(f"nothing in {text!r} is the name of an entity of this graph{hint}")
+        return
+    table = Table(title="Mentions", title_justify="left", box=box.SIMPLE_HEAD)
+    turns = any(mention.turn for mention in found)
+    for name in ("mention", *(("turn",) if turns else ()), "candidate"):
+        table.add_column(name, overflow="fold")
+    for name in ("common-\nness", "link\nprob.", "coher-\nence", "ρ"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for mention in found:
+        for place, one in enumerate(mention.candidates[:SHOWN]):
+            first = place == 0
+            table.add_row(
+                VisibleText(mention.text) if first else "",
+                *((str(mention.turn) if first else "",) if turns else ()),
+                VisibleText.assemble(one.label, (f"\n{one.key}" if one.key != one.label else "", "dim")),
+                f"{one.commonness:.2f}",
+                f"{mention.link_probability:.2f}" if first else "",
+                f"{mention.coherence:.2f}" if first else "",
+                f"{one.rho:.3f}",
+                _verdict(mention, taken, options) if first else "",
+            )
+        if len(mention.candidates) > SHOWN:
+            more = f"… {len(mention.candidates) - SHOWN} more"
+            table.add_row("", *(("",) if turns else ()), more)
+    session.out.print(table)
+    labels = [f"{one.label} ({one.rho:.3f})" for one, _ in taken]
+    session.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"))
+
+
+def _verdict(mention: Mention, taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> str:
+    """What became of a mention, and why."""
+    from kgqa_core.linking.spots import LEAST
+
+    best = mention.candidates[0]
+    if any(mention is one for _, one in taken):
+        return "taken"
+    if not mention.chosen:
+        return "hardly a name" if mention.link_probability < LEAST else "not preferred"
+    if best.rho < options.threshold:
+        return "below the threshold"
+    return "the same again" if any(best.entity == one.entity for one, _ in taken) else f"not among {options.top}"

@@ -1,0 +1,47 @@
+"""`kgqa refresh`: a newer dump into a system that is already there."""
+
+from __future__ import annotations
+
+import time
+
+from flows.cli import _session as session
+from flows.cli._options import (
+    AnswererOption,
+    GraphFilesOption,
+    HomeOption,
+    JsonOption,
+    ProfileOption,
+    QuestionsOption,
+    SetOption,
+    VerboseOption,
+)
+from flows.cli._session import err, print_json
+
+
+def refresh(
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    settings: SetOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Take a newer dump: update the graph, train again only what must be, answer, score, promote or not.
+
+    Goes on from the champion of the same graph and questions.  The same command on an unchanged dump does nothing.
+    """
+    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    started = time.monotonic()
+    place = session.begin(chosen, home, verbose=verbose)
+    with err.status("starting Prefect …"):
+        from flows.cli.app import show, summarise
+        from flows.refresh import refresh as follow
+    summary = follow(chosen)
+    decision, record = summary["refresh"], session.newest_run(place, summary["run_id"])
+    if not decision["nothing"]:
+        show(record, seconds=time.monotonic() - started, to_stderr=as_json)
+    (err if as_json else session.out).print(decision["why"], markup=False, soft_wrap=True)
+    if as_json:
+        print_json(summarise(record) | {"refresh": decision})

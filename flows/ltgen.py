@@ -1,0 +1,57 @@
+"""Flows that build benchmarks from a graph: LTGen, questions and dialogues about what is little known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.states import Completed
+
+from flows.cli.graph_folders import graph_in
+from kgqa_core.config import Profile
+from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.probe import check_endpoint
+from tasks.engine.run import tracked_run
+from tasks.engine.secrets import take_in
+from tasks.kg import build_kg
+from tasks.ltgen import draw_entities, write_kinds, write_sheets
+
+
+@flow(name="kgqa-ltgen", flow_run_name="ltgen {profile.kg.name}")
+def build_ltgen(profile: Profile, graph: str | None = None) -> Any:
+    """Build LTGen-QA and LTGen-Conv from a graph: draw entities by popularity, write, check, count, draw a sheet.
+
+    Page views and completions are kept as they come: a killed run goes on where it was.
+
+    Args:
+        profile: Every parameter of a run; the graph, `ltgen`, `llm` and the seed count here.
+        graph: Folder of a graph that is built already, in place of the files in the profile's section `kg`.
+    """
+    with tracked_run(profile) as run:
+        kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
+        run.home.use_folder(kg.folder)
+        sample = draw_entities(kg, profile.ltgen.sampling, profile.ltgen.popularity, profile.seed)
+        made = write_kinds(kg, sample, profile.ltgen, profile.llm, profile.seed)
+        sheets = write_sheets(kg, made, profile.ltgen, profile.seed)
+        run.save(status="made")
+        data = {"run_id": run.id, "kg": kg, "sample": sample, "made": made, "sheets": sheets}
+        return Completed(message=f"LTGen by {profile.ltgen.writing.writer}: {', '.join(made)}", data=data)
+
+
+def check(profile: Profile, graph: str | None = None) -> None:
+    """Raise the first fault of what a build needs: graph files, or a graph folder, and the writer's endpoint.
+
+    Raises KgInputError, ArtifactError, ModelError or EndpointError.
+    """
+    take_in(profile)
+    if graph:
+        graph_in(Path(graph))
+    else:
+        find_sources(profile.kg.files)
+        check_format(profile.kg.format)
+    writer = profile.ltgen.writing.writer
+    if writer != "template" and parse_spec(writer, profile.llm)[0] == "openai":
+        check_endpoint(writer, profile.llm)

@@ -1,0 +1,195 @@
+"""Stage `confidence`: how sure it is of each question that the graph holds its answer, and else why not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.abstention.evidence import Evidence, read_evidence
+from kgqa_core.abstention.labels import ENTITY, FACT
+from kgqa_core.abstention.model import Abstainer, load_abstainer, worded
+from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule
+from kgqa_core.config import split_retriever
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.index import index
+from kgqa_core.monitor import QUIET, Monitor
+
+FILE = "confidence.parquet"
+
+SCHEMA = {
+    "question": pl.String, "confidence": pl.Float64, "calibrated": pl.Boolean, "answerable": pl.Boolean,
+    "reason": pl.String, "missing": pl.String, "nearest": pl.String, "reason_confidence": pl.Float64,
+}  # fmt: skip
+"""Columns of confidence.parquet; the last four are null where the question is taken for answerable."""
+
+TOLD = 100
+PARSER = 0.5
+"""Weight of what a parser says of the reason, against 1 for what was learnt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether to answer a question.
+
+    confidence: that the graph holds the answer.  calibrated: whether that was learnt; else it is 1 or 0 by a rule.
+    reason: where it is not to be answered.
+    """
+
+    confidence: float
+    calibrated: bool
+    answerable: bool
+    reason: Reason | None = None
+
+
+class Judge:
+    """Decides on questions of one graph.
+
+    abstainer: None judges by the rules alone.  min_confidence: in place of the abstainer's threshold.
+    """
+
+    def __init__(self, store: KgStore, abstainer: Abstainer | None, min_confidence: float | None = None) -> None:
+        self.store, self.abstainer, self.explainer = store, abstainer, Explainer(store)
+        tuned = abstainer.threshold if abstainer is not None else 0.5
+        self.threshold = tuned if min_confidence is None else min_confidence
+
+    def judge(
+        self,
+        evidence: Sequence[Evidence],
+        parsed: Mapping[str, tuple[str | None, bool | None]] | None = None,
+        monitor: Monitor = QUIET,
+    ) -> list[Verdict]:
+        """A verdict on each question.  parsed: of each its parser's best form and whether that finds nothing."""
+        if not evidence:
+            return []
+        if self.abstainer is None:
+            return [self._by_rule(one) for one in evidence]
+        read = self.abstainer.read(evidence, self.store)
+        confidences = self.abstainer.confidence(read).round(6).tolist()
+        chances = self.abstainer.reasons(read)
+        texts = worded(evidence, self.store)
+        found: list[Verdict] = []
+        for number, (one, sure, shares, text) in enumerate(zip(evidence, confidences, chances, texts, strict=True), 1):
+            if number % TOLD == 0 or number == len(evidence):
+                monitor.progress(number, len(evidence), "questions")
+            if sure >= self.threshold:
+                found.append(Verdict(sure, True, True))
+                continue
+            kind, share = _kind(one, shares, parsed)
+            runs = sorted(self.abstainer.wordings.strange(text), key=lambda run: run[0] - run[1])
+            strange = [in_a_row(text[first:stop]) for first, stop in runs]
+            found.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share)))
+        return found
+
+    def _by_rule(self, one: Evidence) -> Verdict:
+        kind = by_rule(one)
+        if kind is None or self.threshold <= 0:
+            return Verdict(1.0 if kind is None else 0.0, False, True)
+        return Verdict(0.0, False, False, self.explainer.explain(one, kind))
+
+
+def apply(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    facts: Mapping[str, Path],
+    answers: Mapping[str, Path],
+    abstainer: Path | None,
+    parsed: Path | None = None,
+    computed: Path | None = None,
+    min_confidence: float | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes confidence.parquet, a row for each question that the model was asked, and returns counts.
+
+    abstainer: None judges by the rules alone.  parsed: a `parsed` artifact, whose best forms are a second source of
+    reasons.  computed: a `computed` artifact, where answers were computed; without an abstainer what was computed is
+    answered.  min_confidence: in place of the abstainer's threshold.  Raises ArtifactError.
+    """
+    model = load_abstainer(abstainer) if abstainer is not None else None
+    plain = {split_retriever(name)[0]: folder for name, folder in facts.items()}
+    if model is not None and (lacking := sorted(set(model.retrievers) - plain.keys())):
+        raise ArtifactError(f"the abstainer reads what {', '.join(lacking)} found, which is not there; train another")
+    evidence = read_evidence(read_questions(questions), plain, answers.values(), computed)
+    with KgStore.open(kg) as store:
+        index(store)
+        judge = Judge(store, model, min_confidence)
+        verdicts = judge.judge(evidence, _best_forms(parsed) if parsed is not None else None, monitor)
+    rows = [_row(one, verdict) for one, verdict in zip(evidence, verdicts, strict=True)]
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
+    frame.write_parquet(out / FILE, compression="zstd", statistics=False)
+    reasons = Counter(verdict.reason.kind for verdict in verdicts if verdict.reason is not None)
+    return {
+        "questions": len(rows),
+        "answered": sum(verdict.answerable for verdict in verdicts),
+        "threshold": judge.threshold,
+        "reasons": dict(sorted(reasons.items())),
+    }
+
+
+def read_verdicts(folder: Path) -> dict[str, Verdict]:
+    """Verdicts by question.  Raises ArtifactError."""
+    path = folder / FILE
+    try:
+        rows = list(pl.read_parquet(path, glob=False).iter_rows(named=True))
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
+    return {
+        row["question"]: Verdict(
+            row["confidence"],
+            row["calibrated"],
+            row["answerable"],
+            Reason(row["reason"], row["missing"], row["nearest"], row["reason_confidence"]) if row["reason"] else None,
+        )
+        for row in rows
+    }
+
+
+def _kind(
+    one: Evidence, shares: Mapping[str, float], parsed: Mapping[str, tuple[str | None, bool | None]] | None
+) -> tuple[str, float | None]:
+    """The reason and its share: where nothing was linked that; else what was learnt, else what a parser or a rule says.
+
+    What a parser says counts half as much as the shares together: it decides where these are in doubt.
+    """
+    linked = bool(one.question.topic_entities)
+    if not linked:
+        return ENTITY, shares.get(ENTITY)
+    said = by_form(*parsed[one.question.id], linked=linked) if parsed and one.question.id in parsed else None
+    if shares:
+        weight = PARSER if said else 0.0
+        kinds = shares.keys() | ({said} if said else set())
+        weighed = {kind: (shares.get(kind, 0.0) + weight * (kind == said)) / (1 + weight) for kind in kinds}
+        best = max(weighed, key=lambda kind: (weighed[kind], kind))
+        return best, round(weighed[best], 6)
+    return said or by_rule(one) or FACT, None
+
+
+def _best_forms(folder: Path) -> dict[str, tuple[str | None, bool | None]]:
+    """Of each question the parser's first form and whether that finds nothing."""
+    path = folder / "parsed.parquet"
+    try:
+        frame = pl.read_parquet(path, glob=False).filter(pl.col("rank") == 0).select("question", "form", "empty")
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
+    return {question: (form, empty) for question, form, empty in frame.iter_rows()}
+
+
+def _row(one: Evidence, verdict: Verdict) -> tuple[Any, ...]:
+    reason = verdict.reason
+    why = (None,) * 4 if reason is None else (reason.kind, reason.missing, reason.nearest, reason.confidence)
+    return one.question.id, verdict.confidence, verdict.calibrated, verdict.answerable, *why
+
+
+def in_a_row(words: Sequence[str]) -> str:
+    """Words in a row as a text; signs of Chinese and Japanese, each a word of its own, stand side by side."""
+    return re.sub(r"(?<=[\u3040-\u30ff\u3400-\u9fff]) (?=[\u3040-\u30ff\u3400-\u9fff])", "", " ".join(words))

@@ -1,0 +1,128 @@
+"""What the road of retriever and language model left behind of each question, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.datasets.answers import LIKELY
+from kgqa_core.errors import ArtifactError
+from kgqa_core.symbolic.tables import read_computed
+from kgqa_core.types import Fact, Question, Retrieved
+
+RelationPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the language model answered.
+
+    declined: it said that it does not know, or nothing.  log_probability, tokens: of `llm.protocol.Completion`.
+    computed: an answer was computed from the graph, with rows that prove it: what is said, or what the model read.
+    """
+
+    output: str
+    declined: bool = False
+    log_probability: float | None = None
+    tokens: int = 0
+    computed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one question when it is to be decided whether to answer it.
+
+    question: with the topics that retrieval started from.  found: what each retriever found, by its name.
+    paths: relation paths that the path retriever predicted, with their probabilities, best first.
+    said: None where no model was asked.
+    """
+
+    question: Question
+    found: Mapping[str, Retrieved] = field(default_factory=dict)
+    paths: tuple[tuple[RelationPath, float], ...] = ()
+    said: Said | None = None
+
+
+def read_evidence(
+    questions: Sequence[Question], facts: Mapping[str, Path], answers: Iterable[Path], computed: Path | None = None
+) -> list[Evidence]:
+    """The evidence of the questions that a model was asked, in their order.
+
+    facts: artifact of each retriever, by its plain name.  answers: artifacts of several splits.  computed: what their
+    answers were computed as, or what the model read as computed.  Raises ArtifactError when one is damaged.
+    """
+    proved = _proved(computed) if computed is not None else frozenset()
+    said: dict[str, Said] = {}
+    for folder in answers:
+        said |= _said(folder, proved)
+    found = {name: _retrieved(folder, said.keys()) for name, folder in sorted(facts.items())}
+    paths: dict[str, list[tuple[RelationPath, float]]] = {}
+    for folder in facts.values():
+        if (folder / "paths.parquet").is_file():
+            for row in _table(folder / "paths.parquet").sort("question", "rank").iter_rows(named=True):
+                paths.setdefault(row["question"], []).append((tuple(row["path"]), row["score"]))
+    return [
+        Evidence(
+            question,
+            {name: own.get(question.id, Retrieved(question.id)) for name, own in found.items()},
+            tuple(paths.get(question.id, ())),
+            said[question.id],
+        )
+        for question in questions
+        if question.id in said
+    ]
+
+
+def _proved(computed: Path) -> frozenset[str]:
+    """Questions for which something was computed."""
+    rows = read_computed(computed, ("question", "answers")).iter_rows()
+    return frozenset(question for question, answers in rows if answers)
+
+
+def _said(folder: Path, proved: Set[str]) -> dict[str, Said]:
+    """What is said by question.  proved: questions for which something was computed."""
+    frame = _table(folder / "answers.parquet").select("question", "output", "abstained")
+    likely: dict[str, tuple[float | None, int]] = {}
+    if (folder / LIKELY).is_file():
+        rows = _table(folder / LIKELY).select("question", "log_probability", "tokens").iter_rows()
+        likely = {question: (value, tokens) for question, value, tokens in rows}
+    return {
+        question: Said(output or "", declined, *likely.get(question, (None, 0)), question in proved)
+        for question, output, declined in frame.iter_rows()
+    }
+
+
+def _retrieved(folder: Path, wanted: Iterable[str]) -> dict[str, Retrieved]:
+    """What a `facts` artifact holds of some questions."""
+    kept = pl.DataFrame({"question": list(wanted)}, schema={"question": pl.String})
+    facts: dict[str, list[Fact]] = {}
+    columns = ("question", "rank", "score", "hop", "triple", "direction", "path")
+    for question, *row in _kept(folder / "facts.parquet", kept).select(columns).iter_rows():
+        facts.setdefault(question, []).append(Fact(*row))
+    entities: dict[str, list[tuple[int, float]]] = {}
+    for question, entity, score in (
+        _kept(folder / "entities.parquet", kept).select("question", "entity", "score").iter_rows()
+    ):
+        entities.setdefault(question, []).append((entity, score))
+    meta = _table(folder / "facts_meta.parquet").join(kept, on="question", how="semi")
+    return {
+        question: Retrieved(
+            question, tuple(facts.get(question, ())), tuple(entities.get(question, ())), truncated, tuple(attention)
+        )
+        for question, truncated, attention in meta.select("question", "truncated", "hop_attention").iter_rows()
+    }
+
+
+def _kept(path: Path, wanted: pl.DataFrame) -> pl.DataFrame:
+    return _table(path).join(wanted, on="question", how="semi").sort("question", "rank")
+
+
+def _table(path: Path) -> Any:
+    try:
+        return pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None

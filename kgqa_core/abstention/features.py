@@ -1,0 +1,215 @@
+"""What tells a question that the graph answers from one that it does not, as numbers.
+
+Where nothing is left of the best path, retrievers fall back on weaker ones: their scores drop, they no longer agree,
+the model, which reads facts that do not hold the answer, is less sure.  NaN is "not there" throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.abstention.evidence import Evidence
+from kgqa_core.abstention.wordings import NAMES as WORDING
+from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.normalise import tokens
+from kgqa_core.types import Retrieved
+
+NOTHING = 1e-6
+"""Score of what was not found, so that its logarithm is a number."""
+
+LOOKED_AT = 10
+"""Best entities whose names are looked for in what the model said."""
+
+LINKS = ("topics", "rho_least", "rho_best", "popularity")
+RETRIEVED = ("best", "margin", "mass", "width", "facts", "strongest", "cut", "hop")
+"""Of each retriever: logarithm of the best entity's score, its lead on the second, the sum of all scores, how many have
+half the best score, number of facts, logarithm of the best fact's score, edges not followed, weight of the main hop."""
+PATHS = ("path_best", "path_lost", "path_dead", "path_topics", "path_common", "path_meets")
+"""Of the predicted relation paths: logarithm of the best one's probability, how far the best that leads anywhere is
+behind it, and the share of the probability that lies on better paths, which lead nowhere; of those chains of triples
+that ground the best: share of the topics that any begins at, share that lead to one entity, and whether one ends at a
+topic."""
+AGREEMENT = ("shared", "same_best")
+MODEL = ("declined", "likely", "likely_all", "length", "verdict", "number", "heard_any")
+VERDICTS = frozenset({"yes", "no", "true", "false", "是", "否", "不是"})
+
+
+def feature_names(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
+    """Names of the features, in order.  retrievers: sorted names.  groups: of `AbstentionOptions.features`."""
+    found: list[str] = []
+    if "links" in groups:
+        found += LINKS
+    if "facts" in groups:
+        found += [f"{name}_{feature}" for name in retrievers for feature in RETRIEVED]
+        found += PATHS if "hop_path" in retrievers else ()
+        found += AGREEMENT if len(retrievers) > 1 else ()
+    if "model" in groups:
+        found += [*MODEL, *(f"heard_{name}" for name in retrievers)]
+    if "wording" in groups:
+        found += WORDING
+    return tuple(found)
+
+
+def findings(names: Sequence[str]) -> list[int]:
+    """Places of the features that are told as differences from what is usual too: all but links and wording."""
+    return [place for place, name in enumerate(names) if name not in {*LINKS, *WORDING}]
+
+
+def features(
+    evidence: Sequence[Evidence],
+    wording: NDArray[np.float64],
+    retrievers: Sequence[str],
+    groups: Sequence[str],
+    store: KgStore,
+) -> NDArray[np.float64]:
+    """[n, features] of questions.  wording: [n, 4] of `Wordings.features`."""
+    names = feature_names(retrievers, groups)
+    forms = _forms(evidence, store) if "model" in groups else {}
+    degrees = _popularity(evidence, store) if "links" in groups else {}
+    triples = _triples(evidence, store) if "facts" in groups else {}
+    rows = np.full((len(evidence), len(names)), math.nan)
+    for place, (one, told) in enumerate(zip(evidence, wording, strict=True)):
+        own = _links(one, degrees) | dict(zip(WORDING, told.tolist(), strict=True))
+        for name in retrievers:
+            found = one.found.get(name)
+            if found is not None:
+                own |= {f"{name}_{feature}": value for feature, value in _retrieved(found).items()}
+        own |= _paths(one) | _chains(one, triples) | _agreement(one, retrievers) | _model(one, retrievers, forms)
+        rows[place] = [own.get(name, math.nan) for name in names]
+    return rows
+
+
+def _links(one: Evidence, degrees: Mapping[int, float]) -> dict[str, float]:
+    topics, rho = one.question.topic_entities, one.question.topic_weights
+    if not topics:
+        return {"topics": 0.0, "rho_least": 0.0, "rho_best": 0.0}
+    sure = rho or (1.0,)
+    least = math.log1p(min(degrees.get(topic, 0.0) for topic in topics))
+    return {"topics": float(len(topics)), "rho_least": min(sure), "rho_best": max(sure), "popularity": least}
+
+
+def _retrieved(found: Retrieved) -> dict[str, float]:
+    scores = [score for _, score in found.entities]
+    best, second = (scores[0] if scores else 0.0), (scores[1] if len(scores) > 1 else 0.0)
+    return {
+        "best": math.log(best + NOTHING),
+        "margin": best - second,
+        "mass": math.log(sum(scores) + NOTHING),
+        "width": math.log1p(sum(score >= best / 2 > 0 for score in scores)),
+        "facts": math.log1p(len(found.facts)),
+        "strongest": math.log(max((fact.score for fact in found.facts), default=0.0) + NOTHING),
+        "cut": math.log1p(found.truncated),
+        "hop": max(found.hop_attention, default=0.0),
+    }
+
+
+def _paths(one: Evidence) -> dict[str, float]:
+    found = one.found.get("hop_path")
+    if found is None or not one.paths:
+        return {}
+    best = one.paths[0][1]
+    alive = max((score for _, score in found.entities), default=0.0)
+    dead = sum(score for _, score in one.paths if score > alive + NOTHING)
+    return {
+        "path_best": math.log(best + NOTHING),
+        "path_lost": max(0.0, math.log(best + NOTHING) - math.log(alive + NOTHING)),
+        "path_dead": dead / sum(score for _, score in one.paths),
+    }
+
+
+def _chains(one: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[str, float]:
+    """Of the chains of the best path that the path retriever grounded."""
+    found, topics = one.found.get("hop_path"), set(one.question.topic_entities)
+    if found is None or not topics:
+        return {}
+    best = max((fact.score for fact in found.facts), default=0.0)
+    starts: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for fact in sorted(found.facts, key=lambda fact: (fact.path, fact.hop)):
+        if fact.score >= best - NOTHING and fact.triple in triples:
+            head, _, tail = triples[fact.triple]
+            begin, end = (head, tail) if fact.direction > 0 else (tail, head)
+            starts.setdefault(fact.path, begin)
+            ends[fact.path] = end
+    begun: dict[int, set[int]] = {}
+    for path, end in ends.items():
+        begun.setdefault(end, set()).add(starts[path])
+    return {
+        "path_topics": len(topics & set(starts.values())) / len(topics),
+        "path_common": max((len(topics & own) for own in begun.values()), default=0) / len(topics),
+        "path_meets": float(bool(topics & begun.keys())),
+    }
+
+
+def _agreement(one: Evidence, retrievers: Sequence[str]) -> dict[str, float]:
+    """Of the first two retrievers: overlap of their best entities, and whether the best is among the other's best."""
+    pair = [one.found[name] for name in retrievers if name in one.found][:2]
+    if len(pair) < 2:
+        return {}
+    tops = [_top(found) for found in pair]
+    if not all(tops):
+        return {"shared": 0.0, "same_best": 0.0}
+    shared = len(tops[0] & tops[1]) / min(map(len, tops))
+    firsts = [found.entities[0][0] for found in pair]
+    return {"shared": shared, "same_best": float(firsts[0] in tops[1] or firsts[1] in tops[0])}
+
+
+def _top(found: Retrieved) -> set[int]:
+    """Entities with nearly the best score."""
+    return {entity for entity, score in found.entities if score >= 0.99 * found.entities[0][1] > 0}
+
+
+def _model(
+    one: Evidence, retrievers: Sequence[str], forms: Mapping[int, Sequence[tuple[str, ...]]]
+) -> dict[str, float]:
+    said = one.said
+    if said is None:
+        return {}
+    told = tokens(said.output)
+    own: dict[str, float] = {
+        "declined": float(said.declined),
+        "length": float(len(told)),
+        "verdict": float(" ".join(told) in VERDICTS),
+        "number": float(bool(told) and all(word.replace(".", "").isdigit() for word in told)),
+    }
+    if said.log_probability is not None and said.tokens:
+        own |= {"likely": said.log_probability / said.tokens, "likely_all": said.log_probability}
+    padded = f" {' '.join(told)} "
+    for name in retrievers:
+        if name in one.found:
+            ranked = one.found[name].entities[:LOOKED_AT]
+            own[f"heard_{name}"] = max(
+                (score for entity, score in ranked if _is_in(padded, forms.get(entity, ()))), default=0.0
+            )
+    own["heard_any"] = float(any(own.get(f"heard_{name}", 0.0) > 0 for name in retrievers))
+    return own
+
+
+def _is_in(padded: str, forms: Sequence[tuple[str, ...]]) -> bool:
+    return any(form and f" {' '.join(form)} " in padded for form in forms)
+
+
+def _forms(evidence: Sequence[Evidence], store: KgStore) -> dict[int, list[tuple[str, ...]]]:
+    """Normalised names of the best entities of all questions."""
+    wanted = {entity for one in evidence for found in one.found.values() for entity, _ in found.entities[:LOOKED_AT]}
+    return {entity: [tokens(form) for form in forms] for entity, forms in store.surface_forms(sorted(wanted)).items()}
+
+
+def _triples(evidence: Sequence[Evidence], store: KgStore) -> dict[int, tuple[int, int, int]]:
+    """Triples of the chains that the path retriever found."""
+    found = [one.found["hop_path"] for one in evidence if "hop_path" in one.found]
+    wanted = {fact.triple for own in found for fact in own.facts}
+    return store.triples(wanted) if wanted else {}
+
+
+def _popularity(evidence: Sequence[Evidence], store: KgStore) -> dict[int, float]:
+    """Facts of each topic."""
+    wanted = sorted({entity for one in evidence for entity in one.question.topic_entities})
+    if not wanted:
+        return {}
+    sql = "SELECT id, popularity FROM entities WHERE id IN (SELECT unnest($1::BIGINT[]))"
+    return {entity: float(count or 0) for entity, count in store.connection.execute(sql, [wanted]).fetchall()}

@@ -1,0 +1,152 @@
+"""Stage `abstainer`: learns from questions that are known to be answerable or not when the graph holds an answer.
+
+Classifiers are fitted on training questions and calibrated on dev questions, where the threshold is tuned too.  The
+wordings are those of all training questions; a training question's own is told without it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.abstention.additive import Additive
+from kgqa_core.abstention.evidence import Evidence, read_evidence
+from kgqa_core.abstention.features import feature_names, findings
+from kgqa_core.abstention.labels import REASONS, Label, read_labels
+from kgqa_core.abstention.model import Abstainer, Array, compared, names_of, read_features, worded
+from kgqa_core.abstention.usual import Usual
+from kgqa_core.abstention.wordings import Wordings
+from kgqa_core.config import AbstentionOptions, split_retriever
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import TrainingError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.calibration import expected_calibration_error, log_loss
+from kgqa_core.metrics.selective import auroc, best_threshold
+from kgqa_core.monitor import QUIET, Monitor
+
+LEAST = 10
+"""Examples of each kind that a classifier needs."""
+
+
+def train(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    labels: Path,
+    facts: Mapping[str, Path],
+    answers: Mapping[str, Path],
+    name: str,
+    options: AbstentionOptions,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes abstainer.json, wordings.safetensors and features.parquet, and returns counts.
+
+    questions: with the topics that retrieval started from.  labels: folder with labels.parquet.  facts: artifact of
+    each retriever, by name.  answers: of the splits train and dev.  name: of what the model read.
+    Raises TrainingError without answerable and unanswerable questions in training and dev.
+    """
+    known, everything = read_labels(labels), read_questions(questions)
+    plain = {split_retriever(retriever)[0]: folder for retriever, folder in facts.items()}
+    retrievers = tuple(sorted(plain))
+    asked = [question for question in everything if question.id in known]
+    sets = {
+        split: read_evidence([question for question in asked if question.split == split], plain, [answers[split]])
+        for split in ("train", "dev")
+    }
+    _check(sets, known)
+    with KgStore.open(kg) as store:
+        learnt = [question for question in asked if question.split == "train"]
+        texts = worded([Evidence(question) for question in learnt], store)
+        wordings = Wordings.learn(texts, [known[question.id].answerable for question in learnt])
+        monitor.progress(1, 3, "steps")
+        good = {split: [known[one.question.id].answerable for one in own] for split, own in sets.items()}
+        told = {split: worded(own, store) for split, own in sets.items()}
+        mine = {"train": good["train"], "dev": None}
+        groups = options.features
+        read = {
+            split: read_features(own, store, wordings, retrievers, groups, mine[split]) for split, own in sets.items()
+        }
+    usual = None
+    if "wording" in groups:
+        places = findings(feature_names(retrievers, groups))
+        usual = Usual.learn(wordings, told["train"], read["train"][:, places], good["train"])
+    read = {split: compared(own, told[split], usual, retrievers, groups, mine[split]) for split, own in read.items()}
+    monitor.progress(2, 3, "steps")
+    names = names_of(retrievers, groups)
+    answerable = Additive.fit(names, read["train"], good["train"], options.strength)
+    answerable = answerable.calibrated(read["dev"], good["dev"])
+    confidence = answerable.confidence(read["dev"])
+    threshold = best_threshold(confidence, good["dev"])
+    why = _reasons(names, sets, read, known, options.strength)
+    Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(out)
+    _write(out, names, sets, read)
+    monitor.progress(3, 3, "steps")
+    return {
+        "questions": {split: len(own) for split, own in sets.items()},
+        "answerable": {split: sum(own) for split, own in good.items()},
+        "features": len(names),
+        "wordings": len(wordings.places),
+        "reasons": sorted(why),
+        "temperature": answerable.temperature,
+        "threshold": round(threshold, 6),
+        "dev_auroc": round(auroc(confidence, good["dev"]), 6),
+        "dev_ece": round(expected_calibration_error(confidence, good["dev"]), 6),
+        "dev_loss": round(log_loss(answerable.logits(read["dev"]), good["dev"]), 6),
+    }
+
+
+def _check(sets: Mapping[str, Sequence[Evidence]], known: Mapping[str, Label]) -> None:
+    for split, own in sets.items():
+        kinds = Counter(known[one.question.id].answerable for one in own)
+        if min(kinds[True], kinds[False]) < LEAST:
+            raise TrainingError(
+                f"of the {split} questions that the model was asked {kinds[True]} are answerable and {kinds[False]} "
+                f"are not; {LEAST} of each are needed; raise abstention.training, or make a set that has them with "
+                "`kgqa answerability build`"
+            )
+
+
+def _reasons(
+    names: Sequence[str],
+    sets: Mapping[str, Sequence[Evidence]],
+    read: Mapping[str, Array],
+    known: Mapping[str, Label],
+    strength: float,
+) -> dict[str, Additive]:
+    """A classifier of each reason against the others, from unanswerable questions; none at all where a reason that
+    occurs has too few, for the others would share out what belongs to it.  Dev questions calibrate where they have
+    enough of both outcomes."""
+    told = {split: [known[one.question.id].why for one in own] for split, own in sets.items()}
+    places = {split: [place for place, why in enumerate(own) if why is not None] for split, own in told.items()}
+    found: dict[str, Additive] = {}
+    for reason in REASONS:
+        here, there = ([told[split][place] == reason for place in places[split]] for split in ("train", "dev"))
+        if not any(here + there):
+            continue
+        if not _enough(here):
+            return {}
+        own = Additive.fit(names, read["train"][places["train"]], here, strength)
+        found[reason] = own.calibrated(read["dev"][places["dev"]], there) if _enough(there) else own
+    return found
+
+
+def _enough(outcomes: Sequence[bool]) -> bool:
+    return min(sum(outcomes), len(outcomes) - sum(outcomes)) >= LEAST
+
+
+def _write(out: Path, names: Sequence[str], sets: Mapping[str, Sequence[Evidence]], read: Mapping[str, Array]) -> None:
+    """features.parquet: what was learnt from, a row a question."""
+    frames = [
+        pl.DataFrame({"question": [one.question.id for one in own], "split": [split] * len(own)}).with_columns(
+            pl.Series(name, read[split][:, place].round(6)) for place, name in enumerate(names)
+        )
+        for split, own in sets.items()
+    ]
+    table = pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None)).sort("question")
+    table.write_parquet(out / "features.parquet", compression="zstd", statistics=False)

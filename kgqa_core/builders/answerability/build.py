@@ -1,0 +1,240 @@
+"""The stage that builds an answerability benchmark: questions over an ideal graph, and the graph with parts gone."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa_core.builders.answerability.arrays import Graph
+from kgqa_core.builders.answerability.card import write_card
+from kgqa_core.builders.answerability.drops import Dropped, Dropper
+from kgqa_core.builders.answerability.ideal import Ideal, find_ideals, form_key, reasons
+from kgqa_core.builders.answerability.labels import Label, label_all
+from kgqa_core.builders.answerability.records import (
+    DROPS,
+    FACT,
+    GRAPH,
+    IDEAL,
+    KINDS,
+    LEFT_OUT,
+    RELATION,
+    STATISTICS,
+    Asked,
+    Drop,
+    IdealOf,
+    write_rows,
+)
+from kgqa_core.builders.answerability.schema import types_of
+from kgqa_core.builders.answerability.splits import Group, Shares, levels, split
+from kgqa_core.builders.answerability.statistics import statistics
+from kgqa_core.builders.answerability.trace import Tracer
+from kgqa_core.builders.answerability.uses import Uses
+from kgqa_core.config import AnswerabilityOptions
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import InputError
+from kgqa_core.kg.overlay import Hidden, graph_digest, write_overlay
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.answers import answer_texts
+from kgqa_core.logic.execute import Result
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
+from kgqa_core.store.publish import publish_folder
+from kgqa_core.types import SPLITS, Question
+
+
+def build(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    options: AnswerabilityOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes the files of `records` into `out` and returns counts.
+
+    kg: the ideal graph, which is not touched.  questions: an artifact of questions that are linked to it.
+    Raises InputError when too few questions have a form, or no drop makes one unanswerable.
+    """
+    asked = _drawn(read_questions(questions), options.limit, seed)
+    with KgStore.open(kg) as store:
+        graph = Graph.read(store)
+        tracer = Tracer(graph, store)
+        ideals, left_out = find_ideals(asked, tracer, monitor)
+        if len(ideals) < 10:
+            raise InputError(
+                f"{len(ideals)} of {len(asked)} questions have a form with an answer ({reasons(left_out)}); a "
+                "benchmark needs ten at least. Give questions with s_expression or relation_path"
+            )
+        dropped = _drop(ideals, tracer, options, seed, monitor)
+        if not dropped.steps:
+            raise InputError(f"nothing could be dropped for p_u = {options.p_u} of {len(ideals)} questions; raise it")
+        ref = publish_folder("kg", out / GRAPH, lambda folder, _: _overlay(folder, kg, dropped, options, seed))
+        with KgStore.open(ref.folder) as modified:
+            labels = label_all(ideals, dropped, tracer, MemoryGraph(modified), monitor)
+            graphs = {"ideal": store.counts(), "modified": modified.counts()}
+        where, level = _splits(ideals, labels, dropped, options, seed)
+        rows = _rows(ideals, labels, where, level, dropped, store)
+        drops = _drop_rows(dropped, Counter(label.step for label in labels), graph, store)
+        about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
+    for name in SPLITS:
+        write_rows(out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
+        write_rows(out / IDEAL / f"{name}.jsonl", (one for asked_, one in rows if asked_.split == name))
+    write_rows(out / DROPS, drops)
+    write_rows(out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items())))
+    table = statistics(
+        [one for one, _ in rows], [one for _, one in rows], drops, left_out=reasons(left_out), graphs=graphs,
+        goals=_goals(options, dropped, seed), agreeing=sum(ideal.agrees for ideal in ideals),
+    )  # fmt: skip
+    write_json(out / STATISTICS, table)
+    write_card(out, table=table, graph=about, questions=asked[0].source or "questions")
+    return _counts(table)
+
+
+def _drawn(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
+    """The questions, or a seeded draw of them, by id."""
+    there = sorted(questions, key=lambda question: question.id)
+    if limit is not None and limit < len(there):
+        there = sorted(random.Random(f"answerability/{seed}").sample(there, limit), key=lambda each: each.id)
+    return there
+
+
+def _drop(
+    ideals: Sequence[Ideal], tracer: Tracer, options: AnswerabilityOptions, seed: int, monitor: Monitor
+) -> Dropped:
+    literal = np.zeros(tracer.graph.entities, dtype=np.bool_)
+    ids = tracer.store.connection.execute("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]
+    literal[np.asarray(ids, dtype=np.int64)] = True
+    types = types_of(tracer.store, options.schema_share) if options.parts[0] > 0 else []
+    uses = Uses(ideals, tracer.graph, literal)
+    dropper = Dropper(ideals, uses, tracer, types, literal, largest=options.largest, seed=seed)
+    return dropper.drop(options.p_u, options.parts, monitor)
+
+
+def _overlay(folder: Path, kg: Path, dropped: Dropped, options: AnswerabilityOptions, seed: int) -> dict[str, Any]:
+    facts = tuple(step.element for step in dropped.steps if step.kind == FACT)
+    hidden = Hidden(tuple(sorted(dropped.entities)), tuple(sorted(dropped.relations)), facts)
+    note = {"made_by": "grailqability", "seed": seed, "options": options.decisive(), "steps": len(dropped.steps)}
+    return write_overlay(folder, base=kg, hidden=hidden, note=note)
+
+
+def _splits(
+    ideals: Sequence[Ideal], labels: Sequence[Label], dropped: Dropped, options: AnswerabilityOptions, seed: int
+) -> tuple[list[str], list[str | None]]:
+    """Split and level of each question."""
+    members: dict[str, list[int]] = {}
+    for place, ideal in enumerate(ideals):
+        members.setdefault(form_key(ideal.form), []).append(place)
+    groups = [
+        Group(
+            members=tuple(places),
+            kind=None if labels[first].answerable else dropped.steps[labels[first].step].kind,
+            missing=frozenset(labels[first].missing),
+            touched=frozenset(labels[first].touched),
+            elements=elements_of(ideals[first]),
+        )
+        for first, places in ((places[0], places) for places in members.values())
+    ]
+    shares = Shares(options.split_shares, options.zero_shot, options.full)
+    chosen = split(groups, shares, seed)
+    where = [""] * len(ideals)
+    level: list[str | None] = [None] * len(ideals)
+    for group, chosen_split, new in zip(groups, chosen, levels(groups, chosen), strict=True):
+        for member in group.members:
+            where[member], level[member] = chosen_split, new
+    return where, level
+
+
+def elements_of(ideal: Ideal) -> frozenset[str]:
+    """What a form names, with a letter for its kind."""
+    kinds = (("r", ideal.relations), ("t", ideal.classes), ("e", ideal.mentions))
+    return frozenset(f"{kind}{i}" for kind, ids in kinds for i in ids)
+
+
+def _rows(
+    ideals: Sequence[Ideal], labels: Sequence[Label], where: Sequence[str], level: Sequence[str | None],
+    dropped: Dropped, store: KgStore,
+) -> list[tuple[Asked, IdealOf]]:  # fmt: skip
+    """The questions with their ideal halves, by split and id."""
+    known = {i for ideal in ideals for i in (*ideal.nodes, *ideal.question.topic_entities)}
+    known |= {i for label in labels if label.result is not None for i in label.result.nodes}
+    keys = store.entity_keys(sorted(known))
+    rows = []
+    for ideal, label, place, new in zip(ideals, labels, where, level, strict=True):
+        question, form = ideal.question, str(ideal.form)
+        rows.append(
+            (
+                Asked(
+                    id=question.id, question=question.text, split=place, answerable=label.answerable,
+                    s_expression=form if label.known else None,
+                    answers=answer_texts(ideal.form, label.result, keys, answerable=label.answerable),
+                    answer_type=question.answer_type,
+                    topic_entities=tuple(keys[entity] for entity in question.topic_entities if entity in keys),
+                    complexity=question.complexity, hops=question.hops, language=question.language,
+                ),
+                IdealOf(
+                    id=question.id, s_expression=form,
+                    answers=answer_texts(ideal.form, Result(nodes=ideal.nodes, value=ideal.value), keys),
+                    drop=None if label.answerable else dropped.steps[label.step].kind,
+                    step=None if label.answerable else label.step, missing=label.missing, level=new,
+                    origin=ideal.origin,
+                ),
+            )
+        )  # fmt: skip
+    order = {name: number for number, name in enumerate(SPLITS)}
+    return sorted(rows, key=lambda row: (order[row[0].split], row[0].id))
+
+
+def _drop_rows(dropped: Dropped, lost: Mapping[int, int], graph: Graph, store: KgStore) -> list[Drop]:
+    """The drops; lost: questions that each step made unanswerable."""
+    relations = store.relation_keys()
+    ends = {int(end) for step in dropped.steps if step.kind == FACT for end in _fact(graph, step.element)[::2]}
+    keys = store.entity_keys(sorted(ends | set(dropped.entities)))
+    rows = []
+    for step in dropped.steps:
+        if step.kind == FACT:
+            head, relation, tail = _fact(graph, step.element)
+            element: tuple[str, ...] = (keys[head], relations[relation], keys[tail])
+        else:
+            element = (relations[step.element] if step.kind == RELATION else keys[step.element],)
+        rows.append(
+            Drop(
+                step=step.number, kind=step.kind, element=element, popularity=step.popularity,
+                affected=round(step.affected, 6), weight=round(step.weight, 9), unanswerable=lost[step.number],
+                facts=len(step.triples), relations=tuple(sorted(relations[r] for r in step.relations)),
+                entities=tuple(sorted(keys[e] for e in step.entities)),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _fact(graph: Graph, triple: int) -> tuple[int, int, int]:
+    return int(graph.head[triple]), int(graph.relation[triple]), int(graph.tail[triple])
+
+
+def _goals(options: AnswerabilityOptions, dropped: Dropped, seed: int) -> dict[str, Any]:
+    return {
+        "p_u": options.p_u, "parts": list(options.parts), "quotas": dropped.quotas, "zero_shot": options.zero_shot,
+        "full": options.full, "splits": list(options.split_shares), "seed": seed,
+    }  # fmt: skip
+
+
+def _counts(table: dict[str, Any]) -> dict[str, Any]:
+    """The manifest's counts."""
+    every = table["splits"][-1]
+    return {
+        "questions": every["questions"],
+        "answerable": every["A"],
+        "unanswerable": every["U"],
+        **{f"by_{row['drop']}": row["U"] for row in table["drops"] if row["drop"] in KINDS},
+        "drops": sum(row["elements"] for row in table["drops"] if row["drop"] in KINDS),
+        "left_out": sum(table["left_out"].values()),
+        "triples_left": table["graphs"]["modified"]["triples"],
+    }

@@ -1,0 +1,121 @@
+"""Questions of an answerability benchmark as its modified graph has them, to be linked, parsed and answered.
+
+Retrievers learn from the answerable training questions alone, which have answers and relation paths; unanswerable ones
+have neither, and only the abstainer learns from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, Label, write_labels
+from kgqa_core.builders.answerability.records import Asked, IdealOf, read_benchmark
+from kgqa_core.datasets.jsonl import RawQuestion, canonical
+from kgqa_core.datasets.leakage import leakage, write_leakage
+from kgqa_core.datasets.link import link
+from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.errors import FormError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.parser import parse
+from kgqa_core.logic.paths import to_paths
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.types import Question
+
+SOURCE = "answerability"
+NO_ANSWER = "the graph does not answer it"
+
+
+def benchmark_questions(
+    out: Path, *, benchmark: Path, kg: Path, monitor: Monitor = QUIET, work: Path | None = None
+) -> dict[str, Any]:
+    """Writes `questions.parquet` and returns counts.
+
+    kg: the benchmark's modified graph.  Topics that were dropped are not there; what cannot be answered has no answers
+    and is unlinkable.  Raises InputError when the folder is no benchmark.
+    """
+    asked = read_benchmark(benchmark).asked
+    with KgStore.open(kg) as store:
+        topics = _topics(asked, store)
+        made = link([_raw(one, topics) for one in asked], store, source=SOURCE, gold=False).questions
+    questions = [_there(one, topics, question) for one, question in zip(asked, made, strict=True)]
+    write_questions(out, questions)
+    monitor.progress(len(questions), len(questions), "questions")
+    return {
+        "questions": dict(sorted(Counter(question.split for question in questions).items())),
+        "answerable": sum(one.answerable for one in asked),
+        "with_topics": sum(bool(question.topic_entities) for question in questions),
+    }
+
+
+def questions_and_labels(
+    out: Path, *, benchmark: Path, kg: Path, monitor: Monitor = QUIET, work: Path | None = None
+) -> dict[str, Any]:
+    """Writes questions.parquet and labels.parquet, and returns counts.
+
+    benchmark: folder that `kgqa answerability build` wrote.  kg: its modified graph.  Only answerable questions have
+    answers, forms and relation paths, so that retrievers learn from these alone.  Raises InputError, ArtifactError.
+    """
+    counts = benchmark_questions(out, benchmark=benchmark, kg=kg, monitor=monitor)
+    read = read_benchmark(benchmark)
+    known = {asked.id: asked for asked in read.asked}
+    questions = [_as_learnt(question, known[question.id]) for question in read_questions(out)]
+    write_questions(out, questions)
+    table = leakage(questions)
+    write_leakage(out, table)
+    there = {question.id: len(question.topic_entities) for question in questions}
+    labels = [_label(asked, ideal, there[asked.id]) for asked, ideal in zip(read.asked, read.ideal, strict=True)]
+    write_labels(out, labels)
+    paths = sum(bool(question.relation_paths) for question in questions)
+    return {**counts, "with_paths": paths, "leaked": table["counts"]["leaked"], "leakage": table["counts"]}
+
+
+def _as_learnt(question: Question, asked: Asked) -> Question:
+    if not asked.answerable or asked.s_expression is None:
+        return replace(question, s_expression=None)
+    try:
+        paths = to_paths(parse(asked.s_expression))
+    except FormError:
+        return question
+    found = tuple(dict.fromkeys(path.relations for path in paths if path.relations))
+    return replace(question, relation_paths=found, hops=question.hops or max(map(len, found), default=None))
+
+
+def _label(asked: Asked, ideal: IdealOf, there: int) -> Label:
+    """With what is truly missing: a topic, else an element of the form, else facts.  there: topics that are left."""
+    if asked.answerable:
+        return Label(asked.id, True)
+    gone = there < len(set(asked.topic_entities))
+    why = FACT if asked.s_expression is not None else ENTITY if gone else RELATION
+    return Label(asked.id, False, why, ideal.drop, ideal.level)
+
+
+def _raw(asked: Asked, topics: dict[str, int]) -> RawQuestion:
+    return canonical(
+        {
+            "id": asked.id, "question": asked.question, "split": asked.split, "language": asked.language,
+            "topic_entities": [key for key in asked.topic_entities if key in topics],
+            "answers": list(asked.answers) if asked.answerable else [],
+            "answer_type": asked.answer_type, "s_expression": asked.s_expression, "complexity": asked.complexity,
+            "hops": asked.hops,
+        },
+        gold=False,
+    )  # fmt: skip
+
+
+def _topics(asked: tuple[Asked, ...], store: KgStore) -> dict[str, int]:
+    """Key → id of the topics that are left; a dropped one is not looked for by its name."""
+    wanted = sorted({key for one in asked for key in one.topic_entities})
+    rows = store.connection.execute(
+        "SELECT key, id FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))", [wanted]
+    ).fetchall()
+    return dict(rows)
+
+
+def _there(asked: Asked, topics: dict[str, int], question: Question) -> Question:
+    found = tuple(topics[key] for key in asked.topic_entities if key in topics)
+    keys = tuple(key for key in asked.topic_entities if key in topics)
+    lost = None if asked.answerable else NO_ANSWER
+    return replace(question, topic_keys=keys, topic_entities=found, unlinkable=lost)

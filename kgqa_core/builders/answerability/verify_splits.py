@@ -1,0 +1,92 @@
+"""Checks what the splits of a benchmark are to be: their sizes and shares, what training shows, and the levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kgqa_core.builders.answerability.checks import Case, Checks
+from kgqa_core.builders.answerability.records import FULL, IID, PARTIAL, Asked, Benchmark
+from kgqa_core.logic.forms import elements
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.types import SPLITS
+
+SPLIT_SLACK, SHARE_SLACK = 0.005, 0.01
+"""How far a split's size, and its share of unanswerable questions, may be from what was asked for."""
+
+
+def check_splits(
+    checks: Checks, benchmark: Benchmark, cases: Sequence[Case], touched: Sequence[frozenset[int]]
+) -> None:
+    """Checks sizes, shares, what splits share and levels.  touched: steps that touch each question."""
+    goals = benchmark.statistics["goals"]
+    for row in benchmark.statistics["splits"]:
+        own = [case.asked for case in cases if row["split"] in (case.asked.split, "all")]
+        counted = {"questions": len(own), "U": sum(not asked.answerable for asked in own),
+                "NK": sum(asked.s_expression is None for asked in own)}  # fmt: skip
+        checks.that(
+            "the tables count what is there", counted == {name: row[name] for name in counted},
+            f"{row['split']}: {counted} are not what statistics.json says",
+        )  # fmt: skip
+    sizes = Counter(case.asked.split for case in cases)
+    lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
+    share = sum(lost.values()) / len(cases)
+    keys = [str(normalise(case.form)) for case in cases]
+    largest = max(Counter(keys).values())
+    checks.that(
+        "the share of unanswerable questions is p_u",
+        abs(share - goals["p_u"]) <= SHARE_SLACK + largest / len(cases), f"{share:.3f} of {goals['p_u']}",
+    )  # fmt: skip
+    for name, part in zip(SPLITS, goals["splits"], strict=True):
+        slack = largest / len(cases)
+        have = sizes[name] / len(cases)
+        checks.that(
+            "splits have their shares", abs(have - part / sum(goals["splits"])) <= SPLIT_SLACK + slack,
+            f"{name} has {have:.3f}, not {part}",
+        )  # fmt: skip
+        inside = lost[name] / max(1, sizes[name])
+        checks.that(
+            "every split has the share of unanswerable questions",
+            abs(inside - share) <= SHARE_SLACK + largest / max(1, sizes[name]),
+            f"{name} has {inside:.3f}, all {share:.3f}",
+        )
+    places: dict[str, set[str]] = {}
+    for key, case in zip(keys, cases, strict=True):
+        places.setdefault(key, set()).add(case.asked.split)
+    for form, where in sorted(places.items()):
+        checks.that("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
+    in_train = frozenset().union(
+        *(mine for case, mine in zip(cases, touched, strict=True) if case.asked.split == SPLITS[0])
+    )
+    shown = frozenset(part for case in cases if case.asked.split == SPLITS[0] for part in _elements(case))
+    for case in cases:
+        level = None
+        if case.asked.split != SPLITS[0] and not case.asked.answerable:
+            missing = set(case.ideal.missing)
+            level = IID if missing <= in_train else PARTIAL if missing & in_train or _elements(case) & shown else FULL
+        checks.that(
+            "levels are what training has seen", case.ideal.level == level,
+            f"{case.asked.id} is {case.ideal.level}, but it is {level}",
+        )  # fmt: skip
+        if case.ideal.level not in (None, IID):
+            new = set(case.ideal.missing) - in_train
+            checks.that(
+                "a zero-shot question misses something that no training question touches", bool(new),
+                f"{case.asked.id} misses {case.ideal.missing[:5]}",
+            )  # fmt: skip
+        if case.asked.split == SPLITS[0] and case.asked.s_expression is None:
+            checks.that(
+                "training shows no ideal form of a question whose form is gone",
+                case.ideal.s_expression not in _shown(case.asked), f"{case.asked.id} shows it",
+            )  # fmt: skip
+
+
+def _elements(case: Case) -> frozenset[str]:
+    used = elements(case.form)
+    parts = (("r", used.relations), ("t", used.classes), ("e", used.entities))
+    return frozenset(kind + key for kind, keys in parts for key in keys)
+
+
+def _shown(asked: Asked) -> str:
+    """Everything that training reads of a question but its text and topics."""
+    return " ".join((str(asked.s_expression), *asked.answers))

@@ -1,0 +1,171 @@
+"""How well known the candidates of a benchmark are, from the best source there is, and which source that was.
+
+    api      mean monthly views from the Wikimedia REST API (`page_views`)
+    dump     mean monthly views from published monthly files (`view_files`)
+    table    lines of `key<TAB>views` of one's own
+    graph    the views that the graph was built with (`kg.page_views`)
+    degree   triples of the entity: no views at all, and said so
+
+The API and the dumps know articles by title.  An entity's title is what `ltgen.popularity.titles` says, else its label
+in the language of the Wikipedia; where several entities of the graph bear one label, the article is that of the most
+connected one, and the others have no views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from kgqa_core.builders.ltgen.eligible import Candidate
+from kgqa_core.builders.ltgen.page_views import PageViews
+from kgqa_core.builders.ltgen.view_files import is_table, months_of, read_dumps, read_table, read_views, sources_of
+from kgqa_core.config import PopularityOptions
+from kgqa_core.errors import InputError
+from kgqa_core.kg.names import key_name
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+
+CHUNK = 200
+"""Candidates that the API is asked for before it is looked whether these are enough."""
+
+
+@dataclass(frozen=True)
+class Popularity:
+    """What was found.  values: by entity; one without is unknown.  source, unit, about: what the numbers are.
+
+    counts: candidates looked at, with and without a value, and what the source said.
+    """
+
+    values: dict[int, float]
+    source: str
+    unit: str
+    about: str
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_views(self) -> bool:
+        """Whether the values are page views, which the paper's thresholds are for."""
+        return self.source != "degree"
+
+
+def choose_source(options: PopularityOptions, has_views: bool) -> str:
+    """The source that `auto` means.  has_views: whether the graph knows page views.
+
+    Raises InputError when the graph is to give views that it has not.
+    """
+    source: str = options.source
+    if source == "auto":
+        if options.files:
+            return "table" if is_table(sources_of(options.files)[0]) else "dump"
+        return "graph" if has_views else "degree"
+    if source == "graph" and not has_views:
+        raise InputError(
+            "ltgen.popularity.source is graph, but this graph has no page views; build it with kg.page_views, or "
+            "choose another source"
+        )
+    return source
+
+
+def measure(
+    store: KgStore,
+    candidates: Sequence[Candidate],
+    options: PopularityOptions,
+    *,
+    enough: Callable[[Mapping[int, float]], bool] = lambda values: False,
+    cache: Path | None = None,
+    monitor: Monitor = QUIET,
+) -> Popularity:
+    """The popularity of the candidates, in their order.
+
+    enough: says of what was found so far whether more is needed; only the API, which costs time, stops for it.
+    Raises what the sources raise.
+    """
+    source = choose_source(options, any(each.views is not None for each in candidates))
+    if source == "degree":
+        values = {each.entity: float(each.degree) for each in candidates}
+        return _result(values, candidates, source, "triples", "the entity's triples in the graph (no page views)")
+    if source == "graph":
+        values = {each.entity: each.views / options.months for each in candidates if each.views is not None}
+        return _result(values, candidates, source, "views a month", "page views that the graph was built with")
+    if source == "table":
+        table = read_views(sources_of(options.files), options.months, monitor)
+        values = {each.entity: table[each.key] for each in candidates if each.key in table}
+        return _result(values, candidates, source, "views a month", "a table of page views by entity")
+    titles, shared = _titles(store, candidates, options, monitor)
+    if source == "dump":
+        files = sources_of(options.files)
+        found = read_dumps(files, options.project, titles.values(), monitor)
+        values = {entity: found[title] for entity, title in titles.items() if title in found}
+        about = f"published page views of {options.project} in {months_of(files)} months"
+        return _result(values, candidates, source, "views a month", about, shared_titles=shared)
+    values = {}
+    looked = 0
+    with PageViews(options, cache) as api:
+        for start in range(0, len(candidates), CHUNK):
+            part = candidates[start : start + CHUNK]
+            asked = [titles[each.entity] for each in part if each.entity in titles]
+            found = api.mean(asked, monitor)
+            values |= {each.entity: found[titles[each.entity]] for each in part if each.entity in titles}
+            looked += len(part)
+            if enough(values):
+                break
+        about = (
+            f"page views of {options.project} by the Wikimedia REST API, {options.access}, {options.agent}, "
+            f"{options.first_month} to {options.last_month}, {api.months} months"
+        )
+    return _result(values, candidates[:looked], source, "views a month", about, shared_titles=shared)
+
+
+def _result(
+    values: dict[int, float], looked: Sequence[Candidate], source: str, unit: str, about: str, **more: int
+) -> Popularity:
+    if not values:
+        raise InputError(
+            f"none of {len(looked):,} entities has a popularity by the source '{source}'; do the keys or labels belong "
+            "to this graph?"
+        )
+    counts = {"looked_at": len(looked), "with_value": len(values), "unknown": len(looked) - len(values), **more}
+    return Popularity(values, source, unit, about, counts)
+
+
+def _titles(
+    store: KgStore, candidates: Sequence[Candidate], options: PopularityOptions, monitor: Monitor
+) -> tuple[dict[int, str], int]:
+    """Article titles by entity, and how many entities lost theirs to a better connected one of the same label."""
+    if options.titles:
+        table = read_table(sources_of((options.titles,)), "title", monitor)
+        return {each.entity: _as_title(table[each.key]) for each in candidates if each.key in table}, 0
+    language = options.project.partition(".")[0]
+    names = store.names([each.entity for each in candidates], [language])
+    wanted = {each.entity: _as_title(names[each.entity]) for each in candidates}
+    owners = _owners(store, wanted.values(), language)
+    mine = {each: title for each, title in wanted.items() if owners.get(title, each) == each}
+    return mine, len(wanted) - len(mine)
+
+
+def _owners(store: KgStore, titles: Iterable[str], language: str) -> dict[str, int]:
+    """The most connected entity of the graph that bears each title as a label, or as its key's name without label."""
+    run = store.connection.execute
+    frame = pl.DataFrame({"title": sorted(set(titles))}, schema={"title": pl.String})
+    store.connection.register("titles", frame.to_arrow())
+    title = "upper(left({0}, 1)) || substr({0}, 2)"
+    try:
+        rows = run(
+            f"""
+            SELECT t.title, arg_min(e.id, (-e.popularity, e.id))
+            FROM titles t JOIN labels l ON replace({title.format("l.label")}, ' ', '_') = t.title
+            JOIN entities e ON e.id = l.id WHERE e.kind = 'entity' AND lower(l.lang) IN (?, 'mul', '')
+            GROUP BY 1""",
+            [language],
+        ).fetchall()
+    finally:
+        store.connection.unregister("titles")
+    return {str(text): int(entity) for text, entity in rows}
+
+
+def _as_title(name: str) -> str:
+    text = "_".join(key_name(name).split())
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,94 @@
+"""LTGen-QA: one question for each of some entity-relation pairs of an entity, read and checked (Huang et al. 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgqa_core.builders.ltgen.cite import Citable, Mentions
+from kgqa_core.builders.ltgen.parse import read_qa
+from kgqa_core.builders.ltgen.records import Batch, Item, Pair, Reject, Subject, shuffled
+from kgqa_core.metrics.normalise import tokens
+
+NO_PAIR = "no pair"
+UNKNOWN_PAIR = "pair is not in the prompt"
+REPEATED = "pair has a question already"
+NO_QUESTION = "no question"
+CUT = "cut off"
+GIVEN_AWAY = "answer is in the question"
+UNNAMED = "subject is not named"
+TOO_SHORT = "no sentence"
+DUPLICATE = "duplicate"
+
+REASONS = (CUT, NO_PAIR, UNKNOWN_PAIR, REPEATED, NO_QUESTION, TOO_SHORT, UNNAMED, GIVEN_AWAY, DUPLICATE)
+"""Why a question is rejected; the first that holds."""
+
+
+def pairs_to_ask(subject: Subject, mentions: Mentions, seed: int) -> list[Pair]:
+    """The pairs that a question may be asked for, in seeded order, those with the entity as subject first.
+
+    Left out are pairs whose answer is in the name of their subject, since a question that names it gives it away, and a
+    second pair of the same names.
+    """
+    seen: set[tuple[str, ...]] = set()
+    kept = []
+    for pair in subject.pairs:
+        words = tuple(word for name in pair.names for word in tokens(name))
+        if not words or words in seen:
+            continue
+        if any(mentions.any(triple.tail.forms, pair.head.name) for triple in pair.triples):
+            continue
+        seen.add(words)
+        kept.append(pair)
+    forward = [pair for pair in kept if pair.forward]
+    backward = [pair for pair in kept if not pair.forward]
+    key = f"pairs/{seed}/{subject.end.key}"
+    return shuffled(forward, key) + shuffled(backward, f"{key}/backward")
+
+
+def read_batch(
+    subject: Subject, pairs: Sequence[Pair], first: int, text: str, mentions: Mentions, *, truncated: bool = False
+) -> Batch:
+    """The questions in a completion that are good, and the rest with reasons.
+
+    pairs: those of the prompt.  first: number of the first pair among all that the entity was asked for.
+    """
+    citable = Citable(pair.names for pair in pairs)
+    items: dict[int, Item] = {}
+    rejects = []
+    for number, field in enumerate(read_qa(text, truncated=truncated), start=1):
+        reason, detail, place = _check(field.pair, field.question, field.cut, citable, pairs, items, mentions)
+        if reason is not None:
+            rejects.append(Reject(subject, "question", reason, number, field.question or field.pair, detail))
+            continue
+        pair = pairs[place]
+        answers = tuple({triple.tail.id: triple.tail for triple in pair.triples}.values())
+        items[place] = Item(subject, first + place, field.question, pair.triples, (pair.head,), answers)
+    return Batch(tuple(items[place] for place in sorted(items)), tuple(rejects))
+
+
+def _check(
+    pair_text: str, question: str, cut: bool, citable: Citable, pairs: Sequence[Pair], done: dict[int, Item],
+    mentions: Mentions,
+) -> tuple[str | None, str, int]:  # fmt: skip
+    """Why a question is no good, what exactly, and the place of its pair."""
+    if cut:
+        return CUT, pair_text, -1
+    if not pair_text.strip():
+        return NO_PAIR, "", -1
+    cited = citable.read(pair_text)
+    if len(cited.places) != 1 or cited.foreign:
+        return UNKNOWN_PAIR, pair_text, -1
+    place = cited.places[0]
+    pair = pairs[place]
+    if place in done:
+        return REPEATED, pair_text, place
+    if not question.strip():
+        return NO_QUESTION, pair_text, place
+    if len(tokens(question)) < 2:
+        return TOO_SHORT, pair_text, place
+    if not mentions.part(pair.head.forms, question):
+        return UNNAMED, pair.head.name, place
+    for triple in pair.triples:
+        if mentions.any(triple.tail.forms, question):
+            return GIVEN_AWAY, triple.tail.name, place
+    return None, "", place

@@ -1,0 +1,131 @@
+"""The stage that draws the entities of an LTGen benchmark: eligible → popularity → levels → a seeded sample of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.builders.ltgen.eligible import Candidate, find_eligible, pairs_of, triples_of
+from kgqa_core.builders.ltgen.levels import Bounds, absolute, quantiles
+from kgqa_core.builders.ltgen.popularity import Popularity, choose_source, measure
+from kgqa_core.config import PopularityOptions, SamplingOptions
+from kgqa_core.errors import InputError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
+from kgqa_core.types import LEVELS
+
+ENTITIES = {
+    "entity": pl.Int64(), "key": pl.String(), "level": pl.String(), "popularity": pl.Float64(),
+    "place": pl.Int64(), "triples": pl.List(pl.Int64()),
+}  # fmt: skip
+"""Columns of entities.parquet.  place: in the draw of its level, from 0.  triples: usable ones, both ways, by id."""
+
+PAIRS = {"entity": pl.Int64(), "forward": pl.Boolean(), "triples": pl.List(pl.Int64())}
+"""Columns of pairs.parquet: subject-relation pairs of the drawn entities; forward where the entity is the subject."""
+
+
+def draw(
+    out: Path,
+    *,
+    kg: Path,
+    options: SamplingOptions,
+    popularity: PopularityOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    cache: Path | None = None,
+) -> dict[str, Any]:
+    """Writes entities.parquet, pairs.parquet and meta.json.  Entities are ordered by level and place in the draw.
+
+    The draw is the same whatever the source of popularity: the first `per_level` entities of each level in an order
+    that follows from the seed and the keys.  Returns counts: eligible, sampled and those of each level, what was left
+    out, and of the look-up.  Raises InputError when no entity is in any level, and what the sources raise.
+    """
+    with KgStore.open(kg) as store:
+        eligible = find_eligible(store, options, seed, monitor)
+        candidates = eligible.candidates
+        monitor.note(
+            f"{eligible.counts['eligible']:,} of {eligible.counts['entities']:,} entities have "
+            f"{options.least_triples} to {options.most_triples} informative triples"
+        )
+        source = choose_source(popularity, any(each.views is not None for each in candidates))
+        if source == "api":
+            candidates = candidates[: options.lookups]
+        fixed = absolute(options.thresholds) if _is_absolute(options, source) else None
+        known = measure(
+            store, candidates, popularity, cache=cache, monitor=monitor,
+            enough=lambda values: fixed is not None and _full(_levels(candidates, values, fixed), options.per_level),
+        )  # fmt: skip
+        monitor.note(f"popularity: {known.about}")
+        bounds = fixed or quantiles(known.values.values())
+        chosen = _levels(candidates, known.values, bounds)
+        rows = [
+            (each.entity, each.key, level, known.values[each.entity], place)
+            for level in LEVELS
+            for place, each in enumerate(chosen[level][: options.per_level])
+        ]
+        if not rows:
+            raise InputError(_nothing(known, bounds))
+        triples = triples_of(store, [row[0] for row in rows])
+        pairs = pairs_of(store, [row[0] for row in rows], options.most_answers)
+    pl.DataFrame([(*row, triples[row[0]]) for row in rows], schema=ENTITIES, orient="row").write_parquet(
+        out / "entities.parquet"
+    )
+    pl.DataFrame(
+        [(row[0], forward, found) for row in rows for forward, found in pairs.get(row[0], [])],
+        schema=PAIRS, orient="row",
+    ).write_parquet(out / "pairs.parquet")  # fmt: skip
+    drawn = Counter(row[2] for row in rows)
+    levels = {
+        level: {"bounds": text, "found": len(chosen[level]), "sampled": drawn[level]}
+        for level, text in bounds.as_text().items()
+    }
+    meta = {
+        "source": known.source, "unit": known.unit, "about": known.about, "how": bounds.how, "levels": levels,
+        "graph": eligible.counts, "lookup": known.counts,
+        "filters": {
+            "least_triples": options.least_triples, "most_triples": options.most_triples,
+            "informative_only": options.informative_only, "drop_relations": sorted(options.drop_relations),
+        },
+    }  # fmt: skip
+    write_json(out / "meta.json", meta)
+    for level in LEVELS:
+        if drawn[level] < options.per_level:
+            bound = levels[level]["bounds"]
+            monitor.note(f"level {level} ({bound}) has {drawn[level]} of {options.per_level} entities")
+    outside = len(known.values) - sum(map(len, chosen.values()))
+    return {
+        **eligible.counts, **known.counts, "outside_levels": outside, "sampled": len(rows),
+        **{f"level_{level}": drawn[level] for level in LEVELS}, "source": known.source,
+    }  # fmt: skip
+
+
+def _is_absolute(options: SamplingOptions, source: str) -> bool:
+    return options.levels == "absolute" or (options.levels == "auto" and source != "degree")
+
+
+def _levels(candidates: Sequence[Candidate], values: Mapping[int, float], bounds: Bounds) -> dict[str, list[Candidate]]:
+    """Candidates of each level, in the order of the draw."""
+    found: dict[str, list[Candidate]] = {level: [] for level in LEVELS}
+    for each in candidates:
+        level = bounds.level(values[each.entity]) if each.entity in values else None
+        if level is not None:
+            found[level].append(each)
+    return found
+
+
+def _full(chosen: Mapping[str, Sequence[Candidate]], wanted: int) -> bool:
+    return all(len(each) >= wanted for each in chosen.values())
+
+
+def _nothing(known: Popularity, bounds: Bounds) -> str:
+    low, high = min(known.values.values()), max(known.values.values())
+    return (
+        f"no entity is in a level: the popularity is {low:,.1f} to {high:,.1f} {known.unit}, the levels are "
+        f"{', '.join(f'{level} {text}' for level, text in bounds.as_text().items())}; set ltgen.sampling.levels to "
+        "quantiles, or other thresholds"
+    )

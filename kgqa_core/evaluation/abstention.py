@@ -1,0 +1,149 @@
+"""Abstention scores: AUROC, calibration and risk against coverage on an answerability benchmark.
+
+Test questions that the graph does not answer have no right answer: any answer is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from kgqa_core.abstention.apply import Verdict, read_verdicts
+from kgqa_core.abstention.labels import ENTITY, FACT, REASONS, RELATION, Label, read_labels
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import ArtifactError
+from kgqa_core.metrics.calibration import expected_calibration_error, reliability
+from kgqa_core.metrics.selective import area_under_risk, auroc, best_area, risk_coverage
+from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
+from kgqa_core.types import Question
+
+SCORES = "abstention.json"
+POINTS = 100
+"""Points of a curve that are kept."""
+
+WANTED = {"entity": ENTITY, "fact": FACT, "relation": RELATION, "type": RELATION}
+"""Reason that each kind of drop calls for."""
+
+
+def score(
+    out: Path,
+    *,
+    questions: Path,
+    labels: Path,
+    confidence: Path,
+    answers: Path,
+    seed: int,
+    bootstrap: int = 1000,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes abstention.json and returns its main numbers.
+
+    questions: with the gold answers.  confidence, answers: of the test questions.
+    """
+    known = read_labels(labels)
+    verdicts = {question: own for question, own in read_verdicts(confidence).items() if question in known}
+    if not verdicts:
+        raise ArtifactError("no question that was judged has a label; judge questions of the benchmark")
+    names = sorted(verdicts)
+    output = dict(pl.read_parquet(answers / "answers.parquet", glob=False).select("question", "output").iter_rows())
+    asked = {question.id: question for question in read_questions(questions)}
+    wrong = np.array([_wrong(asked[name], known[name], output.get(name) or "") for name in names])
+    found = measure([known[name] for name in names], [verdicts[name] for name in names], wrong, seed, bootstrap)
+    meta = json.loads((answers / "meta.json").read_text(encoding="utf-8"))
+    write_json(out / SCORES, {"experiment": meta["experiment"], **found})
+    told = ("auroc", "ece", "area", "accuracy", "wrong_reasons")
+    return {"questions": len(names), **{name: found[name] for name in told if found[name] is not None}}
+
+
+def _wrong(question: Question, label: Label, output: str) -> float:
+    return 1.0 if not label.answerable else 1.0 - contains(Gold(question.answer_names), output)
+
+
+def measure(
+    labels: Sequence[Label], verdicts: Sequence[Verdict], wrong: Any, seed: int, bootstrap: int
+) -> dict[str, Any]:
+    """All that the report shows of questions, their verdicts, and 1 where what the model said is wrong, else 0.
+
+    AUROC is null where all questions are of one kind; bootstrap samples of one kind are left out of its interval.
+    """
+    good = np.array([label.answerable for label in labels])
+    sure = np.array([verdict.confidence for verdict in verdicts])
+    given = np.array([verdict.answerable for verdict in verdicts])
+    generator = np.random.default_rng(seed)
+    drawn = [generator.integers(0, len(good), len(good)) for _ in range(bootstrap)]
+    areas = [auroc(sure[own], good[own]) for own in drawn if _both(good[own])]
+    groups: dict[str, dict[str, list[bool]]] = {"drop": {}, "level": {}, "why": {}}
+    for key, own in groups.items():
+        for value in sorted({found for label in labels if (found := getattr(label, key))}):
+            own[value] = [getattr(label, key) == value for label in labels]
+    return {
+        "n": {"answerable": int(good.sum()), "unanswerable": int((~good).sum())},
+        "calibrated": all(verdict.calibrated for verdict in verdicts),
+        "auroc": round(auroc(sure, good), 6) if _both(good) else None,
+        "auroc_interval": np.quantile(areas, [0.025, 0.975]).round(6).tolist() if areas else None,
+        "auroc_by": {
+            key: {name: _against(sure, good, np.array(held)) for name, held in own.items() if good.any()}
+            for key, own in groups.items()
+        },
+        "ece": round(expected_calibration_error(sure, good), 6),
+        "reliability": [asdict(one) for one in reliability(sure, good)],
+        "curves": {"answerable": _curve(sure, 1.0 - good), "answer": _curve(sure, wrong)},
+        "area": round(area_under_risk(sure, wrong), 6),
+        "best_area": round(best_area(wrong), 6),
+        "accuracy": round(float((given == good).mean()), 6),
+        "answered": round(float(given.mean()), 6),
+        "answered_of_answerable": _mean(given[good]),
+        "declined_of_unanswerable": _mean(~given[~good]),
+        "risk": _mean(wrong[given]),
+        "risk_without": _mean(wrong),
+        **_reasons(labels, verdicts),
+    }
+
+
+def _both(good: Any) -> bool:
+    return bool(good.any() and not good.all())
+
+
+def _against(sure: Any, good: Any, held: Any) -> dict[str, float | int]:
+    """The answerable questions against a group of the others."""
+    own = good | held
+    return {"auroc": round(auroc(sure[own], good[own]), 6), "n": int(held.sum())}
+
+
+def _curve(sure: Any, wrong: Any) -> list[dict[str, float]]:
+    points = risk_coverage(sure, wrong)
+    places = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int))
+    return [{name: round(value, 6) for name, value in asdict(points[place]).items()} for place in places.tolist()]
+
+
+def _reasons(labels: Sequence[Label], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """How often the reason is not that of what is missing, among unanswerable questions that were not answered."""
+    pairs = [
+        (label, verdict.reason.kind)
+        for label, verdict in zip(labels, verdicts, strict=True)
+        if not label.answerable and verdict.reason is not None
+    ]
+    by_drop = [(WANTED[label.drop], said) for label, said in pairs if label.drop in WANTED]
+    table: Mapping[str, dict[str, int]] = {
+        why: {said: sum(label.why == why and told == said for label, told in pairs) for said in REASONS}
+        for why in REASONS
+    }
+    explained = [(label.why, said) for label, said in pairs if label.why is not None]
+    return {
+        "reasons": table,
+        "wrong_reasons": _mean(np.array([why != said for why, said in explained])),
+        "wrong_reasons_by_drop": _mean(np.array([wanted != said for wanted, said in by_drop])),
+    }
+
+
+def _mean(values: Any) -> float | None:
+    return round(float(values.mean()), 6) if len(values) else None

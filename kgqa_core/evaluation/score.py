@@ -1,0 +1,254 @@
+"""The `scores` stage: every metric for every question of every experiment, and aggregates with intervals.
+
+An experiment is `retriever/format/answerer`; `rigel/-/-` is a retriever alone.  No question leaves a denominator: a
+question that cannot be linked to the graph scores 0, and so does one without an answer.  Only where the answering stage
+asked a sample (`limit`) are the sampled questions the denominator.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import EvaluationOptions, Price
+from kgqa_core.datasets.leakage import read_leakage
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import ArtifactError
+from kgqa_core.evaluation.aggregate import Rows, aggregate
+from kgqa_core.evaluation.compare import compare
+from kgqa_core.evaluation.cost import cost
+from kgqa_core.evaluation.labels import main_split
+from kgqa_core.evaluation.linking import link_rows, linking_costs
+from kgqa_core.evaluation.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
+from kgqa_core.evaluation.nli import NLI_METRICS
+from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.hits import hits_at_1, hits_at_5, recall_of_answers
+from kgqa_core.metrics.knowledge_match import KNOWLEDGE_METRICS, knowledge_match
+from kgqa_core.metrics.pairs import recall_at
+from kgqa_core.metrics.paths import RelationPath, hop_accuracy, path_at_1, path_at_5
+from kgqa_core.metrics.text import TEXT_METRICS, Gold
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
+from kgqa_core.store.tables import read_frame
+from kgqa_core.types import SPLITS, Question
+
+
+def score(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    facts: Mapping[str, Path],
+    knowledge: Mapping[str, Path],
+    answers: Mapping[str, Path],
+    options: EvaluationOptions,
+    seed: int,
+    limit: int | None = None,
+    prices: Mapping[str, Price] | None = None,
+    linked: Path | None = None,
+    entailment: Mapping[str, Path] | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes `scores.parquet` (experiment, split, question, metric, value) and `aggregates.json`; returns counts.
+
+    facts: retriever name → its `facts` artifact.  knowledge: any name → a `knowledge` artifact, for its length.
+    answers: any name → an `answers` artifact; an experiment's name comes from the rows, and from the mapping's key
+    (`retriever/format/model`) when there are none.
+    limit: the answering stage's limit, so that unanswered questions of a sample are known from those never asked.
+    prices: of endpoint models, for the column of costs.  linked: a `linked` artifact, whose topics are scored too.
+    entailment: any name → an `entailment` artifact; the experiments are those of its rows.
+    The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`; where
+    pairs are wanted, `recall_by_k`.
+    Raises ArtifactError when an artifact is missing, or answers a question twice.
+    """
+    records = read_questions(questions)
+    leakage = read_leakage(questions)
+    leaked = frozenset(leakage.get("leaked", ()))
+    rows: Rows = {}
+    wanted, ranks = wanted_pairs(kg, records, facts), {}
+    for number, (name, folder) in enumerate(sorted(facts.items())):
+        monitor.progress(number, len(facts) + len(answers), "experiments")
+        alone = rows[f"{name}/-/-"] = _score_retriever(kg, folder, records)
+        ranks[f"{name}/-/-"] = pair_ranks(kg, folder, {key: pairs for key, pairs in wanted.items() if key in alone})
+        for question, places in ranks[f"{name}/-/-"].items():
+            alone[question]["pair_recall"] = recall_at(None, places)
+    given = {name: frame for key, folder in sorted(answers.items()) for name, frame in _read_answers(key, folder)}
+    asked = _asked(records, given.values(), limit)
+    golds = {record.id: Gold(record.answer_names) for record in records if record.id in asked}
+    asked_records = [record for record in records if record.id in asked]
+    for number, (name, frame) in enumerate(sorted(given.items()), start=len(facts)):
+        monitor.progress(number, len(facts) + len(given), "experiments")
+        outputs = dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
+        rows[name] = score_outputs(asked_records, outputs, golds)
+    _add_entailment(rows, asked_records, entailment or {})
+    rows |= link_rows(linked, records)
+    same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
+    aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
+    aggregates["comparisons"] = compare(rows, records)
+    if linked is not None:
+        aggregates["linking"] = linking_costs(rows, records, seed)
+    if wanted:
+        main = main_split({record.split for record in records if any(record.id in own for own in rows.values())})
+        counted = {record.id for record in records if record.split == main}
+        aggregates["recall_by_k"] = recall_by_k(ranks, counted, samples=options.bootstrap, seed=seed)
+    aggregates["cost"] = cost(given, knowledge, asked, prices)
+    aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
+    table = _write_scores(out, rows, records)
+    write_json(out / "aggregates.json", aggregates)
+    monitor.progress(1, 1, "experiments")
+    return {
+        "experiments": len(rows),
+        "rows": table.height,
+        "questions": len(records),
+        "unlinkable": sum(aggregates["n_unlinkable"].values()),
+        "leaked": len(leaked),
+    }
+
+
+def score_outputs(
+    records: Iterable[Question], outputs: Mapping[str, str | None], golds: Mapping[str, Gold] | None = None
+) -> dict[str, dict[str, float]]:
+    """Question id → metric → value of a model's outputs; a question without output, or not linked, scores 0.
+
+    Questions of the long tail that have gold answers are also measured by knowledge match.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for record in records:
+        output = outputs.get(record.id)
+        matched = is_long_tail(record) and bool(record.answer_names)
+        if record.unlinkable is not None or not output:
+            found[record.id] = dict.fromkeys((*TEXT_METRICS, *(KNOWLEDGE_METRICS if matched else ())), 0.0)
+            continue
+        gold = golds[record.id] if golds is not None else Gold(record.answer_names)
+        found[record.id] = {name: metric(gold, output) for name, metric in TEXT_METRICS.items()}
+        if matched:
+            found[record.id] |= knowledge_match(gold, output)
+    return found
+
+
+def _add_entailment(rows: Rows, asked: Sequence[Question], judged: Mapping[str, Path]) -> None:
+    """Adds the scores of a classifier where a question has a reference; what was lost, or is not linked, scores 0."""
+    for _, folder in sorted(judged.items()):
+        for experiment, values in read_entailment(folder).items():
+            own = rows.get(experiment, {})
+            for record in asked:
+                if record.id in own and (record.reference or "").strip():
+                    lost = record.unlinkable is not None or record.id not in values
+                    own[record.id] |= dict.fromkeys(NLI_METRICS, 0.0) if lost else values[record.id]
+
+
+def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:
+    """Scores of the splits that the retriever was asked about, every question of them counted."""
+    ranked: dict[str, list[int]] = {}
+    entities = read_frame(folder / "entities.parquet", ("question", "rank", "entity")).sort("question", "rank")
+    for (question,), part in entities.filter(pl.col("rank") < 5).group_by("question", maintain_order=True):
+        ranked[str(question)] = part["entity"].to_list()
+    found = _fact_entities(kg, folder / "facts.parquet")
+    paths = _read_paths(folder / "paths.parquet")
+    split_of = {record.id: record.split for record in records}
+    splits = {split_of[question] for question in (*ranked, *found) if question in split_of} or {"test"}
+    rows = {}
+    for record in records:
+        if record.split not in splits:
+            continue
+        gold = frozenset(record.answers) if record.unlinkable is None else frozenset[int]()
+        rows[record.id] = {
+            "hits_at_1": hits_at_1(ranked.get(record.id, []), gold),
+            "hits_at_5": hits_at_5(ranked.get(record.id, []), gold),
+            "recall_of_answers": recall_of_answers(found.get(record.id, ()), gold),
+        }
+        if paths:
+            rows[record.id] |= score_paths(record, paths.get(record.id, ()))
+    return rows
+
+
+def score_paths(record: Question, ranked: Sequence[RelationPath]) -> dict[str, float]:
+    """Metrics of predicted relation paths, best first; those that the question is not annotated for are left out.
+
+    The annotated hops are the question's own number, or else the lengths of its annotated paths.
+    """
+    gold = frozenset(record.relation_paths)
+    hops = {record.hops} if record.hops is not None else {len(path) for path in gold}
+    scores = {"hop_accuracy": hop_accuracy(ranked, hops)} if hops else {}
+    return scores | ({"path_at_1": path_at_1(ranked, gold), "path_at_5": path_at_5(ranked, gold)} if gold else {})
+
+
+def _read_paths(file: Path) -> dict[str, list[RelationPath]]:
+    """Question id → its predicted relation paths, best first; nothing for retrievers that predict none."""
+    if not file.is_file():
+        return {}
+    found: dict[str, list[RelationPath]] = {}
+    frame = read_frame(file, ("question", "rank", "path")).sort("question", "rank")
+    for question, path in frame.select("question", "path").iter_rows():
+        found.setdefault(question, []).append(tuple(path))
+    return found
+
+
+def _fact_entities(kg: Path, facts: Path) -> dict[str, set[int]]:
+    """Question id → heads and tails of its facts."""
+    frame = read_frame(facts, ("question", "triple")).select("question", "triple").unique().sort("question", "triple")
+    with KgStore.open(kg) as store:
+        ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(frame["triple"]).items()}
+    found: dict[str, set[int]] = {}
+    for question, triple in frame.iter_rows():
+        if triple not in ends:
+            raise ArtifactError(
+                f"{facts} names triple {triple}, which is not in the graph {kg}; run the pipeline again"
+            )
+        found.setdefault(question, set()).update(ends[triple])
+    return found
+
+
+def _read_answers(key: str, folder: Path) -> list[tuple[str, pl.DataFrame]]:
+    """(experiment, its answers) of an artifact."""
+    columns = ("question", "retriever", "format", "model", "output")
+    frame = read_frame(folder / "answers.parquet", columns, ("prompt_tokens", "tokens", "finish"))
+    if frame.is_empty():
+        return [(key, frame)] if key.count("/") >= 2 else []
+    parts = []
+    for (retriever, form, model), part in frame.group_by("retriever", "format", "model", maintain_order=True):
+        name = f"{retriever}/{form}/{model}"
+        twice = part.filter(pl.col("question").is_duplicated())["question"]
+        if len(twice):
+            raise ArtifactError(f"{folder} answers question '{twice[0]}' twice as {name}; delete it and run again")
+        parts.append((name, part))
+    return parts
+
+
+def _asked(records: Sequence[Question], frames: Iterable[pl.DataFrame], limit: int | None) -> frozenset[str]:
+    """Ids of the questions that language models were asked, answered or not.
+
+    They are the whole splits in which any experiment has an answer; under a limit, the questions that any experiment
+    answered, filled up to the limit in order of id should some have been lost everywhere.
+    """
+    answered = {question for frame in frames for question in frame["question"].to_list()}
+    splits = {record.split for record in records if record.id in answered} or {"test"}
+    everyone = [record.id for record in records if record.split in splits]
+    if limit is None or limit >= len(everyone):
+        return frozenset(everyone)
+    sample = [question for question in everyone if question in answered]
+    rest = [question for question in everyone if question not in answered]
+    return frozenset(sample + rest[: max(0, limit - len(sample))])
+
+
+def _write_scores(out: Path, rows: Rows, records: Sequence[Question]) -> pl.DataFrame:
+    split_of = {record.id: record.split for record in records}
+    cells = [
+        (experiment, split_of[question], question, metric, value)
+        for experiment, scored in rows.items()
+        for question, values in scored.items()
+        for metric, value in values.items()
+    ]
+    schema = {"experiment": pl.String, "split": pl.String, "question": pl.String, "metric": pl.String}
+    frame = pl.DataFrame(cells, schema=schema | {"value": pl.Float64}, orient="row")
+    frame = frame.sort("experiment", pl.col("split").cast(pl.Enum(SPLITS)), "question", "metric")
+    frame = frame.with_columns(pl.col("value").round(6))
+    scratch = out / "scores.tmp"
+    frame.write_parquet(scratch, compression="zstd", statistics=False)
+    os.replace(scratch, out / "scores.parquet")
+    return frame

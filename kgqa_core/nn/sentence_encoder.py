@@ -1,0 +1,143 @@
+"""A sentence encoder whose vector of a text does not depend on the texts that it is encoded with.
+
+Padding changes the order of sums, so every text is padded to a length that follows from its own tokens alone, and
+batches hold texts of one padded length.  Rows of such a batch do not touch each other: a text gets the same bits alone
+and among others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from kgqa_core.errors import ModelError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.encoders import Pretrained, Reader, load_pretrained
+from kgqa_core.nn.vectors import Vectors, VectorStore, fixed_point
+
+MAX_TOKENS = 128
+"""Tokens of a text that are read."""
+STEP = 4
+"""Padded lengths are multiples of it."""
+BATCH_TOKENS = 1024
+"""Tokens of one batch, padding included."""
+DEVICE_BATCH_TOKENS = 65_536
+"""The same on a GPU."""
+STORED = 512
+"""Texts that a kill may lose."""
+_CPU = torch.device("cpu")
+
+
+class SentenceEncoder:
+    """Mean pooling over a Hugging Face encoder, scaled to length 1 (as all-MiniLM-L6-v2 was trained).
+
+    section: of the options that name it.  max_tokens: tokens of a text that are read.
+    digest: identifies weights, tokenizer and how texts are read.  width: numbers in a vector.
+    Raises ModelError when the name is not that of an encoder.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        section: str = "retrieval.kaping",
+        max_tokens: int = MAX_TOKENS,
+        device: torch.device = _CPU,
+    ) -> None:
+        if name == "scratch":
+            what = "KAPING" if section == "retrieval.kaping" else section
+            raise ModelError(
+                f"{section}.encoder 'scratch' would know nothing, for {what} trains no encoder; "
+                "use 'minilm', or a folder or hub id of a sentence encoder"
+            )
+        model, tokenizer = load_pretrained(name, section)
+        backend: Tokenizer = tokenizer.backend_tokenizer
+        unknown = tokenizer.unk_token_id if backend.id_to_token(tokenizer.unk_token_id or 0) else None
+        longest = int(getattr(model.config, "max_position_embeddings", 10**6)) - 2
+        self.width = int(model.config.hidden_size)
+        place = "" if device.type == "cpu" else f" {device.type}"
+        self._read_by = backend.to_str()
+        how = f"{torch.__version__} {max_tokens} {STEP} mean int16 full{place}\n"
+        self.digest = _digest(model, how + self._read_by)
+        self._reader = Reader(backend, "", int(tokenizer.pad_token_id or 0), unknown, min(max_tokens, longest))
+        self._body = Pretrained(model, self.width).eval().to(device)
+        self._device = device
+        self._batch_tokens = BATCH_TOKENS if device.type == "cpu" else DEVICE_BATCH_TOKENS
+
+    @cached_property
+    def weights(self) -> str:
+        """SHA-256 of the weights and the tokenizer, whatever computes with them."""
+        return _digest(self._body.body, self._read_by)
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Share of tokens that the vocabulary does not know: in [0, 1], lower is better."""
+        return self._reader.unknown_share(texts)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors in fixed point, int16 [n, width]."""
+        found = np.empty((len(texts), self.width), dtype=np.int16)
+        for places, vectors in self._batches(texts):
+            found[places] = vectors
+        return found
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
+        rows = self._reader.read(texts)
+        by_length: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
+            by_length.setdefault(-(-len(row) // STEP) * STEP, []).append(place)
+        for length, places in sorted(by_length.items()):
+            size = max(1, self._batch_tokens // length)
+            for start in range(0, len(places), size):
+                part = places[start : start + size]
+                batch = [rows[place] for place in part]
+                if self._device.type == "cpu":  # processors choose how to multiply by the number of rows
+                    batch += batch[:1] * (size - len(part))
+                yield part, fixed_point(self._forward(batch, length)[: len(part)])
+
+    def _forward(self, rows: Sequence[Sequence[int]], length: int) -> NDArray[np.float32]:
+        ids = torch.full((len(rows), length), self._reader.pad, dtype=torch.long)
+        mask = torch.zeros((len(rows), length), dtype=torch.long)
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = torch.tensor(row)
+            mask[index, : len(row)] = 1
+        with torch.inference_mode():
+            states = self._body(ids.to(self._device), mask.to(self._device))
+            found: NDArray[np.float32] = torch.nn.functional.normalize(states, dim=1).cpu().numpy()
+        return found
+
+
+class CachedEncoder:
+    """Encodes what the store does not hold, and puts it there as it goes.  encoded: texts that were not there."""
+
+    def __init__(self, encoder: SentenceEncoder, store: VectorStore) -> None:
+        self.encoder, self.store = encoder, store
+        self.encoded = 0
+
+    def vectors(self, texts: Sequence[str], monitor: Monitor = QUIET) -> Vectors:
+        """Vectors of distinct texts, int16 [n, width].  A kill loses at most the last `STORED` that were encoded."""
+        found, known = self.store.get(texts)
+        # By length, so that batches are full; the order has no bearing on the vectors.
+        missing = sorted(np.flatnonzero(~known).tolist(), key=lambda place: len(texts[place]))
+        for start in range(0, len(missing), STORED):
+            part = missing[start : start + STORED]
+            asked = [texts[place] for place in part]
+            found[part] = vectors = self.encoder.encode(asked)
+            self.store.put(asked, vectors)
+            self.encoded += len(part)
+            monitor.progress(start + len(part), len(missing), "texts encoded")
+        return found
+
+
+def _digest(model: torch.nn.Module, how: str) -> str:
+    """SHA-256 of weights and of how texts are read: the tokenizer, and the torch that computes."""
+    state = hashlib.sha256(how.encode())
+    for name, weight in sorted(model.state_dict().items()):
+        state.update(f"\n{name} {tuple(weight.shape)} {weight.dtype}\n".encode())
+        state.update(weight.detach().cpu().contiguous().numpy().tobytes())
+    return state.hexdigest()

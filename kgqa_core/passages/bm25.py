@@ -1,0 +1,97 @@
+"""BM25 over passages by the library `bm25s` (Lucene's formula, k1 = 1.5, b = 0.75), kept as arrays and JSON."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import bm25s
+import numpy as np
+from bm25s.tokenization import Tokenized
+
+from kgqa_core.errors import ArtifactError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.passages.chunks import UNSPACED
+from kgqa_core.passages.fuse import Ranked
+
+FOLDER = "bm25"
+LONGEST = 64
+"""Characters of a token that count."""
+
+_RUN = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+def tokens(text: str) -> list[str]:
+    """Words of a text, folded in case and width; runs of scripts without blanks as pairs of characters.
+
+    No word is left out or stemmed.
+
+    >>> tokens("The U.S. Navy, 1943")
+    ['the', 'u', 's', 'navy', '1943']
+    >>> tokens("北京大学 A")
+    ['北京', '京大', '大学', 'a']
+    """
+    found: list[str] = []
+    for run in _RUN.findall(unicodedata.normalize("NFKC", text).casefold()):
+        if _IS_UNSPACED.match(run) and len(run) > 1:
+            found += [run[place : place + 2] for place in range(len(run) - 1)]
+        else:
+            found.append(run[:LONGEST])
+    return found
+
+
+def build(out: Path, blocks: Iterable[Sequence[str]], count: int, monitor: Monitor = QUIET) -> dict[str, Any]:
+    """Writes the folder `bm25` and returns terms: how many different tokens there are.
+
+    blocks: texts in order of their numbers, `count` in all.
+    """
+    terms: dict[str, int] = {}
+    rows: list[Any] = []
+    for texts in blocks:
+        rows += [
+            np.array([terms.setdefault(token, len(terms)) for token in tokens(text)], dtype=np.int32) for text in texts
+        ]
+        monitor.progress(len(rows), count, "passages split into words")
+    (out / FOLDER).mkdir()
+    if terms:
+        index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+        index.index(Tokenized(ids=rows, vocab=terms), create_empty_token=False, show_progress=False)
+        index.save(out / FOLDER, show_progress=False)
+    return {"terms": len(terms)}
+
+
+class Bm25:
+    """Finds passages by the words that they share with a question.  Raises ArtifactError when the index is damaged."""
+
+    def __init__(self, folder: Path, terms: int) -> None:
+        self.index: Any = None
+        if not terms:
+            return
+        try:
+            self.index = bm25s.BM25.load(folder / FOLDER, mmap=True, show_progress=False)
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise ArtifactError(f"{folder / FOLDER} cannot be read ({fault}); build the passage index again") from None
+
+    def search(self, texts: Sequence[str], k: int) -> list[Ranked]:
+        """The k passages of each text that score highest, of those that share a word with it."""
+        return [self._search(text, k) for text in texts]
+
+    def _search(self, text: str, k: int) -> Ranked:
+        known = (
+            [self.index.vocab_dict[token] for token in tokens(text) if token in self.index.vocab_dict]
+            if self.index is not None
+            else []
+        )
+        if not known:
+            return []
+        scores = np.round(self.index.get_scores_from_ids(known).astype(np.float64), 5)
+        candidates = np.flatnonzero(scores > 0)
+        if len(candidates) > k:
+            least = np.partition(scores[candidates], len(candidates) - k)[len(candidates) - k]
+            candidates = candidates[scores[candidates] >= least]
+        order = np.lexsort((candidates, -scores[candidates]))[:k]
+        return [(int(candidates[place]), float(scores[candidates[place]])) for place in order]

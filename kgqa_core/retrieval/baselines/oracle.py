@@ -1,0 +1,101 @@
+"""The oracle: facts of the annotated relation paths, an upper bound for what a retriever can hand to a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.api import ranked
+from kgqa_core.types import Fact, Question, Retrieved
+
+FRONTIER = 50_000
+"""Edges of a gold path that are looked at per hop; beyond that the rest is counted as truncated."""
+
+
+class Oracle:
+    """Grounds the gold relation paths of each question, k triples per hop and path.
+
+    Triples on a way to a gold answer come first, so that the cut at k leaves an answer where the path reaches one;
+    then those that do not lead back to the topic; then in order of triple id.
+    """
+
+    name = "oracle"
+
+    def __init__(self, dkg: Dkg, k: int) -> None:
+        self.dkg, self.k = dkg, k
+
+    def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
+        """Facts of the gold paths, score 1; empty where no path is annotated or its relation is not in the graph."""
+        found = []
+        for number, question in enumerate(questions):
+            found.append(self._ground(question))
+            if number % 1000 == 0 or number + 1 == len(questions):
+                monitor.progress(number + 1, len(questions), "questions")
+        return found
+
+    def _ground(self, question: Question) -> Retrieved:
+        paired = len(question.relation_paths) == len(question.topic_entities) > 1
+        facts: list[Fact] = []
+        ends: dict[int, float] = {}
+        cut = 0
+        for number, path in enumerate(question.relation_paths):
+            relations = [self.dkg.relation_ids.get(key) for key in path]
+            if not path or None in relations:
+                continue
+            topics = question.topic_entities[number : number + 1] if paired else question.topic_entities
+            hops, truncated = self._hops(topics, [relation for relation in relations if relation is not None])
+            cut += truncated
+            facts += self._choose(hops, question, number)
+            for entity in self.dkg.tail[hops[-1]].tolist():
+                ends[entity] = 1.0
+        return Retrieved(question.id, ranked(facts), tuple(sorted(ends.items())), cut)
+
+    def _hops(self, topics: Sequence[int], relations: Sequence[int]) -> tuple[list[np.ndarray], int]:
+        """Edges of each hop along the relations, ascending, and how many were left out."""
+        frontier = np.array(sorted(set(topics)), dtype=np.int64)
+        hops: list[np.ndarray] = []
+        cut = 0
+        for relation in relations:
+            runs = []
+            for entity in frontier.tolist():
+                start, stop = (int(bound) for bound in self.dkg.row_bounds(entity))
+                first, last = np.searchsorted(self.dkg.rel[start:stop], (relation, relation + 1))
+                runs.append(np.arange(start + first, start + last, dtype=np.int64))
+            edges = np.concatenate(runs) if runs else np.empty(0, dtype=np.int64)
+            cut += max(0, len(edges) - FRONTIER)
+            hops.append(edges[:FRONTIER])
+            frontier = np.unique(self.dkg.tail[hops[-1]]).astype(np.int64)
+        return hops, cut
+
+    def _choose(self, hops: list[np.ndarray], question: Question, path: int) -> list[Fact]:
+        """The k best edges of each hop, chosen backwards so that the kept ones join up."""
+        gold = set(question.answers)
+        topics = set(question.topic_entities)
+        facts: list[Fact] = []
+        # Backwards: which edges lead to a gold answer.
+        useful: list[np.ndarray] = []
+        goal = np.array(sorted(gold), dtype=np.int64)
+        for edges in reversed(hops):
+            leads = np.isin(self.dkg.tail[edges], goal)
+            useful.append(leads)
+            goal = np.unique(self.dkg.source_of(edges[leads]))
+        # Forwards: keep k, those that go on from the ones before first.
+        reach: set[int] = topics
+        for hop, (edges, leads) in enumerate(zip(hops, reversed(useful), strict=True), start=1):
+            sources, targets = self.dkg.source_of(edges).tolist(), self.dkg.tail[edges].tolist()
+            triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
+            kept = sorted(
+                range(len(edges)),
+                key=lambda place: (
+                    not (leads[place] and sources[place] in reach),
+                    sources[place] not in reach,
+                    targets[place] in topics,
+                    triples[place],
+                ),
+            )[: self.k]
+            facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in kept]
+            reach = {targets[place] for place in kept}
+        return facts

@@ -1,0 +1,169 @@
+"""The path retriever: predicted relation paths, grounded in the graph from the question's topics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kgqa_core.config import RetrievalOptions
+from kgqa_core.datasets.masking import is_mentioned, mask_topic
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.paths import ReasoningPath
+from kgqa_core.errors import ArtifactError, GraphMismatch
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.encoders import TOPIC
+from kgqa_core.retrieval.hop_path.classifier import PathModel, Prediction, load_model
+from kgqa_core.retrieval.hop_path.sample import Grounded, ends_of, ground_all, sample
+from kgqa_core.types import Fact, Question, Retrieved
+
+BATCH = 256
+"""Questions whose paths are predicted at once; equal wordings are encoded once."""
+
+logger = logging.getLogger(__name__)
+
+RelationPath = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrainedPaths:
+    """Classifiers opened on a graph.
+
+    relations: directed relation id of each class, -1 where the graph has none.
+    beam: relations kept for every partial path.  reasoning_paths: chains kept of a question.
+    gold_hops: take the number of hops from the question where it has one.
+    """
+
+    model: PathModel
+    relations: NDArray[np.int64]
+    beam: int
+    reasoning_paths: int
+    gold_hops: bool
+
+
+def load(folder: Path, dkg: Dkg) -> TrainedPaths:
+    """The path retriever stored in `folder`, opened on a graph; relations that the graph lacks are not predicted.
+
+    Raises ArtifactError when the folder is damaged, GraphMismatch when the graph has none of the relations.
+    """
+    model, config = load_model(folder)
+    how = config.get("retrieval")
+    if not isinstance(how, dict) or how.keys() != {"beam", "reasoning_paths", "gold_hops"}:
+        raise ArtifactError(f"{folder / 'config.json'} does not say how to retrieve; train the path retriever again")
+    known = dkg.relation_ids
+    relations = np.array([known.get(key, -1) for key in model.keys], dtype=np.int64)
+    missing = [key for key, relation in zip(model.keys, relations.tolist(), strict=True) if relation < 0]
+    if len(missing) == len(relations):
+        raise GraphMismatch(
+            f"the path retriever in {folder} knows {len(missing)} relations ({', '.join(missing[:3])}, …), and this "
+            "graph has none of them; train it on this graph"
+        )
+    if missing:
+        logger.warning("%d relations of training are not in this graph: %s", len(missing), ", ".join(missing[:5]))
+    return TrainedPaths(model, relations, **how)
+
+
+class HopPathRetriever:
+    """Retrieves reasoning paths with trained classifiers.
+
+    names: surface forms of topic entities by id, to mask their mentions (topic keys are masked without it).
+    kg: the graph store, for the names of entities between topic and end; without it none counts as named.
+    paths: question id → the predicted relation paths with their scores, best first, of the questions asked so far.
+    """
+
+    name = "hop_path"
+
+    def __init__(
+        self,
+        dkg: Dkg,
+        trained: TrainedPaths,
+        options: RetrievalOptions,
+        names: dict[int, list[str]] | None = None,
+        device: torch.device | None = None,
+        kg: Path | None = None,
+    ) -> None:
+        self.kg, self.forms = kg, dict[int, tuple[str, ...]]()
+        self.dkg, self.trained, self.options, self.names = dkg, trained, options, names or {}
+        self.device = device or torch.device("cpu")
+        self.paths: dict[str, tuple[tuple[RelationPath, float], ...]] = {}
+        self.ids = dict(zip(trained.model.keys, trained.relations.tolist(), strict=True))
+        trained.model.network.to(self.device)
+
+    def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
+        """Reasoning paths as facts, chain by chain, and ranked entities; none where a question has no topic."""
+        found: list[Retrieved] = []
+        for start in range(0, len(questions), BATCH):
+            own = questions[start : start + BATCH]
+            predicted = self.predict(own)
+            grounded = [self._ground(question, said) for question, said in zip(own, predicted, strict=True)]
+            self._learn_names({entity for one in grounded for entity in one.between()})
+            for question, said, one in zip(own, predicted, grounded, strict=True):
+                self.paths[question.id] = tuple((path, round(score, 6)) for path, score in said.paths)
+                found.append(self._retrieved(question, said, one))
+            monitor.progress(len(found), len(questions), "questions")
+        return found
+
+    def starts(self, questions: Sequence[Question]) -> list[int]:
+        """Places of questions at which a batch of `retrieve` begins."""
+        return list(range(0, len(questions), BATCH))
+
+    def predict(self, questions: Sequence[Question]) -> list[Prediction]:
+        """Hop counts and relation paths of questions, the graph unseen but for its relations."""
+        model, trained = self.trained.model, self.trained
+        texts = [mask_topic(question, model.reader.topic_token, self.names) for question in questions]
+        hops = [question.hops if trained.gold_hops else None for question in questions]
+        return model.predict(texts, beam=trained.beam, hops=hops, known=trained.relations >= 0, device=self.device)
+
+    def _ground(self, question: Question, said: Prediction) -> Grounded:
+        paths = [(tuple(self.ids[key] for key in path), score) for path, score in said.paths]
+        most, budget = self.trained.reasoning_paths, self.options.edge_budget
+        return ground_all(self.dkg, question.topic_entities, paths, most, budget)
+
+    def _retrieved(self, question: Question, said: Prediction, grounded: Grounded) -> Retrieved:
+        rest = mask_topic(question, TOPIC, self.names)
+
+        @cache
+        def named(entity: int) -> int:
+            forms = self.forms.get(entity, ())
+            return max((len(form) for form in forms if is_mentioned(rest, form)), default=0)
+
+        chains = sample(grounded, self.trained.reasoning_paths, named)
+        entities = ends_of(self.dkg, grounded, self.options.candidates, self.options.edge_budget, named)
+        return Retrieved(
+            question.id,
+            self._facts([(grounded.paths[number][1], chain) for number, chain in chains]),
+            tuple((entity, round(score, 6)) for entity, score in entities),
+            grounded.cut,
+            said.hop_probabilities,
+        )
+
+    def _learn_names(self, entities: set[int]) -> None:
+        """Looks up the names of entities, those of two characters and more, that are not known yet."""
+        wanted = sorted(entities - self.forms.keys())
+        if self.kg is None or not wanted:
+            return
+        with KgStore.open(self.kg) as store:
+            found = store.surface_forms(wanted)
+        for entity in wanted:
+            self.forms[entity] = tuple(form for form in found.get(entity, ()) if len(form) > 1)
+
+    def _facts(self, chains: Sequence[tuple[float, ReasoningPath]]) -> tuple[Fact, ...]:
+        """The triples of chains, in order of chain and hop; one that stands in several chains stands in each."""
+        edges = np.array([edge for _, chain in chains for edge in chain.edges], dtype=np.int64)
+        triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
+        places = [
+            (score, path, hop) for path, (score, chain) in enumerate(chains) for hop in range(1, len(chain.edges) + 1)
+        ]
+        return tuple(
+            Fact(rank, round(score, 6), hop, triple, direction, path)
+            for rank, ((score, path, hop), triple, direction) in enumerate(
+                zip(places, triples, directions, strict=True)
+            )
+        )

@@ -1,0 +1,159 @@
+"""KAPING (Baek et al. 2023): the triples near the topic entities that are most similar to the question.
+
+Question and triples are encoded by one sentence encoder and compared by cosine; nothing is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.config import RetrievalOptions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
+from kgqa_core.nn.vectors import ONE, Vectors, dots, open_vectors
+from kgqa_core.retrieval.kaping.triples import Neighbourhood, neighbourhood, tell
+from kgqa_core.store.shards import LOADING
+from kgqa_core.types import Fact, Question, Retrieved
+
+CHUNK = 50_000
+"""Triples of neighbourhoods that are compared at once; their vectors lie in memory."""
+HELD = 150_000
+"""Triples whose vectors are held in memory for the questions that follow."""
+UNREADABLE = 0.2
+"""Share of unknown tokens in the questions from which on a note says so."""
+
+
+class Kaping:
+    """Ranks triples of one and two hops by their similarity to the question, k in all.
+
+    kg: the graph store, which names the triples.  cache: folder that keeps vectors for all runs; None keeps none.
+    Raises ArtifactError without a graph store, ModelError when the encoder is none.
+    """
+
+    name = "kaping"
+
+    def __init__(self, dkg: Dkg, options: RetrievalOptions, kg: Path | None, cache: Path | None = None) -> None:
+        if kg is None:
+            raise ArtifactError("retriever 'kaping' reads the names of triples; pass the graph store as `kg`")
+        self.dkg, self.options, self.kg, self.cache = dkg, options, kg, cache
+
+    def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
+        """k facts by falling similarity and ranked entities of each question; empty where it has no topic entity.
+
+        An entity counts as its best triple does, from which it is the end that lies away from the topic.
+        """
+        found: dict[int, Retrieved] = {}
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for number, question in enumerate(questions):
+            if question.topic_entities:
+                groups.setdefault(tuple(sorted(set(question.topic_entities))), []).append(number)
+        known = sum(map(len, groups.values()))
+        if not known:
+            return [Retrieved(question.id) for question in questions]
+        with LOADING:
+            encoder = SentenceEncoder(self.options.kaping.encoder)
+        texts = sorted({questions[number].text for numbers in groups.values() for number in numbers})
+        unknown = encoder.unknown_share(texts)
+        if unknown > UNREADABLE:
+            monitor.note(
+                f"encoder {self.options.kaping.encoder!r} does not know {unknown:.0%} of the questions' tokens; "
+                "set retrieval.kaping.encoder to one for their language"
+            )
+        with open_vectors(self.cache, encoder.digest, encoder.width) as store, KgStore.open(self.kg) as graph:
+            cached = CachedEncoder(encoder, store)
+            asked = dict(zip(texts, cached.vectors(texts, monitor), strict=True))
+            told = _Told(graph, cached)
+            for chunk in self._chunks(sorted(groups)):
+                vectors = told.vectors(np.unique(np.concatenate([near.triple for _, near in chunk])), monitor)
+                for topics, near in chunk:
+                    numbers = groups[topics]
+                    columns = np.stack([asked[questions[number].text] for number in numbers])
+                    scores = dots(vectors.of(near.triples), columns)
+                    for number, column in zip(numbers, scores.T, strict=True):
+                        found[number] = self._ranked(questions[number].id, topics, near, column)
+                monitor.progress(len(found), known, "questions")
+        return [found.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
+
+    def _chunks(self, topics: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[tuple[int, ...], Neighbourhood]]]:
+        """Neighbourhoods in order of topics, some `CHUNK` triples at a time."""
+        chunk: list[tuple[tuple[int, ...], Neighbourhood]] = []
+        size = 0
+        for own in topics:
+            options = self.options.kaping
+            near = neighbourhood(
+                self.dkg, own, hops=options.hops, most=options.most_triples, edge_budget=self.options.edge_budget
+            )
+            if chunk and size + len(near.triple) > CHUNK:
+                yield chunk
+                chunk, size = [], 0
+            chunk.append((own, near))
+            size += len(near.triple)
+        if chunk:
+            yield chunk
+
+    def _ranked(
+        self, question: str, topics: tuple[int, ...], near: Neighbourhood, score: NDArray[np.int64]
+    ) -> Retrieved:
+        """The best triples and entities.  score: of near.triples, int64; ties go to the smaller id."""
+        triples = near.triples
+        best = np.lexsort((triples, -score))[: self.options.k]
+        # The first edge of a triple goes along it where both ways do.
+        _, first = np.unique(near.triple, return_index=True)
+        facts = tuple(
+            Fact(rank, _cosine(score[place]), int(near.hop[first[place]]), int(triples[place]), int(direction))
+            for rank, (place, direction) in enumerate(zip(best, near.direction[first[best]], strict=True))
+        )
+        away = ~np.isin(near.target, topics)
+        target, weight = near.target[away], score[np.searchsorted(triples, near.triple[away])]
+        order = np.lexsort((target, -weight))
+        _, top = np.unique(target[order], return_index=True)
+        kept = order[np.sort(top)][: self.options.candidates]
+        entities = tuple((int(target[place]), _cosine(weight[place])) for place in kept)
+        return Retrieved(question, facts, entities, near.cut)
+
+
+class _Table:
+    """Vectors of triples, looked up by id."""
+
+    def __init__(self, triples: NDArray[np.int64], rows: Vectors) -> None:
+        self.triples, self.rows = triples, rows
+
+    def of(self, triples: NDArray[np.int64]) -> Vectors:
+        """The vectors of some triples of the table, int16 [n, width]."""
+        return self.rows[np.searchsorted(self.triples, triples)]
+
+
+class _Told:
+    """Vectors of a graph's triples; those of the last chunks stay at hand."""
+
+    def __init__(self, graph: KgStore, encoder: CachedEncoder) -> None:
+        self.graph, self.encoder = graph, encoder
+        self.held = _Table(np.empty(0, dtype=np.int64), np.empty((0, encoder.encoder.width), dtype=np.int16))
+
+    def vectors(self, triples: NDArray[np.int64], monitor: Monitor) -> _Table:
+        """A table that has all of some ascending triples."""
+        missing = np.setdiff1d(triples, self.held.triples, assume_unique=True)
+        if len(self.held.triples) + len(missing) > HELD:
+            rest = np.intersect1d(self.held.triples, triples, assume_unique=True)
+            self.held = _Table(rest, self.held.of(rest))
+        if len(missing):
+            texts = tell(self.graph, missing.tolist())
+            distinct = list(dict.fromkeys(texts))
+            places = {text: place for place, text in enumerate(distinct)}
+            new = self.encoder.vectors(distinct, monitor)[[places[text] for text in texts]]
+            joined = np.concatenate([self.held.triples, missing])
+            order = np.argsort(joined)
+            self.held = _Table(joined[order], np.concatenate([self.held.rows, new])[order])
+        return self.held
+
+
+def _cosine(dot: np.int64) -> float:
+    """A dot product in fixed point as a score in [0, 1]; what points away from the question scores 0."""
+    return round(min(1.0, max(0.0, int(dot) / ONE**2)), 6)

@@ -1,0 +1,179 @@
+"""Stage `feedback`: relation paths that led a language model to right answers, as signal for a retriever's training.
+
+A question that was answered right with facts speaks for the chains of these facts that lead from a topic to a gold
+answer: their relation paths, weighted by the product of the facts' scores, the weights of a question adding up to 1.
+Where the answers without facts are given too, a question that was right without them speaks for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from kgqa_core.datasets.leakage import same_text
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.paths import relation_ids
+from kgqa_core.errors import ArtifactError
+from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.batches import Path as Weighted
+from kgqa_core.retrieval.rigel.plan import Plan
+from kgqa_core.types import Fact, Question
+
+FILE = "feedback.parquet"
+SCHEMA: dict[str, Any] = {
+    "question": pl.String,
+    "text": pl.String,
+    "topic": pl.Int64,
+    "path": pl.List(pl.String),
+    "weight": pl.Float64,
+}
+"""Columns of feedback.parquet; relations by key, inverses with `<inv>-`."""
+FLOOR = 1e-12
+"""Probability of one step of a path below which it has no gradient."""
+
+
+def gather(
+    out: Path,
+    *,
+    dkg: Path,
+    questions: Path,
+    facts: Path,
+    answers: Path,
+    bare: Path | None = None,
+    monitor: Monitor = QUIET,
+) -> dict[str, Any]:
+    """Writes feedback.parquet, rows sorted by question, topic and path, and returns counts.
+
+    questions, facts, answers: artifacts of one earlier run over this graph; answers with those facts.
+    bare: answers without facts.  Raises ArtifactError when a table is missing or damaged.
+    """
+    graph = Dkg.open(dkg)
+    outputs, without = _outputs(answers), _outputs(bare) if bare is not None else {}
+    retrieved = _facts(facts)
+    rows: list[tuple[Any, ...]] = []
+    counts = {"answered": 0, "right": 0, "right_without_facts": 0, "with_paths": 0}
+    for question in read_questions(questions):
+        if question.id not in outputs:
+            continue
+        counts["answered"] += 1
+        gold = Gold(question.answer_names)
+        if not contains(gold, outputs[question.id]):
+            continue
+        counts["right"] += 1
+        if question.id in without and contains(gold, without[question.id]):
+            counts["right_without_facts"] += 1
+            continue
+        paths = chains(graph, question, retrieved.get(question.id, []))
+        counts["with_paths"] += bool(paths)
+        total = sum(paths.values())
+        for (topic, path), weight in sorted(paths.items()):
+            keys = [graph.relation_keys[relation] for relation in path]
+            if share := round(weight / total, 6):
+                rows.append((question.id, question.text, topic, keys, share))
+    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(out / FILE, compression="zstd", statistics=False)
+    monitor.note(f"{counts['with_paths']} of {counts['answered']} answered questions speak for relation paths")
+    return counts | {"paths": len(rows)}
+
+
+def chains(dkg: Dkg, question: Question, facts: Sequence[Fact]) -> dict[tuple[int, tuple[int, ...]], float]:
+    """(topic, relation path) → weight of the chains of facts that lead from a topic to a gold answer."""
+    if not facts:
+        return {}
+    heads, relations, tails = (column.tolist() for column in dkg.edges([fact.triple for fact in facts]))
+    gold = set(question.answers)
+    found: dict[tuple[int, tuple[int, ...]], float] = {}
+    reached: list[tuple[int, int, tuple[int, ...], float]]
+    reached = [(topic, topic, (), 1.0) for topic in dict.fromkeys(question.topic_entities)]
+    for hop in sorted({fact.hop for fact in facts}):
+        leaving: dict[int, list[tuple[int, int, float]]] = {}
+        for fact, head, relation, tail in zip(facts, heads, relations, tails, strict=True):
+            if fact.hop == hop:
+                source, target = (head, tail) if fact.direction > 0 else (tail, head)
+                directed = relation if fact.direction > 0 else relation + dkg.relations
+                leaving.setdefault(source, []).append((directed, target, fact.score))
+        step: dict[tuple[int, int, tuple[int, ...]], float] = {}
+        for topic, entity, path, weight in reached:
+            for directed, target, score in leaving.get(entity, ()):
+                place = (topic, target, (*path, directed))
+                step[place] = step.get(place, 0.0) + weight * score
+        reached = [(topic, entity, path, weight) for (topic, entity, path), weight in step.items()]
+        for topic, entity, path, weight in reached:
+            if entity in gold and weight > 0:
+                found[topic, path] = found.get((topic, path), 0.0) + weight
+    return found
+
+
+def read_feedback(
+    folder: Path, dkg: Dkg, questions: Sequence[Question], held_out: Sequence[Question]
+) -> dict[int, list[tuple[int, tuple[int, ...], float]]]:
+    """Place of a training question → (topic, relation ids, weight) of the paths that feedback speaks for.
+
+    A question is the same when its id and its text are.  held_out: dev and test questions, whose texts are left out
+    wherever they stand, as are paths with a relation that this graph lacks.
+    Raises ArtifactError when the table cannot be read.
+    """
+    frame = _table(folder / FILE, list(SCHEMA))
+    hidden = {same_text(question) for question in held_out}
+    place = {
+        (question.id, question.text): number
+        for number, question in enumerate(questions)
+        if same_text(question) not in hidden
+    }
+    found: dict[int, list[tuple[int, tuple[int, ...], float]]] = {}
+    for name, text, topic, keys, weight in frame.rows():
+        number = place.get((name, text))
+        path = relation_ids(dkg, keys)
+        if number is not None and path is not None:
+            found.setdefault(number, []).append((topic, path, weight))
+    return found
+
+
+def path_loss(plan: Plan, paths: Mapping[int, Sequence[Weighted]], leg: Callable[[int, int], int]) -> Tensor:
+    """-log Σ_p w_p a_|p| Π_t r_t[p_t] of each question that has paths, summed.
+
+    paths: by place of the question in the batch.  leg(question, number): row of the plan of a question's leg.
+    A path that is longer than the plan has hops does not count.  Computed from logarithms: among many relations an
+    untrained plan gives a path of several hops next to nothing, and it is from there that it must learn.
+    """
+    hops = len(plan.relations)
+    losses: list[Tensor] = []
+    for question, own in sorted(paths.items()):
+        parts: list[Tensor] = []
+        for number, path, weight in own:
+            if len(path) > hops or weight <= 0:
+                continue
+            row = leg(question, number)
+            steps = [plan.attention[row, len(path) - 1]]
+            steps += [plan.relations[hop][row, relation] for hop, relation in enumerate(path)]
+            parts.append(math.log(weight) + torch.stack(steps).clamp(min=FLOOR).log().sum())
+        if parts:
+            losses.append(-torch.logsumexp(torch.stack(parts), 0))
+    return torch.stack(losses).sum() if losses else plan.attention.sum() * 0
+
+
+def _outputs(folder: Path) -> dict[str, str]:
+    frame = _table(folder / "answers.parquet", ["question", "output"])
+    return dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
+
+
+def _facts(folder: Path) -> dict[str, list[Fact]]:
+    columns = ["question", "rank", "score", "hop", "triple", "direction"]
+    found: dict[str, list[Fact]] = {}
+    for question, *fact in _table(folder / "facts.parquet", columns).sort("question", "rank").rows():
+        found.setdefault(question, []).append(Fact(*fact))
+    return found
+
+
+def _table(path: Path, columns: list[str]) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path, columns=columns, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run the earlier run again") from None

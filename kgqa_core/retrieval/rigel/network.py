@@ -1,0 +1,227 @@
+"""Rigel: a question becomes relations to follow, and following them through the graph gives the answers.
+
+    h_q   = encoder(question)
+    r_t   = softmax(W_t [h_q; r_{t-1}; …; r_1])          a distribution over the 2R directed relations
+    c_t   = U_t [h_q; r_{t-1}; …; r_1],  a = softmax(c)  how much each hop counts
+    x_t   = follow(x_{t-1}, r_t),        x_0 = the topic entities
+    score = Σ_t a_t x_t
+
+Sen, Mavadia, Saffari 2023 (the equations are those of Saffari et al. 2021 and Sen et al. 2021).  These are the decoder
+`layer`; `label` (in `label.py`) scores relations by the text of their labels.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.follow import EntityWeights, follow
+from kgqa_core.errors import ArtifactError, GraphMismatch
+from kgqa_core.kg.store import REMOVED
+from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
+from kgqa_core.retrieval.label import LabelRigel, restored, stored, unlabelled_note
+from kgqa_core.retrieval.rigel.extension import Extension, Extras
+from kgqa_core.retrieval.rigel.plan import Plan
+from kgqa_core.types import INVERSE
+
+VERSION = 1
+"""Version of the stored model's layout."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Where a plan led: sets[t] is x_t (sets[0] the topics); scores is Σ a_t x_t; truncated: int64 [batch] edges."""
+
+    sets: list[EntityWeights]
+    scores: EntityWeights
+    truncated: Tensor
+
+
+class Rigel(nn.Module):
+    """The network with one output for each relation, from token ids to a `Plan`.
+
+    relations: number of directed relations, 2R.  hops: largest number of hops, M.
+    """
+
+    def __init__(self, encoder: Encoder, relations: int, hops: int) -> None:
+        super().__init__()
+        self.encoder, self.relations, self.hops = encoder, relations, hops
+        widths = [encoder.width + hop * relations for hop in range(hops)]
+        self.relation_layers = nn.ModuleList(nn.Linear(width, relations) for width in widths)
+        self.attention_layers = nn.ModuleList(nn.Linear(width, 1) for width in widths)
+        self.extras: Extras | None = None
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Plan:
+        """The plan of each question.  ids, mask: [batch, length]."""
+        question = state = self.encoder(ids, mask)
+        relations: list[Tensor] = []
+        hop_scores: list[Tensor] = []
+        for relation_layer, attention_layer in zip(self.relation_layers, self.attention_layers, strict=True):
+            hop_scores.append(attention_layer(state))
+            relations.append(torch.softmax(relation_layer(state), dim=-1))
+            state = torch.cat([state, relations[-1]], dim=-1)
+        attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)
+        return Plan(relations, attention, question if self.extras is not None else None)
+
+
+def walk(
+    dkg: Dkg,
+    topics: EntityWeights,
+    plan: Plan,
+    *,
+    exclude_topic: bool = False,
+    epsilon: float = 0.0,
+    edge_budget: int | None = None,
+    excluded: EntityWeights | None = None,
+) -> Walk:
+    """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan and in topics.
+
+    topics: x_0 [batch].  exclude_topic: takes the topics (`excluded` where given) out of the entity set after each hop.
+    epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
+    """
+    exclude = (topics if excluded is None else excluded) if exclude_topic else None
+    sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget)]
+    cut = sets[-1].truncated
+    scores = join(sets[1:], plan.attention.cpu())
+    return Walk(sets, scores, torch.zeros(topics.batch, dtype=torch.int64) if cut is None else cut)
+
+
+def advance(
+    dkg: Dkg,
+    start: EntityWeights,
+    relations: Sequence[Tensor],
+    exclude: EntityWeights | None,
+    epsilon: float,
+    edge_budget: int | None,
+) -> list[EntityWeights]:
+    """The entity sets after each of some hops, less `exclude`."""
+    sets = [start]
+    for weights in relations:
+        step = follow(dkg, sets[-1], weights.cpu(), epsilon=epsilon, edge_budget=edge_budget)
+        sets.append(step.mask(exclude) if exclude is not None else step)
+    return sets[1:]
+
+
+def join(sets: Sequence[EntityWeights], attention: Tensor) -> EntityWeights:
+    """Σ a_t x_t of the sets after each hop.  attention: [batch, hops]."""
+    return EntityWeights.merge([entities.scale(attention[:, hop]) for hop, entities in enumerate(sets)])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A retriever as it is stored: the network, its reader, and what it was trained for."""
+
+    network: Rigel | LabelRigel
+    reader: Reader
+    config: dict[str, Any]
+
+    @property
+    def exclude_topic(self) -> bool:
+        """Whether the topic entities are taken out of the entity set after each hop."""
+        return bool(self.config["exclude_topic"])
+
+    @property
+    def extension(self) -> Extension:
+        """What it has beside the plain network."""
+        return Extension.stored(self.config)
+
+    def plan(self, texts: Sequence[str], device: torch.device | None = None) -> Plan:
+        """The plan of prepared texts, without gradient and without dropout."""
+        self.network.eval()
+        with torch.inference_mode():
+            ids, mask = self.reader.batch(self.reader.read(texts))
+            plan: Plan = self.network(ids.to(device), mask.to(device))
+        return plan
+
+
+def describe(network: Rigel | LabelRigel, encoder: dict[str, Any], dkg: Dkg, exclude_topic: bool) -> dict[str, Any]:
+    """Everything beside the weights that a stored retriever is rebuilt from."""
+    config = {
+        "version": VERSION,
+        "hops": network.hops,
+        "exclude_topic": exclude_topic,
+        "relation_keys": list(dkg.relation_keys),
+        "encoder": encoder,
+    }
+    return config | {"decoder": "label"} if isinstance(network, LabelRigel) else config
+
+
+def save(folder: Path, weights: dict[str, Tensor], reader: Reader, config: dict[str, Any]) -> None:
+    """Writes model.safetensors, config.json and tokenizer.json into `folder`."""
+    reader.tokenizer.no_truncation()
+    reader.tokenizer.no_padding()
+    (folder / "tokenizer.json").write_text(reader.tokenizer.to_str(pretty=False), encoding="utf-8")
+    (folder / "config.json").write_text(
+        json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1), encoding="utf-8"
+    )
+    weights = stored(weights)
+    scratch = folder / "model.safetensors.tmp"
+    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(scratch))
+    os.replace(scratch, folder / "model.safetensors")
+
+
+def load(folder: Path, dkg: Dkg) -> Trained:
+    """The retriever stored in `folder`, opened on a graph.
+
+    The decoder `layer` needs the relations that it was trained on, where an update may have removed some; `label` takes
+    those that the graph has.
+    Raises ArtifactError when the folder is damaged, GraphMismatch when a `layer` meets other relations.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        keys = config["relation_keys"]
+        by_label = config.get("decoder") == "label"
+        if config["version"] != VERSION:
+            raise ArtifactError(
+                f"the retriever in {folder} has layout {config['version']}, not {VERSION}; train it again"
+            )
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise ArtifactError(f"{folder} does not hold a trained retriever ({fault}); train one first") from None
+    if not _same(keys, dkg.relation_keys):
+        known, here = set(keys), set(dkg.relation_keys)
+        if not by_label:
+            examples = sorted(here - known)[:3] + sorted(known - here)[:3]
+            raise GraphMismatch(
+                f"the retriever in {folder} knows {len(keys) // 2} relations and this graph has {dkg.relations}; "
+                f"they differ in {', '.join(examples) or 'their order'}. Train the retriever on this graph, or with "
+                "--set retriever.decoder=label, which takes relations added later without training"
+            )
+        logger.info("%d relations of this graph were not there in training", len(here - known) // 2)
+        if note := unlabelled_note(dkg):
+            logger.warning(note)
+    encoder, reader = load_encoder(folder, config["encoder"])
+    hops = int(config["hops"])
+    network = LabelRigel(encoder, hops) if by_label else Rigel(encoder, len(keys), hops)
+    network.extras = Extension.stored(config).extras(encoder.width)
+    try:
+        weights = load_file(str(folder / "model.safetensors"))
+        network.load_state_dict(restored(weights, list(network.state_dict())))
+    except (OSError, SafetensorError, RuntimeError) as fault:
+        reason = str(fault).strip().splitlines()[0]
+        raise ArtifactError(
+            f"the weights in {folder} do not fit their config ({reason}); train the retriever again"
+        ) from None
+    network.eval()
+    return Trained(network.open(dkg, reader) if isinstance(network, LabelRigel) else network, reader, config)
+
+
+def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
+    """Whether ids mean the relations that they meant in training, but for those that an update removed."""
+    if len(trained) != len(here):
+        return False
+    return all(
+        old == new or new.removeprefix(INVERSE).startswith(REMOVED) for old, new in zip(trained, here, strict=True)
+    )

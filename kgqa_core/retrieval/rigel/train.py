@@ -1,0 +1,302 @@
+"""Stage `train`: a Rigel retriever from questions and answers alone; no gold relation path is read.
+
+The loop is that of `loop`, with early stopping on dev hits@1.  The batches of an epoch follow from the seed and the
+epoch's number.  Several question sets over one graph may be learnt from together (`mix`), and relation paths that a
+language model's right answers speak for may be a further signal (`feedback`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kgqa_core.config import RetrieverOptions
+from kgqa_core.datasets.masking import topic_names
+from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import Reader, new_encoder
+from kgqa_core.retrieval.batches import Path as Weighted
+from kgqa_core.retrieval.batches import Prepared, batches, prepare
+from kgqa_core.retrieval.hops import choose_hops, needed_hops
+from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled_note
+from kgqa_core.retrieval.rigel import question_sets as mix
+from kgqa_core.retrieval.rigel.extension import Extension
+from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
+from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
+from kgqa_core.retrieval.rigel.forward import Asked, ask, lead
+from kgqa_core.retrieval.rigel.lazy_loss import normalised_walk
+from kgqa_core.retrieval.rigel.loss import LOSSES, meet
+from kgqa_core.retrieval.rigel.network import Rigel, describe, save
+from kgqa_core.retrieval.starts import LINKS, described, leg_texts, legs_of
+from kgqa_core.types import Question
+
+EPSILON = 1e-4
+"""Relations that weigh less are not followed in training."""
+EDGE_BUDGET = 200_000
+"""Edges followed per question and hop in training, so that a hub does not stop it; with the loss `normalised`, a very
+large last hop is not followed at all, and not cut (`lazy`)."""
+UNKNOWN_LIMIT = 0.05
+"""Share of unknown tokens above which a run warns."""
+GROUP = 4
+"""Questions of one wording that stay together in a batch: encoding them is what a pretrained encoder's step costs."""
+EVALUATION_BATCH = 128
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a training learns from and is measured by.
+
+    learning: the training questions of all sets, one set after the other.  sizes, weights: of the sets.
+    developing: dev questions by set.
+    """
+
+    learning: Prepared
+    sizes: list[int]
+    weights: list[float]
+    developing: dict[str, Prepared]
+
+
+def train(
+    out: Path,
+    *,
+    dkg: Path,
+    questions: Path,
+    options: RetrieverOptions,
+    seed: int,
+    kg: Path | None = None,
+    more: Mapping[str, Path] | None = None,
+    feedback: Path | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes model.safetensors, config.json, tokenizer.json and curves.parquet, and returns counts.
+
+    kg: the graph store, for the names under which topics are mentioned; topic keys alone serve without it.
+    more: further question sets by name.  feedback: paths that answers of an earlier run to the questions speak for.
+    Questions without a topic or an answer in the graph are left out and counted.
+    Raises TrainingError when none is left or the loss is not finite; ModelError when the encoder is not one.
+    """
+    graph = Dkg.open(dkg)
+    sets = mix.read_sets(questions, more or {}, options)
+    learn = [question for own in sets for question in own.learn]
+    hops = options.hops or choose_hops(needed_hops(learn, graph))
+    options = options.model_copy(update={"hops": hops})
+    develop = [question for own in sets for question in own.develop]
+    extension = Extension.wanted(options)
+    names = topic_names(kg, learn + develop)
+    texts = described(kg, learn + develop) if extension.soft_start else None
+    device = pick_device(options.device, "retriever")
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        by_label = options.decoder == "label"
+        labels = relation_texts(graph) if by_label else []
+        labels += sorted(set((texts or {}).values()))
+        encoder, reader, description = new_encoder(
+            options,
+            lambda token: [text for own in learn for text in leg_texts(own, extension.apart, token, names)] + labels,
+            "retriever",
+        )
+        network: Rigel | LabelRigel
+        if by_label:
+            network = LabelRigel(encoder, hops).open(graph, reader)
+            if note := unlabelled_note(graph):
+                monitor.note(note)
+        else:
+            network = Rigel(encoder, 2 * graph.relations, hops)
+        network.extras = extension.extras(encoder.width)
+        network.to(device)
+        learning, said = prepare(learn, reader, names, graph, extension.apart, texts)
+        unknown = reader.unknown_share(said)
+        if feedback is not None:
+            spoken = read_feedback(feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out])
+            learning = replace(learning, paths=_by_leg(spoken, learn, extension.apart))
+            monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
+        material = Material(
+            learning,
+            [len(own.learn) for own in sets],
+            [own.weight for own in sets],
+            {own.name: prepare(own.develop, reader, names, graph, extension.apart, texts)[0] for own in sets},
+        )
+        if unknown > UNKNOWN_LIMIT:
+            monitor.note(
+                f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
+                f"{UNKNOWN_LIMIT:.0%}); use --set retriever.encoder=scratch or an encoder for this language"
+            )
+        folders = [questions, *(more or {}).values()]
+        key = _key(graph, folders, feedback, options, seed, names, texts)
+        progress, weights = _fit(network, reader, graph, material, options, seed, device, key, monitor, work)
+    network.load_state_dict(weights, strict=False)
+    config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
+    save(out, network.state_dict(), reader, config | extension.config())
+    write_curves(out, progress)
+    if work is not None:
+        (work / loop.CHECKPOINT).unlink(missing_ok=True)
+    left_out = [name for own in sets for name in own.left_out]
+    counts: dict[str, Any] = {
+        "questions": {"train": len(learn), "dev": len(develop)},
+        "left_out": {
+            "train": len(left_out),
+            "dev": sum(len(own.dev_left_out) for own in sets),
+            "examples": left_out[:20],
+        },
+        "hops": hops,
+        "wordings": len(learning.rows),
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "unknown_token_share": round(unknown, 4),
+        "epochs": progress.epoch,
+        "best_epoch": progress.best_epoch,
+        **dev_of_best(progress),
+    }
+    if len(sets) > 1:
+        counts["sets"] = {
+            own.name: {"train": len(own.learn), "dev": len(own.develop), "weight": own.weight, "leaked": own.leaked}
+            for own in sets
+        }
+    if feedback is not None:
+        counts["with_feedback"] = len(learning.paths)
+    return counts
+
+
+def _by_leg(
+    spoken: Mapping[int, Sequence[Weighted]], questions: Sequence[Question], apart: bool
+) -> dict[int, list[Weighted]]:
+    """Paths by the leg that begins at their topic, in place of the topic; a question's only leg takes them all."""
+    found: dict[int, list[Weighted]] = {}
+    for number, paths in spoken.items():
+        question = questions[number]
+        legs = [
+            {question.topic_entities[place] for mention in leg for place in mention} for leg in legs_of(question, apart)
+        ]
+        for topic, path, weight in paths:
+            own = [0] if len(legs) == 1 else [leg for leg, entities in enumerate(legs) if topic in entities]
+            if own:
+                found.setdefault(number, []).append((own[0], path, weight))
+    return found
+
+
+def _fit(
+    network: Rigel | LabelRigel,
+    reader: Reader,
+    graph: Dkg,
+    material: Material,
+    options: RetrieverOptions,
+    seed: int,
+    device: torch.device,
+    key: str,
+    monitor: Monitor,
+    work: Path | None,
+) -> tuple[Progress, dict[str, Tensor]]:
+    """What was measured and the weights of the best epoch."""
+    learning, sizes, weights = material.learning, material.sizes, material.weights
+    per_epoch = math.ceil(mix.drawn_count(sizes, weights) / options.batch_size)
+    epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
+    together = 1 if options.encoder == "scratch" else GROUP
+
+    def order(epoch: int) -> list[Tensor]:
+        drawn = mix.draw(sizes, weights, seed, epoch)
+        return batches(learning, options.batch_size, together, seed, epoch, drawn)
+
+    def measure() -> dict[str, float]:
+        parts = {
+            name: evaluate(network, reader, graph, own, options, device)
+            for name, own in material.developing.items()
+            if len(own)
+        }
+        if len(material.developing) == 1 or not parts:
+            return next(iter(parts.values()), {})
+        means = {name: sum(own[name] for own in parts.values()) / len(parts) for name in next(iter(parts.values()))}
+        return means | {f"hits_at_1/{name}": own["hits_at_1"] for name, own in parts.items()}
+
+    course = loop.Course(
+        per_epoch=per_epoch,
+        epochs=epochs,
+        patience=math.ceil(options.patience * epochs / options.epochs),
+        order=order,
+        loss=lambda batch: _loss(network, reader, graph, learning, batch, options, device),
+        measure=measure,
+        standing=lambda measured: [measured["hits_at_1"], -measured["loss"]],
+        section="retriever",
+    )
+    return loop.run(network, course, options, key, monitor, work)
+
+
+def evaluate(
+    network: Rigel | LabelRigel,
+    reader: Reader,
+    graph: Dkg,
+    questions: Prepared,
+    options: RetrieverOptions,
+    device: torch.device,
+) -> dict[str, float]:
+    """hits_at_1, missed (share of answers not reached) and loss over questions, each a mean in question order."""
+    network.eval()
+    hits = missed = loss = 0.0
+    how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
+    with torch.no_grad():
+        for start in range(0, len(questions), EVALUATION_BATCH):
+            batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
+            asked = ask(network, reader, questions, batch, device)
+            answers = [questions.answers[number] for number in batch.tolist()]
+            _, scores = lead(graph, asked, options.intersect, **how)
+            for best, own in zip(scores.top(1), answers, strict=True):
+                hits += bool(best) and best[0][0] in own
+            met = meet(scores, answers)
+            missed += float((met.missed / met.answers).sum())
+            loss += float(LOSSES[options.loss](scores, answers).sum())
+    count = len(questions)
+    return {"hits_at_1": hits / count, "missed": missed / count, "loss": loss / count}
+
+
+def _loss(
+    network: Rigel | LabelRigel,
+    reader: Reader,
+    graph: Dkg,
+    questions: Prepared,
+    batch: Tensor,
+    options: RetrieverOptions,
+    device: torch.device,
+) -> Tensor:
+    asked = ask(network, reader, questions, batch, device)
+    answers = [questions.answers[number] for number in batch.tolist()]
+    how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
+    if options.loss == "normalised" and asked.ptr is None:
+        loss = normalised_walk(graph, asked.topics, asked.plan, answers, **how).mean()
+    else:
+        loss = LOSSES[options.loss](lead(graph, asked, options.intersect, **how)[1], answers).mean()
+    return loss + _spoken(asked, questions, batch, options.feedback_weight) if questions.paths else loss
+
+
+def _spoken(asked: Asked, questions: Prepared, batch: Tensor, weight: float) -> Tensor:
+    """What the paths of feedback add to a batch's loss."""
+    own = {place: questions.paths[number] for place, number in enumerate(batch.tolist()) if number in questions.paths}
+    first = asked.ptr.tolist() if asked.ptr is not None else range(len(batch))
+    return weight * path_loss(asked.plan, own, lambda place, leg: first[place] + leg).cpu() / len(batch)
+
+
+def _key(
+    graph: Dkg,
+    questions: Sequence[Path],
+    feedback: Path | None,
+    options: RetrieverOptions,
+    seed: int,
+    names: dict[int, list[str]],
+    texts: dict[int, str] | None,
+) -> str:
+    files = [folder / QUESTIONS_FILE for folder in questions] + [folder / LINKS for folder in questions]
+    files += [feedback / FEEDBACK_FILE] if feedback is not None else []
+    asked = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
+    labels = graph.relation_names if options.decoder == "label" else []
+    said = sorted((texts or {}).items())
+    return key_of(graph.digest, asked, options.decisive(), seed, sorted(names.items()), labels, said)

@@ -1,0 +1,148 @@
+"""Which of two systems is the champion: a new one must be better by more than luck.
+
+The new system takes the title only when the whole interval of the paired difference lies above 0 and, where all scores
+are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  In every
+other case the champion stays, and the decision says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.evaluation.labels import main_split, percent
+from kgqa_core.evaluation.paired import difference, pair, points
+
+FEWEST = 10
+"""Shared questions below which no interval is trusted: the bootstrap cannot see what was never drawn."""
+
+YARDSTICKS = ("random", "oracle")
+"""Retrievers that nobody would run."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A system that has or wants the title.
+
+    scored: its rows, as `read_scored` gives them.  experiments: its own, those that should count first.
+    """
+
+    run_id: str
+    scored: pl.DataFrame
+    experiments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether the title moved and why; difference, low and high in [-1, 1] over n questions, None without comparison.
+
+    champion_run: who has the title now.  against: who had it before, if anybody.
+    """
+
+    moved: bool
+    why: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    champion_run: str | None = None
+    against: str | None = None
+    n: int = 0
+    p: float | None = None
+    name: str = ""
+    metric: str = ""
+    experiment: str | None = None
+    value: Mapping[str, float] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, floats with six decimals."""
+        return {
+            name: round(one, 6) if isinstance(one, float) and name != "p" else one for name, one in asdict(self).items()
+        }
+
+    def tags(self) -> dict[str, str]:
+        """What the tracker is told."""
+        told = {"kgqa.champion": "moved" if self.moved else "stays", "kgqa.champion_why": self.why}
+        if self.champion_run:
+            told["kgqa.champion_run"] = self.champion_run
+        if self.difference is not None and self.low is not None and self.high is not None:
+            told["kgqa.champion_difference"] = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+        return told
+
+
+def decide(
+    new: Contender,
+    old: Contender | None,
+    *,
+    metric: str,
+    experiment: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Decision:
+    """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
+
+    experiment: the one that counts in both; when absent, each contender's first that has the metric.
+    """
+    holder = old.run_id if old is not None else None
+
+    def stays(why: str, chosen: str | None = None) -> Decision:
+        said = f"champion stays: {why}" if holder else f"no champion: {why}"
+        return Decision(False, said, champion_run=holder, against=holder, metric=metric, experiment=chosen)
+
+    mine = choose_experiment(new, metric, experiment)
+    if mine is None:
+        return stays(_lacks(new, metric, experiment))
+    if old is None:
+        return Decision(
+            True, f"first champion: {mine} has {metric} {_mean(new, mine, metric)}",
+            champion_run=new.run_id, metric=metric, experiment=mine,
+        )  # fmt: skip
+    theirs = choose_experiment(old, metric, experiment)
+    if theirs is None:
+        return stays(f"{_lacks(old, metric, experiment)}, so nothing can be compared", mine)
+    pairs = pair(old.scored, new.scored, (theirs, mine), metric)
+    if pairs.height < FEWEST:
+        shared = f"only {pairs.height}" if pairs.height else "no"
+        return stays(f"it and this run share {shared} scored questions of the same text", mine)
+    found = difference(pairs, seed=seed, level=level)
+    above = found.low > 0
+    moved = above and (found.p is None or found.p < 1 - level)
+    doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not moved else ""
+    interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
+    return Decision(
+        moved,
+        f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {mine}, {found.n:,} questions{doubt}",
+        found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
+        metric=metric, experiment=mine,
+    )  # fmt: skip
+
+
+def choose_experiment(contender: Contender, metric: str, wanted: str | None = None) -> str | None:
+    """The experiment that counts: the wanted one, or the contender's first that has the metric; None when none has."""
+    has = set(contender.scored.filter(pl.col("metric") == metric)["experiment"].unique().to_list())
+    if wanted is not None:
+        return wanted if wanted in has else None
+    return next((name for name in (*contender.experiments, *sorted(has)) if name in has), None)
+
+
+def in_order(retrievers: Sequence[str], scored: pl.DataFrame) -> tuple[str, ...]:
+    """Experiments of a run: retrievers alone in their order, yardsticks last, then what language models answered."""
+    names = sorted(scored["experiment"].unique().to_list())
+    place = {name: number + len(retrievers) * (name in YARDSTICKS) for number, name in enumerate(retrievers)}
+    ranked = [name for name in names if name.split("/")[0] in place]
+    ranked.sort(key=lambda name: (not name.endswith("/-/-"), place[name.split("/")[0]], name))
+    return (*ranked, *(name for name in names if name not in ranked))
+
+
+def _lacks(contender: Contender, metric: str, experiment: str | None) -> str:
+    place = f"experiment {experiment!r}" if experiment else "any experiment"
+    return f"run {contender.run_id} has no {metric!r} in {place}"
+
+
+def _mean(contender: Contender, experiment: str, metric: str) -> str:
+    """Mean on the split that tables show."""
+    rows = contender.scored.filter((pl.col("experiment") == experiment) & (pl.col("metric") == metric))
+    shown = rows.filter(pl.col("split") == (main_split(set(rows["split"].to_list())) or ""))
+    return percent(float(shown["value"].cast(pl.Float64).mean() or 0.0))  # type: ignore[arg-type]

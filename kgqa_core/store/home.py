@@ -1,0 +1,139 @@
+"""What a home says about itself: its version, its runs, and what it still owes the object store."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.errors import OutputError, StorageError
+from kgqa_core.store.dates import run_order
+from kgqa_core.store.files import write_json
+
+FOLDERS = ("artifacts", "tmp", "work", "locks", "cache", "runs", "mlflow", "prefect")
+OLDEST = ("artifacts", "tmp", "work", "locks", "runs")
+"""Folders that every home has had, also before it had a version."""
+SWEPT = ("tmp", "work", "runs")
+"""Folders from which housekeeping deletes what no process needs."""
+RECORD = "home.json"
+SCHEMA_VERSION = 1
+MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None}
+"""How a home of each older version becomes one of the next; 0 are homes from before there was a version."""
+
+
+@dataclass(frozen=True)
+class Unpushed:
+    """An artifact that the object store lacks; conflict: why it will never take it."""
+
+    kind: str
+    key: str
+    since: float
+    conflict: str = ""
+
+
+def version_of(root: Path) -> int | None:
+    """Version of a home's layout: 0 when it does not say but has a home's folders, None when there is no home yet.
+
+    Raises StorageError when its record cannot be read.
+    """
+    path = root / RECORD
+    try:
+        return int(json.loads(path.read_text(encoding="utf-8"))["schema"])
+    except FileNotFoundError:
+        return 0 if all((root / name).is_dir() for name in OLDEST) else None
+    except (ValueError, KeyError, TypeError):
+        raise StorageError(
+            f"{path} is damaged, so the version of this home is unknown; delete the file if no newer kgqa used the home"
+        ) from None
+
+
+def check_new(root: Path) -> None:
+    """Raise OutputError where a new home would take a user's folders for its own, from which housekeeping deletes."""
+    if version_of(root) is not None:
+        return
+    for name in SWEPT:
+        with contextlib.suppress(OSError):
+            if any((root / name).iterdir()):
+                raise OutputError(
+                    f"{root} is no home of kgqa and has a folder {name}, which a home would tidy; choose another "
+                    "folder with --home"
+                )
+
+
+def up_to_date(root: Path) -> None:
+    """Bring a home of an older version to this one.  Raises StorageError for a newer one."""
+    version = version_of(root)
+    if version is None or version == SCHEMA_VERSION:
+        return
+    if version > SCHEMA_VERSION:
+        raise StorageError(
+            f"the home {root} was written by a newer kgqa (layout {version}, this one knows {SCHEMA_VERSION}); "
+            "update kgqa, or choose another home with --home"
+        )
+    for step in range(version, SCHEMA_VERSION):
+        MIGRATIONS[step](root)
+    _write_record(root, {"migrated_from": version})
+
+
+def stamp(root: Path) -> None:
+    """Write a new home's version."""
+    if not (root / RECORD).exists():
+        _write_record(root, {})
+
+
+def read_runs(root: Path) -> list[dict[str, Any]]:
+    """Records of the runs of a home, oldest first as `run_order` has it; unreadable ones are left out."""
+    found = []
+    for path in sorted((root / "runs").glob("*/run.json"), key=lambda path: run_order(path.parent.name)):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(record, dict) and record.get("run_id"):
+            found.append(record)
+    return found
+
+
+def note_unpushed(root: Path, kind: str, key: str, conflict: str = "") -> None:
+    """Remember that the store lacks an artifact; written before the artifact is published, so that no kill loses it."""
+    path = _note(root, kind, key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"kind": kind, "key": key, "since": time.time(), "conflict": conflict})
+
+
+def forget_unpushed(root: Path, kind: str, key: str) -> None:
+    """The store has it."""
+    _note(root, kind, key).unlink(missing_ok=True)
+
+
+def unpushed(root: Path) -> list[Unpushed]:
+    """What the store lacks, oldest first."""
+    found = []
+    for path in (root / "unpushed").glob("*.json"):
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            found.append(
+                Unpushed(str(value["kind"]), str(value["key"]), float(value["since"]), str(value.get("conflict", "")))
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            path.unlink(missing_ok=True)
+    return sorted(found, key=lambda entry: (entry.since, entry.kind, entry.key))
+
+
+def _note(root: Path, kind: str, key: str) -> Path:
+    return root / "unpushed" / f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
+
+
+def _write_record(root: Path, extra: dict[str, int]) -> None:
+    try:
+        code = importlib.metadata.version("kgqa")
+    except importlib.metadata.PackageNotFoundError:
+        code = "unknown"
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    write_json(root / RECORD, {"schema": SCHEMA_VERSION, "created": created, "kgqa": code, **extra})

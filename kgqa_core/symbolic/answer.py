@@ -1,0 +1,56 @@
+"""The stage that writes what was computed as answers, in the table that a language model's answers have."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import SYMBOLIC, split_knowledge
+from kgqa_core.datasets.answers import SCHEMA, save_seconds
+from kgqa_core.errors import StorageError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.symbolic.tables import PROOF, read_computed
+
+
+def answer_computed(
+    out: Path, *, computed: Path, name: str, monitor: Monitor = QUIET, work: Path | None = None
+) -> dict[str, Any]:
+    """Writes answers.parquet, its meta.json and proof.parquet, and returns counts.
+
+    computed: artifact folder.  name: `retriever/format` of the experiment.  A question for which nothing was found is a
+    row that abstains.
+    """
+    started = time.monotonic()
+    retriever, form = split_knowledge(name)
+    rows = [
+        (question, retriever, form, SYMBOLIC, "", listed(answers), not answers, "stop", 0, 0)
+        for question, answers in read_computed(computed, ("question", "answers")).iter_rows()
+    ]
+    meta = {"experiment": f"{retriever}/{form}/{SYMBOLIC}", "model": SYMBOLIC, "revision": "", "prompts": ""}
+    counts = {
+        "questions": len(rows), "prompts": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0,
+        "finish": {"stop": len(rows)}, "errors": 0, "abstained": sum(row[6] for row in rows), "empty_knowledge": 0,
+    }  # fmt: skip
+    try:
+        pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question").write_parquet(out / "answers.parquet")
+        shutil.copyfile(computed / PROOF, out / PROOF)
+        (out / "meta.json").write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
+    save_seconds(out, counts, time.monotonic() - started)
+    return counts
+
+
+def listed(answers: Sequence[str]) -> str:
+    """Several answers as one text, which the metrics cut into its names again.
+
+    >>> listed(["Austria", "Italy"])
+    'Austria, Italy'
+    """
+    return ", ".join(answers)

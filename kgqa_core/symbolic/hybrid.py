@@ -1,0 +1,73 @@
+"""What was computed, as facts before the ones that a language model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import SymbolicOptions, split_knowledge
+from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core.kg.verbalise import KNOWLEDGE
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.prompts import triple_form
+from kgqa_core.symbolic.tables import read_computed
+
+
+def add_computed(
+    out: Path,
+    *,
+    computed: Path,
+    knowledge: Path,
+    name: str,
+    options: SymbolicOptions,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes knowledge.parquet, the texts of `knowledge` with computed results above them, and returns counts.
+
+    name: `retriever/format` of both.  A question for which nothing was computed keeps its text.  Raises ArtifactError.
+    """
+    retriever, form = split_knowledge(name)
+    try:
+        frame = pl.read_parquet(knowledge / "knowledge.parquet", glob=False)
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
+    columns = ("question", "kind", "topics", "words", "answers")
+    results = {
+        question: told(kind, topics, words, answers[: options.told])
+        for question, kind, topics, words, answers in read_computed(computed, columns).iter_rows()
+    }
+    rows = [
+        (question, retriever, form, joined(results.get(question, ""), text or "", options.facts), triples or [])
+        for question, text, triples in frame.sort("question").select("question", "text", "triples").iter_rows()
+    ]
+    try:
+        pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
+    except OSError as fault:
+        raise StorageError(f"cannot write knowledge to {out}: {fault}; free space") from fault
+    return {"questions": len(rows), "computed": sum(bool(results.get(row[0])) for row in rows)}
+
+
+def told(kind: str, topics: Sequence[str], words: str, answers: Sequence[str]) -> str:
+    """A result as triple-form text, one triple for each name; empty where there is none.
+
+    What the question says is the relation, for a small model copies from a triple that sounds like the question; of
+    two that are compared the better one has it to the other.
+
+    >>> told("count", ["Estonia"], "How many cities has", ["15"])
+    '(Estonia, How many cities has, 15)'
+    >>> told("compare", ["Chad", "Togo"], "Which is larger or", ["Chad"])
+    '(Chad, Which is larger or, Togo)'
+    """
+    relation = words or "answer"
+    if kind == "compare":
+        return triple_form((one, relation, other) for one in answers for other in topics if other not in answers)
+    return triple_form((topics[0] if topics else "it", relation, answer) for answer in answers)
+
+
+def joined(result: str, text: str, facts: bool = True) -> str:
+    """A result before the text of facts; facts: whether these stay where there is a result."""
+    return ", ".join(filter(None, (result, text if facts or not result else "")))

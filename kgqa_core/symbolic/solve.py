@@ -1,0 +1,189 @@
+"""Computes the answers of questions: forms are assembled or taken from a parser, checked, and run until one answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+
+from kgqa_core.config import SymbolicOptions
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.index import index
+from kgqa_core.logic.parser import parse
+from kgqa_core.logic.schema import Schema, types_of
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.symbolic.arguments import Proposed, Weighted
+from kgqa_core.symbolic.assemble import Assembler, Candidate
+from kgqa_core.symbolic.dates import Dates
+from kgqa_core.symbolic.operator import KINDS, Guess, OperatorModel, operation_of
+from kgqa_core.symbolic.said import Said, read
+from kgqa_core.types import Question
+
+BATCH = 256
+"""Questions whose operations are guessed at once."""
+NEARLY = 4.0
+"""How much less a form may weigh that is preferred to one that finds several numbers."""
+DATED = math.log(4)
+"""What a form gains that takes up the date of its question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What was computed for a question.
+
+    kind: of the operation, one of KINDS; form: None where no form found anything.  answers: names of entities and
+    literals in order of id, a number, or `yes` or `no`.  keys: of these.  weight: of the form.  proof: triples that the
+    answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
+    words: the question without them.
+    """
+
+    question: str
+    kind: str
+    form: Form | None = None
+    answers: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    weight: float = 0.0
+    proof: tuple[int, ...] = ()
+    truncated: bool = False
+    tried: int = 0
+    topics: tuple[str, ...] = ()
+    words: str = ""
+
+
+@dataclass
+class Solver:
+    """Computes answers on one graph, which stays open as long as the solver is used.
+
+    timeouts: forms so far that took longer than `options.seconds`.
+    """
+
+    store: KgStore
+    model: OperatorModel
+    options: SymbolicOptions
+    schema: Schema = field(init=False)
+    timeouts: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        index(self.store)
+        self.schema = Schema.read(self.store)
+        self._labels = dict(zip(self.store.relation_keys(), self.store.relation_names(), strict=True))
+        self._dates = Dates(self.store)
+
+    def solve(
+        self,
+        questions: Sequence[Question],
+        paths: Mapping[str, Sequence[Weighted]],
+        parsed: Mapping[str, Sequence[Proposed]] | None = None,
+        monitor: Monitor = QUIET,
+    ) -> list[Solved]:
+        """What is computed for each question, in their order.
+
+        paths: relation paths by question, from a retriever.  parsed: forms by question, from a parser; where a question
+        has some, they are tried before those that are assembled of paths.
+        """
+        found: list[Solved] = []
+        for start in range(0, len(questions), BATCH):
+            own = questions[start : start + BATCH]
+            topics = sorted({entity for question in own for entity in question.topic_entities})
+            keys, names = self.store.entity_keys(topics), self.store.surface_forms(topics)
+            types = types_of(self.store, keys.values())
+            said = [read(question, keys, names, self.model.reader.topic_token) for question in own]
+            guesses = self.model.guess([one.masked for one in said])
+            called = {keys[entity]: forms[0] for entity, forms in names.items() if forms}
+            for question, one, guess in zip(own, said, guesses, strict=True):
+                own_paths, text = paths.get(question.id, ()), question.text
+                assembler = Assembler(self.schema, self._labels, types, one, guess, own_paths, text)
+                proposed = self._parsed((parsed or {}).get(question.id, ()), one, guess)
+                candidates = chain(proposed, assembler.candidates())
+                solved = self._first(question, self._dated(candidates, one), guess)
+                mentioned = tuple(called.get(m.entities[0][0], "") for m in one.mentions)
+                found.append(replace(solved, topics=mentioned, words=one.words))
+                monitor.progress(len(found), len(questions), "questions")
+        return found
+
+    def _parsed(self, forms: Sequence[Proposed], said: Said, guess: Guess) -> list[Candidate]:
+        """A parser's forms, weighed with the operation that they do."""
+        mentions = [key for mention in said.mentions for key, _ in mention.entities]
+        found = []
+        for one in forms:
+            form = parse(one[0])
+            kind = operation_of(form, mentions).kind
+            found.append(Candidate(form, round(one[1] + guess.kinds[KINDS.index(kind)], 6), kind))
+        return sorted(found, key=lambda one: -one.weight)
+
+    def _dated(self, candidates: Iterable[Candidate], said: Said) -> Iterator[Candidate]:
+        """The candidates, each that can take up the question's date before itself without."""
+        for one in candidates:
+            form = None
+            if said.date is not None and self.options.dates:
+                form = self._dates.conditioned(one.form, said.date)
+            if form is not None:
+                yield Candidate(form, round(one.weight + DATED, 6), one.kind)
+            yield one
+
+    def _first(self, question: Question, candidates: Iterable[Candidate], guess: Guess) -> Solved:
+        """The first candidate that finds something; several numbers give way to a single answer nearly as likely."""
+        tried, several, least = 0, None, -math.inf
+        for tried, one in enumerate(islice(candidates, self.options.most_forms), 1):
+            least = one.weight - self.options.margin if tried == 1 else least
+            if one.weight < least:
+                break
+            if several is not None and one.weight < several[0].weight - NEARLY:
+                break
+            result = self._run(one.form, named=one.kind == "none")
+            if result is None:
+                continue
+            if one.kind == "none" and self._numbers(result):
+                several = several or (one, result)
+            elif several is None or len(result.nodes) == 1:
+                return self._told(question, one, result, tried)
+        return (
+            Solved(question.id, guess.kind, tried=tried) if several is None else self._told(question, *several, tried)
+        )
+
+    def _numbers(self, result: Result) -> bool:
+        """Whether a result is several numbers or dates."""
+        if len(result.nodes) < 2:
+            return False
+        row = self.store.connection.execute(
+            "SELECT count(number) FROM entities WHERE id IN (SELECT unnest($1::INTEGER[]))", [list(result.nodes)]
+        ).fetchone()
+        return row is not None and row[0] == len(result.nodes)
+
+    def _run(self, form: Form, named: bool) -> Result | None:
+        """What a form finds in time; None for nothing, a count of 0, and a `no` of something that has no such thing.
+
+        named: what the form names is no answer unless it is the only one.
+        """
+        try:
+            result = execute(form, self.store, seconds=self.options.seconds, without_named=named)
+            if named and result.empty:
+                result = execute(form, self.store, seconds=self.options.seconds)
+            if isinstance(form, Holds) and not result.value:
+                instead = execute(form.of, self.store, seconds=self.options.seconds)
+                return None if instead.empty else replace(result, proof=instead.proof)
+        except FormTimeout:
+            self.timeouts += 1
+            return None
+        except FormError:
+            return None
+        return None if result.empty or (isinstance(form, Count) and not result.value) else result
+
+    def _told(self, question: Question, one: Candidate, result: Result, tried: int) -> Solved:
+        answers: tuple[str, ...]
+        keys: tuple[str, ...]
+        if isinstance(one.form, Count):
+            keys = answers = (str(result.value),)
+        elif isinstance(one.form, Holds):
+            keys = answers = ("yes" if result.value else "no",)
+        else:
+            nodes = result.nodes[: self.options.most_answers]
+            names, own = self.store.names(nodes), self.store.entity_keys(nodes)
+            answers = tuple(dict.fromkeys(names[node] for node in nodes))
+            keys = tuple(own[node] for node in nodes)
+        cut = result.truncated or len(result.nodes) > self.options.most_answers
+        return Solved(question.id, one.kind, one.form, answers, keys, one.weight, result.proof, cut, tried)

@@ -1,0 +1,225 @@
+"""The champion of a graph and its questions: the finished run that a new one has to beat.
+
+The truth lies in the home, `champions/<system>.json`, written whole under a lock; MLflow's registered model of the same
+name has the aliases `champion` and `previous`, which follow.  Beside it lies a copy of the champion's scores, so that
+it can be compared with after its artifacts are deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import Profile
+from kgqa_core.errors import ArtifactError
+from kgqa_core.evaluation.labels import main_split
+from kgqa_core.evaluation.paired import read_scored
+from kgqa_core.runs.champion import Contender, Decision, decide, in_order
+from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
+from tasks.engine.prefect_pages import plain
+from tasks.engine.run import Run, current_run, git_commit
+from tasks.tracking.mlflow_store import model_name
+
+log = logging.getLogger("kgqa")
+KEPT_DECISIONS = 100
+
+
+def model_of(profile: Profile) -> str:
+    """Name of the system that a profile's runs are versions of, unless another pair of graph and questions has it."""
+    return model_name(f"kgqa-{profile.kg.name}-{profile.questions.name}")
+
+
+def champion(profile: Profile, home: Home | None = None) -> dict[str, Any] | None:
+    """Record of the run that is the champion of a profile's system (its `run.json`), or None when there is none."""
+    home = home or current_run().home
+    path = _file(home, profile)
+    truth = _read(path)
+    bearer = (truth.get("champion") or {}).get("run_id")
+    if not bearer:
+        return None
+    try:
+        found = json.loads((home.root / "runs" / bearer / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        log.warning("the champion of %s is run %s, whose record is gone", path.stem, bearer)
+        return None
+    return dict(found)
+
+
+def contend(run: Run, record: dict[str, Any]) -> Decision:
+    """Let a finished run become a version of its system and contend for its title; the decision is written down.
+
+    record: what the run's record will hold, with its `aggregates`.  Asked again for the same run, the first decision
+    holds.
+    """
+    profile = run.profile
+    if profile is None:
+        return Decision(False, "no champion: a run without a profile does not contend")
+    with storage_faults(run.home.root), run.home.locked(f"champion-{model_of(profile)}", "deciding the champion"):
+        path = _file(run.home, profile)
+        name = path.stem
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            truth = _read(path)
+        except ArtifactError as fault:
+            decision = Decision(False, f"champion stays: {fault}")
+            log.warning("%s", decision.why)
+            return decision
+        earlier = next((one for one in truth.get("decisions", ()) if one.get("run_id") == run.id), None)
+        if earlier is not None:
+            return Decision(**{key: value for key, value in earlier.items() if key not in ("run_id", "at")})
+        decision, scored = _decide(run, profile, record, truth, path)
+        _write(run, path, truth | {"names": _names(profile)}, decision, scored)
+    log.info("%s", decision.why)
+    told = {"kgqa.champion_metric": _value_text(decision)} if decision.value else {}
+    run.tracker.log(run.tracked, tags={**decision.tags(), **told})
+    digests = {f"kgqa.{kind}_digest": run.made(kind)[kind].digest for kind in ("kg", "questions")}
+    version = {"kgqa.run_id": run.id, "kgqa.git": git_commit(), **digests, **decision.tags(), **told}
+    run.tracker.register(run.tracked, name, "", version, _description(run, profile, decision))
+    run.tracker.aliases(name, path)
+    return decision
+
+
+def _decide(
+    run: Run, profile: Profile, record: dict[str, Any], truth: dict[str, Any], path: Path
+) -> tuple[Decision, pl.DataFrame]:
+    operations, name = profile.operations, path.stem
+    scores, questions = (run.made(kind)[kind] for kind in ("scores", "questions"))
+    scored = read_scored(scores.folder, questions.folder)
+    mine = Contender(run.id, scored, in_order(list(run.made("facts")), scored))
+    old, why = _holder(truth, path)
+    if why:
+        held = truth["champion"]["run_id"]
+        return Decision(
+            False, f"champion stays: {why}", champion_run=held, against=held, name=name,
+            metric=operations.champion_metric,
+        ), scored  # fmt: skip
+    decision = decide(
+        mine,
+        old,
+        metric=operations.champion_metric,
+        experiment=operations.champion_experiment,
+        level=operations.confidence,
+        seed=profile.seed,
+    )
+    value = _value(record.get("aggregates") or {}, decision)
+    return Decision(**{**vars(decision), "name": name, "value": value}), scored
+
+
+def _holder(truth: dict[str, Any], path: Path) -> tuple[Contender | None, str]:
+    """The champion as a contender, or why nobody can be compared with it."""
+    holder = truth.get("champion")
+    if not holder:
+        return None, ""
+    order = tuple(holder.get("experiments", ()))
+    try:
+        return Contender(holder["run_id"], pl.read_parquet(_copy(path, holder["run_id"]), glob=False), order), ""
+    except (OSError, pl.exceptions.PolarsError):
+        pass
+    try:
+        scored = read_scored(Path(holder["scores"]["path"]), Path(holder["questions"]["path"]))
+        return Contender(holder["run_id"], scored, order), ""
+    except (ArtifactError, OSError, KeyError, pl.exceptions.PolarsError):
+        return None, f"the scores of run {holder['run_id']} are gone; delete {path} to start with a new champion"
+
+
+def _write(run: Run, path: Path, truth: dict[str, Any], decision: Decision, scored: pl.DataFrame) -> None:
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    told = {"run_id": run.id, "at": now, **decision.as_json()}
+    new = {**truth, "name": path.stem, "decisions": [*truth.get("decisions", ()), told][-KEPT_DECISIONS:]}
+    if decision.moved:
+        folder = path.with_suffix("")
+        folder.mkdir(exist_ok=True)
+        scratch = folder / f".{run.id}.{os.getpid()}.tmp"
+        scored.write_parquet(scratch, compression="zstd")
+        os.replace(scratch, _copy(path, run.id))
+        new["previous"], new["champion"] = truth.get("champion"), _bearer(run, decision, scored, now)
+    write_json(path, new)
+    if decision.moved:
+        kept = {(new[alias] or {}).get("run_id") for alias in ("champion", "previous")}
+        for copy in path.with_suffix("").glob("*.parquet"):
+            if copy.stem not in kept:
+                copy.unlink(missing_ok=True)
+
+
+def _bearer(run: Run, decision: Decision, scored: pl.DataFrame, since: str) -> dict[str, Any]:
+    def ref(kind: str) -> dict[str, Any]:
+        one: ArtifactRef = run.made(kind)[kind]
+        return one.model_dump()
+
+    return {
+        "run_id": run.id,
+        "since": since,
+        "mlflow_run_id": run.tracker.known(run.tracked),
+        "git": git_commit(),
+        "metric": decision.metric,
+        "experiment": decision.experiment,
+        "value": decision.value,
+        "experiments": list(in_order(list(run.made("facts")), scored)),
+        **{kind: ref(kind) for kind in ("kg", "questions", "scores")},
+    }
+
+
+def _value(aggregates: dict[str, Any], decision: Decision) -> dict[str, float] | None:
+    """The run's own value of the metric that counts, with its interval."""
+    by_split = (aggregates.get("scores") or {}).get(decision.experiment or "", {})
+    split = main_split(by_split)
+    return by_split[split].get(decision.metric) if split else None
+
+
+def _value_text(decision: Decision) -> str:
+    value = decision.value or {}
+    interval = f"{value['value']:.4f} [{value['low']:.4f}, {value['high']:.4f}]"
+    return f"{decision.metric} of {decision.experiment}: {interval}"
+
+
+def _description(run: Run, profile: Profile, decision: Decision) -> str:
+    """What the registry says of a version: what it is, how good, whether it is champion and why; no paths."""
+    why = decision.why.replace(f"{run.home.root}{os.sep}", "")
+    parts = [
+        f"Profile {profile.name}: graph {profile.kg.name}, questions {profile.questions.name}.",
+        f"{_value_text(decision)}." if decision.value else "",
+        f"{why[:1].upper()}{why[1:]}.",
+        f"Run {run.id}.",
+    ]
+    return "\n\n".join(plain(part) for part in parts if part)
+
+
+def _file(home: Home, profile: Profile) -> Path:
+    """The record of a profile's system; its name ends in a hash where another pair of names has the plain one."""
+    plain = home.root / "champions" / f"{model_of(profile)}.json"
+    mine = _names(profile)
+    own = plain.with_name(f"{plain.stem}-{hashlib.sha256(canonical_json(mine).encode()).hexdigest()[:8]}.json")
+    if own.exists():
+        return own
+    try:
+        return plain if _read(plain).get("names", mine) == mine else own
+    except ArtifactError:
+        return plain
+
+
+def _names(profile: Profile) -> list[str]:
+    return [profile.kg.name, profile.questions.name]
+
+
+def _copy(path: Path, run_id: str) -> Path:
+    return path.with_suffix("") / f"{run_id}.parquet"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The truth about a system's champion.  Raises ArtifactError when its file is damaged."""
+    try:
+        truth = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); delete it to start with a new champion") from None
+    if not isinstance(truth, dict):
+        raise ArtifactError(f"{path} is not the record of a champion; delete it to start with a new champion")
+    return truth

@@ -1,0 +1,157 @@
+"""The one cache policy: what goes into a stage's key.
+
+    key = SHA-256 of  stage name
+                    + content digests of the input artifacts
+                    + options and seed
+                    + digests of outside files (graph dumps, question files, model weights)
+                    + digest of the code that the stage runs
+                    + versions of the packages that it names
+
+The code digest is taken over the import closure, inside kgqa_core, of the module that the stage calls: comments,
+formatting and docstrings do not count.  Modules that only declare things whose values are in the key anyway
+(options, error classes, progress) are left out, or every new option would rebuild every graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from prefect.cache_policies import CachePolicy
+
+from kgqa_core.config import Options
+from kgqa_core.store.artifacts import ArtifactRef, canonical_json
+
+PACKAGE = "kgqa_core"
+DECLARATIONS = frozenset({"kgqa_core.config", "kgqa_core.errors", "kgqa_core.monitor", "kgqa_core.store.artifacts"})
+
+
+class StageKey(CachePolicy):
+    """A Prefect cache policy that hands over the key that the stage has computed.
+
+    home: root of the artifacts; results of one home are no results of another, though both may share Prefect's store.
+    """
+
+    def __init__(self, key: str, home: Path) -> None:
+        super().__init__()
+        self.key, self.home = key, hashlib.sha256(str(home).encode()).hexdigest()[:12]
+
+    def compute_key(self, task_ctx: Any, inputs: Any, flow_parameters: Any, **kwargs: Any) -> str:
+        """The stage's key in this home."""
+        return f"kgqa-{self.home}-{self.key}"
+
+
+def stage_key(
+    name: str, module: str, arguments: Mapping[str, Any], outside: Mapping[str, str], packages: Iterable[str]
+) -> tuple[str, dict[str, Any]]:
+    """The key of a stage call and the parts it was made of (kept in the manifest)."""
+    parts = {
+        "stage": name,
+        "inputs": {key: _digests(value) for key, value in arguments.items() if _is_artifact(value)},
+        "options": {key: _plain(value) for key, value in arguments.items() if not _is_artifact(value)},
+        "outside": dict(outside),
+        "code": code_digest(module),
+        "packages": {package: _version(package) for package in sorted(packages)},
+    }
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest(), parts
+
+
+@functools.cache
+def code_digest(module: str) -> str:
+    """SHA-256 over the syntax trees of a module and of everything in kgqa_core that it imports."""
+    lines = [f"{name} {_code(path, name).digest}" for name, path in sorted(import_closure(module).items())]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def import_closure(module: str) -> dict[str, Path]:
+    """Module names and files of `module` and of what it imports inside kgqa_core, at any depth of the code."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in DECLARATIONS:
+            continue
+        path = _module_file(name)
+        if path is None:
+            continue
+        found[name] = path
+        waiting += _code(path, name).imports
+    return found
+
+
+def _version(package: str) -> str:
+    """Version of a package without the build for CPU or CUDA, so that machines of both kinds share artifacts."""
+    return importlib.metadata.version(package).partition("+")[0]
+
+
+def _module_file(name: str) -> Path | None:
+    """The file of a module of the package, found by its place: Python's own look-up would import all above it."""
+    if name != PACKAGE and not name.startswith(PACKAGE + "."):
+        return None
+    place = _root(PACKAGE).joinpath(*name.split(".")[1:])
+    for file in (place / "__init__.py", place.with_name(place.name + ".py")):
+        if file.is_file():
+            return file
+    return None
+
+
+@functools.cache
+def _root(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(package)
+    return Path(spec.origin).parent
+
+
+class _Code(NamedTuple):
+    """imports: names that a module may import.  digest: of its syntax tree, without docstrings."""
+
+    imports: tuple[str, ...]
+    digest: str
+
+
+@functools.cache
+def _code(path: Path, name: str) -> _Code:
+    """A module's file, read once for all stages of this process."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports: list[str] = []
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, base] if base else parents)
+            imports.append(base)
+            imports += [f"{base}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not _is_text(part)]
+    return _Code(tuple(imports), hashlib.sha256(ast.dump(tree).encode()).hexdigest())
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_artifact(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(isinstance(part, ArtifactRef) for part in value.values())
+    return isinstance(value, ArtifactRef)
+
+
+def _digests(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: part.digest for key, part in value.items()}
+    return value.digest
+
+
+def _plain(value: Any) -> Any:
+    return value.decisive() if isinstance(value, Options) else value

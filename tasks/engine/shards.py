@@ -1,0 +1,294 @@
+"""Map stages: a stage's work in parts, each a task on the runner that the profile names, each an artifact of its own.
+
+A part's key is that of the stage with the part's number, so that a killed run takes finished parts up.  The stage joins
+them under its own key, which knows nothing of parts: whatever runner and number, the artifact is the same.  Parts may
+run in processes that have no run: they are handed all that they need, their run's budget with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import inspect
+import logging
+import pickle
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from kgqa_core.config import BudgetOptions, LlmOptions, Price
+from kgqa_core.errors import KgqaError, WorkerError
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.cache import FILE as RESPONSES
+from kgqa_core.monitor import Monitor
+from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json
+from kgqa_core.store.locks import free
+from tasks.engine.progress import StageMonitor
+from tasks.engine.runners import server_named, task_runner, threads_of, workers_of
+
+if TYPE_CHECKING:
+    from tasks.engine.run import Run
+
+log = logging.getLogger("kgqa")
+
+OWNED = 12
+"""Digits of a stage's key that the keys of its parts begin with: by these what belongs to it is found."""
+LOOK = 0.2
+"""Seconds that one part is waited for before the others are looked at."""
+
+
+@dataclass(frozen=True)
+class Purse:
+    """A run's budget for a process that has no run: its limits, and the accounts that count against them."""
+
+    options: BudgetOptions
+    prices: Mapping[str, Price]
+    ledger: Path
+    accounts: tuple[str, ...]
+    account: str
+
+    @classmethod
+    def of(cls, budget: Budget, home: Home) -> Purse:
+        """What another process needs to spend on the same accounts."""
+        return cls(budget.options, budget.prices, home.cache / RESPONSES, budget.accounts, budget.account)
+
+    def open(self) -> Budget:
+        """The budget: what all accounts have spent, here and elsewhere, counts."""
+        budget = Budget(self.options, self.prices, self.ledger, self.account)
+        for account in self.accounts:
+            budget.open(account)
+        return budget
+
+
+@dataclass(frozen=True)
+class Work:
+    """A stage's work: the library function, its arguments, and the key of what it makes.
+
+    parts: of the key.
+    """
+
+    kind: str
+    key: str
+    title: str
+    module: str
+    function: str
+    parts: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+
+    def of_part(self, number: int, among: int) -> tuple[str, str]:
+        """Kind and key of a part's artifact."""
+        digest = hashlib.sha256(canonical_json([self.key, number, among]).encode()).hexdigest()
+        return f"{self.kind}-part", self.key[:OWNED] + digest[OWNED:]
+
+
+def is_mapped(run: Run) -> bool:
+    """Whether the stages of a run that can be divided are."""
+    if run.profile is None:
+        return False
+    options = run.profile.operations.runner
+    return options.shards > 1 or options.kind != "inline"
+
+
+def map_parts(run: Run, work: Work, budget: Budget | None, monitor: Monitor) -> list[ArtifactRef]:
+    """The artifacts of all parts: found, or made by the runner of the profile.
+
+    budget: what the parts may spend together.  A part that fails does not stop the others; when all have ended, the
+    first one's own error is raised.
+    """
+    assert run.profile is not None
+    options = run.profile.operations.runner
+    among = options.shards
+    found: dict[int, ArtifactRef] = {}
+    for number in range(among):
+        ref = run.home.find(*work.of_part(number, among))
+        if ref is not None:
+            found[number] = ref
+    if found:
+        monitor.note(f"{len(found)} of {among} parts are there from an earlier run")
+    missing = [number for number in range(among) if number not in found]
+    faults: dict[int, BaseException] = {}
+    monitor.progress(len(found), among, "parts")
+    purse = Purse.of(budget, run.home) if budget is not None else None
+    for number, outcome in _outcomes(run, work, purse, missing):
+        if isinstance(outcome, BaseException):
+            faults[number] = outcome
+            log.warning("%s: part %d of %d failed: %s", work.title, number + 1, among, outcome)
+        else:
+            found[number] = outcome
+        monitor.progress(len(found), among, "parts")
+    if faults:
+        raise faults[min(faults)]
+    return [found[number] for number in range(among)]
+
+
+def clear_parts(home: Home, kind: str, key: str) -> None:
+    """Removes what the parts of a published artifact have left, of whatever number of parts."""
+    owned = f"{key[:OWNED]}*"
+    folders = [*(home.root / "artifacts" / f"{kind}-part").glob(owned)]
+    for place in ("tmp", "work"):
+        folders += (home.root / place).glob(f"{kind}-part-{owned}")
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    for lock in (home.root / "locks").glob(f"{kind}-part-{owned}"):
+        with contextlib.suppress(OSError), free(lock, remove=True):
+            pass
+    with contextlib.suppress(OSError):
+        (home.root / "artifacts" / f"{kind}-part").rmdir()
+
+
+def call_library(
+    module: str, function: str, arguments: Mapping[str, Any], extras: Mapping[str, Any], *positional: Any
+) -> Mapping[str, Any]:
+    """Calls a library function with paths instead of artifacts, and with those of the extras that it takes."""
+    library = getattr(importlib.import_module(module), function)
+    accepted = inspect.signature(library).parameters
+    given = {name: as_paths(value) for name, value in arguments.items()} | dict(extras)
+    counts: Mapping[str, Any] = library(
+        *positional, **{name: value for name, value in given.items() if name in accepted or name in arguments}
+    )
+    return counts
+
+
+def join(work: Work, out: Path, parts: Sequence[ArtifactRef], monitor: Monitor) -> Mapping[str, Any]:
+    """The whole from its parts, by the `merge` of the library function's module."""
+    merge = importlib.import_module(work.module).merge
+    accepted = inspect.signature(merge).parameters
+    given = {name: as_paths(value) for name, value in work.arguments.items()} | {"monitor": monitor}
+    counts: Mapping[str, Any] = merge(
+        out, [ref.folder for ref in parts], **{name: value for name, value in given.items() if name in accepted}
+    )
+    return counts
+
+
+def as_paths(value: Any) -> Any:
+    """A library function's argument: the folder of an artifact, anything else as it is."""
+    if isinstance(value, ArtifactRef):
+        return value.folder
+    if isinstance(value, Mapping) and any(isinstance(part, ArtifactRef) for part in value.values()):
+        return {name: part.folder for name, part in value.items()}
+    return value
+
+
+class Order:
+    """What the makers of all parts are handed; a plain object, into which neither Prefect nor Dask looks.
+
+    purse: None where nothing may be spent.
+    """
+
+    def __init__(self, work: Work, purse: Purse | None, provenance: Mapping[str, Any]) -> None:
+        self.work, self.purse, self.provenance = work, purse, provenance
+
+
+def make_part(title: str, home: str, order: Order, number: int, among: int, threads: int | None) -> ArtifactRef:
+    """One part of a stage's work, in whatever process this is."""
+    work, purse = order.work, order.purse
+    if threads is not None:
+        _keep_to(threads)
+    kind, key = work.of_part(number, among)
+    store = Home(Path(home))
+    monitor = StageMonitor(title, lambda rows: None, bar=False)
+
+    def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
+        extras = {"monitor": monitor, "work": scratch, "cache": store.cache, "part": (number, among)}
+        if "llm" in work.arguments:
+            extras["budget"] = purse.open() if purse is not None else None
+        return call_library(work.module, work.function, work.arguments, extras, out)
+
+    record = {"stage": title, "made_of": {**work.parts, "part": [number, among]}, **order.provenance}
+    try:
+        with monitor:
+            return store.compute(kind, key, fill, record, monitor)[0]
+    except Exception as fault:
+        if not _travels(fault):
+            raise KgqaError(f"{type(fault).__name__}: {fault}") from None
+        raise
+
+
+def _outcomes(
+    run: Run, work: Work, purse: Purse | None, numbers: Sequence[int]
+) -> Iterator[tuple[int, ArtifactRef | BaseException]]:
+    """Number and artifact of each part, or why there is none, as they end."""
+    if run.profile is None or not numbers:
+        return
+    options = run.profile.operations.runner
+    work = _divided(work, min(workers_of(options), len(numbers)))
+    part = task(
+        make_part,
+        name=f"{work.kind} part",
+        description=f"One part of the stage {work.kind}.",
+        tags=["kgqa", "part"],
+        task_run_name="{title}",
+        cache_policy=NO_CACHE,
+        persist_result=False,
+    )
+
+    order = Order(work, purse, run.provenance())
+
+    def parameters(number: int) -> dict[str, Any]:
+        title = f"{work.title}, part {number + 1} of {options.shards}"
+        return {
+            "title": title, "home": str(run.home.root), "order": order, "number": number, "among": options.shards,
+            "threads": threads_of(options),
+        }  # fmt: skip
+
+    if options.kind == "inline":
+        for number in numbers:
+            state = part(**parameters(number), return_state=True)
+            yield number, state.result(raise_on_failure=False)
+        return
+    if run.runner is None:
+        run.runner = run.closing.enter_context(task_runner(options))
+    with server_named():
+        waiting = {number: run.runner.submit(part, parameters(number)) for number in numbers}
+    while waiting:
+        for number, future in list(waiting.items()):
+            try:
+                outcome = future.result(timeout=LOOK, raise_on_failure=False)
+            except TimeoutError:
+                continue
+            except Exception as fault:
+                outcome = _lost(work, fault)
+            del waiting[number]
+            yield number, outcome
+
+
+def _divided(work: Work, workers: int) -> Work:
+    """The work with requests under way to endpoints shared among workers, so that together they are as many."""
+    llm = work.arguments.get("llm")
+    if not isinstance(llm, LlmOptions):
+        return work
+    fewer = llm.model_copy(update={"concurrency": max(1, llm.concurrency // workers)})
+    return replace(work, arguments={**work.arguments, "llm": fewer})
+
+
+def _lost(work: Work, fault: Exception) -> WorkerError:
+    return WorkerError(
+        f"a worker was lost while it made a part of {work.title} ({type(fault).__name__}: {fault}); it may have run "
+        "out of memory: lower operations.runner.workers and run the same command again, finished parts are kept"
+    )
+
+
+def _keep_to(threads: int) -> None:
+    import torch
+
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
+    if "numba" in sys.modules:
+        import numba
+
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+
+
+def _travels(fault: Exception) -> bool:
+    """Whether an error says the same in another process."""
+    try:
+        return str(pickle.loads(pickle.dumps(fault))) == str(fault)  # noqa: S301 - our own, made in this line
+    except Exception:
+        return False

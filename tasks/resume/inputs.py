@@ -1,0 +1,170 @@
+"""What a run reads beside its graph and questions: as a finished run had it, and as a profile would have it today.
+
+A profile only names files, models and earlier runs, and where they lie decides nothing; what is in them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.config import Options, Profile
+from kgqa_core.errors import ArtifactError, InputError
+from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, canonical_json, read_manifest
+from tasks.engine.run import SECTIONS, TRAINED_AS
+from tasks.linking import link_questions
+from tasks.passages import index_passages
+from tasks.questions import load_more
+from tasks.retrieval import (
+    feedback_sources,
+    rank_relations,
+    retrieve,
+    train_hop_path,
+    train_relation_ranker,
+    train_rigel,
+)
+from tasks.rewriting import finetune_rewriter, generate_corpus
+
+LEARNERS = {
+    "retriever": train_rigel,
+    "hop_path": train_hop_path,
+    "relation_ranker": train_relation_ranker,
+    "corpus": generate_corpus,
+    "rewriter": finetune_rewriter,
+}
+"""Stages whose outcome goes on from run to run, by kind."""
+
+MORE, LINKED, FEEDBACK = "questions/more/", "linked/learnt", "feedback"
+"""Stages of what the retriever learns from beside the questions: further sets, linked questions, an earlier run."""
+
+
+def learnt_kinds(profile: Profile) -> list[str]:
+    """Kinds of the trained artifacts that a profile needs."""
+    kinds = [kind for name, kind in TRAINED_AS.items() if name in profile.retrieval.retrievers]
+    kinds = list(dict.fromkeys(kinds))
+    return kinds + (["corpus", "rewriter"] if profile.trains_rewriter else [])
+
+
+def artifacts(record: Mapping[str, Any]) -> Iterator[tuple[str, ArtifactRef]]:
+    """The artifacts of a run's record, each with the name of its stage; some stages have several."""
+    for stage in record["stages"]:
+        if stage["artifact"]:
+            yield stage["name"], ArtifactRef.model_validate(stage["artifact"])
+
+
+def learnt_from(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
+    """What the retriever of a run learnt from beside the questions, by stage; what the home lost is left out."""
+    made = list(artifacts(record))
+    found = {name: ref for name, ref in made if name.startswith(MORE) or name == FEEDBACK}
+    retriever = dict(made).get("retriever")
+    read = _made_of(retriever).get("inputs", {}).get("questions") if retriever is not None else None
+    for name, ref in made:
+        if name.partition("/")[0] == "linked" and ref.digest == read:
+            found[LINKED] = ref
+    return {name: ref for name, ref in found.items() if (ref.folder / MANIFEST).is_file()}
+
+
+def same_reading(record: Mapping[str, Any], profile: Profile, home: Path) -> bool:
+    """Whether all that a finished run read beside its graph and questions is what a profile reads today."""
+    stages = dict(artifacts(record))
+    try:
+        for name, digests in read_beside(profile).items():
+            if name not in stages or not _alike(_made_of(stages[name]).get("outside"), digests):
+                return False
+        return _other_feedback(learnt_from(record), profile, home) is None
+    except ArtifactError:
+        return False
+
+
+def other_training(kind: str, trained: ArtifactRef, profile: Profile) -> str | None:
+    """How a profile trains another artifact of a kind than the one that is there, in words; None when it does not."""
+    made, options = _made_of(trained), _options(profile, kind)
+    given = made.get("options", {})
+    for name, wanted in (("options", options.decisive()), ("seed", profile.seed)):
+        if not _alike(given.get(name), wanted):
+            return f"the {name} of {kind} changed"
+    outside = LEARNERS[kind].outside({"options": options})
+    if not _alike(made.get("outside"), outside):
+        return f"what {kind} learns from changed: {_differing(made.get('outside') or {}, outside)}"
+    return None
+
+
+def other_lessons(lessons: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
+    """How a profile's retriever learns from other things than these, in words; None when it does not.
+
+    lessons: of `learnt_from`.  How they are made is compared and not what came out, for that changes with every fact.
+    """
+    if "rigel" not in profile.retrieval.retrievers:
+        return None
+    wanted = {MORE + one.name: one for one in profile.questions.more}
+    for name in sorted({*wanted, *(name for name in lessons if name.startswith(MORE))}):
+        told = repr(name.removeprefix(MORE))
+        if name not in lessons or name not in wanted:
+            return f"the further question set {told} {'came' if name in wanted else 'went'}"
+        made, one = _made_of(lessons[name]), wanted[name]
+        how = {"options": one.decisive(), "seed": profile.seed}
+        if not (_alike(made.get("options"), how) and _alike(made.get("outside"), load_more.outside({"options": one}))):
+            return f"the further question set {told} is another"
+    return _other_links(lessons, profile) or _other_feedback(lessons, profile, home)
+
+
+def _other_links(lessons: Mapping[str, ArtifactRef], profile: Profile) -> str | None:
+    if not profile.retriever.soft_start:
+        return None
+    if LINKED not in lessons:
+        return "the linked questions that retriever learnt from are not known"
+    made, options = _made_of(lessons[LINKED]), profile.linking
+    same = _alike(made.get("options", {}).get("options"), options.decisive())
+    same = same and _alike(made.get("outside"), link_questions.outside({"options": options}))
+    return None if same else "the questions that retriever learns from are linked otherwise"
+
+
+def _other_feedback(lessons: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
+    """A run that is gone is taken for the one that it was."""
+    word = profile.retriever.feedback if "rigel" in profile.retrieval.retrievers else None
+    if (word is None) != (FEEDBACK not in lessons):
+        return f"the feedback of retriever {'came' if word is not None else 'went'}"
+    if word is None:
+        return None
+    try:
+        today = {name: ref.digest for name, ref in feedback_sources(home, word)[1].items()}
+    except InputError:
+        return None
+    read = {name: digest for name, digest in _made_of(lessons[FEEDBACK]).get("inputs", {}).items() if name != "dkg"}
+    return None if _alike(read, today) else f"the feedback of retriever is that of another run ({word})"
+
+
+def read_beside(profile: Profile) -> dict[str, Mapping[str, str]]:
+    """Digests of what a profile's stages read today, by stage; graph and questions apart."""
+    found = {kind: LEARNERS[kind].outside({"options": _options(profile, kind)}) for kind in learnt_kinds(profile)}
+    if "rigel" in profile.retrieval.retrievers:
+        found |= {MORE + one.name: load_more.outside({"options": one}) for one in profile.questions.more}
+    if profile.reads_passages:
+        found["passage_index"] = index_passages.outside({"options": profile.passages})
+    if profile.links_topics:
+        found["linked"] = link_questions.outside({"options": profile.linking})
+    for name in profile.retrieval.collected:
+        collector = rank_relations if name.startswith("rank_") else retrieve
+        given = {"name": name, "options": profile.retrieval, "ranking": profile.relation_ranking}
+        found[f"facts/{name}"] = collector.outside(given)
+    return found
+
+
+def _options(profile: Profile, kind: str) -> Options:
+    options: Options = getattr(profile, SECTIONS[kind][0])
+    return options
+
+
+def _made_of(ref: ArtifactRef) -> dict[str, Any]:
+    made: dict[str, Any] = read_manifest(ref.folder).get("made_of", {})
+    return made
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return canonical_json(one) == canonical_json(other)
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    names = sorted({*one, *other})
+    return ", ".join(name.replace("_", " ") for name in names if one.get(name) != other.get(name))

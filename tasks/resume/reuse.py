@@ -1,0 +1,40 @@
+"""Artifacts of an earlier run that a run goes on with: in its ledger like stages, and told in Prefect and MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prefect import task
+from prefect.states import Completed
+from prefect.utilities.annotations import quote
+
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest
+from tasks.engine.run import TRAINED_AS, Run
+
+
+@task(name="keep", task_run_name="keep {title}", tags=["kgqa"], description="Go on with what an earlier run made.")
+def _keep(title: str, ref: Any, why: str) -> Any:
+    return Completed(message=f"kept from {why}", data=ref)
+
+
+def keep(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
+    """Take an artifact of an earlier run for this one.  name: of its stage.  why: whose it is, in words."""
+    run.home.use(f"{ref.kind}/{ref.folder.name}")
+    with run.stage(name, f"{name} kept") as record:
+        state = _keep(name, quote(ref), why, return_state=True)
+        state.result()
+        run.states[ref.path] = state
+        record.artifact, record.status = ref, "kept"
+        record.counts = read_manifest(ref.folder)["counts"]
+    return ref
+
+
+def keep_all(
+    run: Run, parts: Mapping[str, ArtifactRef], why: str
+) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
+    """Take an earlier run's trained artifacts, and what they learnt from, by stage: its retrievers by name, its corpus
+    and its rewriter."""
+    kept = {name: keep(run, name, ref, why) for name, ref in parts.items()}
+    retrievers = {name: kept[kind] for name, kind in TRAINED_AS.items() if kind in kept}
+    return retrievers, kept.get("corpus"), kept.get("rewriter")

@@ -1,0 +1,92 @@
+"""The key of a stage sees its inputs, its options and the code it runs, and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.config import KgOptions, RetrieverOptions
+from kgqa_core.kg.formats.detect import READERS
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine import key as caching
+from tasks.engine.key import code_digest, import_closure, stage_key
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package `sample` with a module that imports another."""
+    root = tmp_path / "sample"
+    root.mkdir()
+    (root / "__init__.py").write_text("")
+    (root / "config.py").write_text("X = 1\n")
+    (root / "lower.py").write_text("def f():\n    return 1\n")
+    (root / "upper.py").write_text("def g():\n    from sample.lower import f\n    return f()\n")
+    (root / "other.py").write_text("Y = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(caching, "PACKAGE", "sample")
+    forget()
+    yield root
+    forget()
+    for name in [name for name in sys.modules if name.split(".")[0] == "sample"]:
+        del sys.modules[name]
+
+
+def forget() -> None:
+    for read_once in (code_digest, caching._code, caching._root):
+        read_once.cache_clear()
+
+
+def digest(name: str) -> str:
+    forget()
+    return code_digest(name)
+
+
+def test_comments_formatting_and_docstrings_do_not_count(package: Path) -> None:
+    before = digest("sample.upper")
+    (package / "lower.py").write_text('# new\ndef f():\n    """Says one."""\n\n    return (1)\n')
+    assert digest("sample.upper") == before
+
+
+def test_code_of_an_imported_module_counts(package: Path) -> None:
+    before = digest("sample.upper")
+    (package / "lower.py").write_text("def f():\n    return 2\n")
+    assert digest("sample.upper") != before
+
+
+def test_code_that_is_not_imported_does_not_count(package: Path) -> None:
+    before = digest("sample.upper")
+    (package / "other.py").write_text("Y = 2\n")
+    assert digest("sample.upper") == before
+
+
+def test_closure_of_the_graph_build_has_no_retriever_in_it() -> None:
+    names = set(import_closure("kgqa_core.kg.build"))
+    assert "kgqa_core.kg.store" in names
+    assert not any(name.startswith(("kgqa_core.retrieval", "kgqa_core.llm", "kgqa_core.dkg")) for name in names)
+
+
+def test_closure_of_the_graph_build_holds_every_reader() -> None:
+    names = set(import_closure("kgqa_core.kg.build"))
+    for name, reader in READERS.items():
+        assert type(reader.reader()).__module__ in names, name
+
+
+def key(options: object, digest: str = "d1", outside: str = "o") -> str:
+    ref = ArtifactRef(kind="kg", path="/somewhere", digest=digest)
+    return stage_key("dkg", "kgqa_core.types", {"kg": ref, "options": options}, {"file": outside}, ("numpy",))[0]
+
+
+def test_key_changes_with_options_inputs_and_outside_files() -> None:
+    base = key(RetrieverOptions(hops=2))
+    assert key(RetrieverOptions(hops=2)) == base
+    assert key(RetrieverOptions(hops=3)) != base
+    assert key(RetrieverOptions(hops=2), digest="d2") != base
+    assert key(RetrieverOptions(hops=2), outside="p") != base
+
+
+def test_key_ignores_where_and_how_fast_work_is_done() -> None:
+    base = key(KgOptions(name="a", threads=1, memory_limit="1GB"))
+    assert key(KgOptions(name="b", threads=8, memory_limit="9GB")) == base
+    assert key(RetrieverOptions(device="cpu")) == key(RetrieverOptions(device="cuda"))

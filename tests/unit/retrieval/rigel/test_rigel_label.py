@@ -1,0 +1,232 @@
+"""The decoder `label`: relations are texts, so that other relations, or the same in another order, need no training."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from kgqa_core.config import RetrievalOptions, RetrieverOptions
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.errors import ArtifactError, GraphMismatch
+from kgqa_core.retrieval.collect import collect
+from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled
+from kgqa_core.retrieval.rigel.network import load
+from kgqa_core.retrieval.rigel.retriever import RigelRetriever
+from kgqa_core.retrieval.rigel.train import train
+from tests.support.trainings import Listener, content, runner
+
+OPTIONS = RetrieverOptions(
+    decoder="label",
+    encoder="scratch",
+    hops=2,
+    epochs=12,
+    patience=12,
+    batch_size=8,
+    learning_rate=5e-3,
+    scratch_width=32,
+    device="cpu",
+)
+run = runner(train, OPTIONS)
+QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})
+QUESTION = "what is the capital of [TOPIC]"
+
+
+def graph(*names: str) -> Dkg:
+    """Entity 0 with one neighbour by each relation."""
+    count = len(names)
+    return Dkg.from_triples(
+        [0] * count,
+        range(count),
+        range(1, count + 1),
+        count + 1,
+        count,
+        relation_keys=[f"k{number}" for number in range(count)],
+        relation_names=names,
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("label") / "retriever"
+    run(world, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("label-quick") / "retriever"
+    run(world, folder, QUICK)
+    return folder
+
+
+def test_learns_one_and_two_hops_from_answers_alone(world: Any, trained: Path, tmp_path: Path) -> None:
+    found = collect(
+        tmp_path,
+        dkg=world.dkg_folder,
+        questions=world.questions_folder,
+        name="rigel",
+        options=RetrievalOptions(),
+        seed=7,
+        retriever=trained,
+    )
+    assert found["hits_at_1"]["test"] == 1.0
+
+
+@pytest.mark.slow
+def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path: Path) -> None:
+    run(world, tmp_path / "again", QUICK)
+    assert content(tmp_path / "again") == content(undisturbed)
+
+
+@pytest.mark.parametrize("stop_at", [pytest.param(1, marks=pytest.mark.slow), 30])
+def test_killed_training_goes_on_and_ends_with_the_same_bytes(
+    world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
+) -> None:
+    options = QUICK.model_copy(update={"checkpoint_seconds": 1e-9})
+    with pytest.raises(KeyboardInterrupt):
+        run(world, tmp_path / "first", options, work=tmp_path / "work", monitor=Listener(stop_at))
+    run(world, tmp_path / "second", options, work=tmp_path / "work")
+    assert content(tmp_path / "second") == content(undisturbed)
+
+
+def test_no_weight_depends_on_the_number_of_relations(trained: Path) -> None:
+    few, many = load(trained, graph("capital", "currency")), load(trained, graph(*[f"word {n}" for n in range(40)]))
+    shapes = [{name: tuple(value.shape) for name, value in own.network.state_dict().items()} for own in (few, many)]
+    assert shapes[0] == shapes[1]
+    assert [own.plan([QUESTION]).relations[1].shape for own in (few, many)] == [(1, 4), (1, 80)]
+
+
+def test_a_relation_added_later_is_chosen_without_training(trained: Path) -> None:
+    # "capital city" was no relation in training; its words were read in questions.
+    model = load(trained, graph("neighbour", "capital city", "currency"))
+    first = model.plan(["name the capital city of [TOPIC]"]).relations[0][0]
+    assert int(first.argmax()) == 1
+    assert first[1] > 5 * first[2] and first[1] > 5 * first[0]
+
+
+def test_relations_in_another_order_give_the_same_plan_in_that_order(trained: Path) -> None:
+    names = ["capital", "currency", "neighbour", "mayor"]
+    order = [2, 0, 3, 1]
+    plain = load(trained, graph(*names)).plan([QUESTION])
+    moved = load(trained, graph(*[names[number] for number in order])).plan([QUESTION])
+    places = [*order, *(number + 4 for number in order)]
+    for one, other in zip(plain.relations, moved.relations, strict=True):
+        assert torch.allclose(one[:, places], other, atol=1e-6)
+    assert torch.allclose(plain.attention, moved.attention, atol=1e-6)
+
+
+def test_a_relation_that_an_update_removed_is_never_chosen(trained: Path) -> None:
+    with_hole = Dkg.from_triples(
+        [0], [0], [1], 2, 2, relation_keys=["k0", "<removed>-1"], relation_names=["currency", "<removed>-1"]
+    )
+    model = load(trained, with_hole)
+    for relations in model.plan([QUESTION]).relations:
+        assert relations[0, [1, 3]].tolist() == [0.0, 0.0]
+        assert float(relations.sum()) == pytest.approx(1)
+
+
+def test_a_layer_goes_on_when_relations_were_only_removed(world: Any, tmp_path: Path) -> None:
+    run(world, tmp_path / "layer", QUICK.model_copy(update={"decoder": "layer", "epochs": 1}))
+    left = Dkg.from_triples([0], [0], [1], 2, 3, relation_keys=["capital", "<removed>-1", "neighbour"])
+    assert load(tmp_path / "layer", left).plan([QUESTION]).relations[0].shape == (1, 6)
+
+
+def test_a_relation_and_its_inverse_are_told_apart(trained: Path) -> None:
+    there, back = load(trained, graph("capital")).plan([QUESTION]).relations[0][0].tolist()
+    assert abs(there - back) > 0.1
+
+
+def test_what_the_first_hop_chose_decides_the_second(world: Any, trained: Path) -> None:
+    model = load(trained, world.dkg)
+    with torch.no_grad():
+        state = torch.zeros(1, 32)
+        vectors = model.network._vectors()  # type: ignore[union-attr]
+        queries = [
+            model.network.query_layers[1](torch.cat([state, vectors[number : number + 1]], dim=-1))  # type: ignore[union-attr]
+            for number in range(2)
+        ]
+    assert not torch.allclose(*queries, atol=1e-3)
+
+
+def test_retrieves_over_a_graph_with_a_new_relation(trained: Path, world: Any) -> None:
+    heads, relations, tails = world.dkg.edges(np.arange(world.dkg.triples))
+    grown = Dkg.from_triples(
+        [*heads, 0],
+        [*relations, 3],
+        [*tails, 5],
+        world.dkg.entities,
+        4,
+        relation_keys=[*world.dkg.relation_keys[:3], "mayor"],
+    )
+    question = next(question for question in world.questions if question.split == "test" and question.hops == 1)
+    found = RigelRetriever(grown, load(trained, grown), RetrievalOptions()).retrieve([question])[0]
+    assert found.entities[0][0] == question.answers[0]
+
+
+def test_a_layer_refuses_new_relations_and_names_the_decoder_that_does_not(world: Any, tmp_path: Path) -> None:
+    run(world, tmp_path / "layer", QUICK.model_copy(update={"decoder": "layer", "epochs": 1}))
+    with pytest.raises(GraphMismatch, match="retriever.decoder=label"):
+        load(tmp_path / "layer", graph("capital", "currency"))
+    assert "decoder" not in json.loads((tmp_path / "layer" / "config.json").read_text())
+
+
+def test_labels_are_read_as_words_and_bare_codes_are_counted(world: Any, tmp_path: Path) -> None:
+    dkg = graph("starred_actors", "people.person.placeOfBirth", "P31", "举办地", "r12", "date of birth")
+    assert relation_texts(dkg) == [
+        "starred actors",
+        "people person place Of Birth",
+        "P31",
+        "举办地",
+        "r12",
+        "date of birth",
+    ]
+    assert unlabelled(dkg) == ["P31", "r12"]
+    heads, relations, tails = world.dkg.edges(np.arange(world.dkg.triples))
+    bare = Dkg.from_triples(heads, relations, tails, world.dkg.entities, 3, relation_keys=["capital", "P38", "P47"])
+    from tests.unit.retrieval.conftest import store_dkg
+
+    listener = Listener()
+    store_dkg(bare, tmp_path / "dkg")
+    run(world, tmp_path / "r", QUICK.model_copy(update={"epochs": 1}), dkg=tmp_path / "dkg", monitor=listener)
+    assert [note for note in listener.notes if note.startswith("2 of 3 relations have no label (P38, P47")]
+
+
+def test_a_graph_of_codes_is_warned_of_when_it_is_opened(trained: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        load(trained, graph("capital", "P38"))
+    assert "1 of 2 relations have no label" in caplog.text
+
+
+def test_minilm_keeps_a_frozen_copy_for_labels_and_stores_what_they_share_once(world: Any, tmp_path: Path) -> None:
+    (tmp_path / "questions").mkdir()
+    few = [question for question in world.questions if question.hops == 1][:24]
+    write_questions(tmp_path / "questions", [replace(question, split="train") for question in few])
+    options = OPTIONS.model_copy(update={"encoder": "minilm", "epochs": 1, "min_steps": 1, "hops": 1})
+    run(world, tmp_path / "r", options, questions=tmp_path / "questions")
+    with safe_open(str(tmp_path / "r" / "model.safetensors"), framework="pt") as file:
+        names = set(file.keys())
+    assert "encoder.body.embeddings.word_embeddings.weight" in names
+    assert "label_encoder.body.embeddings.word_embeddings.weight" not in names
+    assert "label_encoder.body.encoder.layer.0.attention.self.query.weight" in names
+    model = load(tmp_path / "r", graph("date of birth", "currency", "capital city"))
+    assert isinstance(model.network, LabelRigel)
+    first = model.plan(["in which money do people of [MASK] pay?"]).relations[0][0]
+    assert int(first.argmax()) % 3 == 1
+    again = load(tmp_path / "r", graph("date of birth", "currency", "capital city"))
+    assert torch.equal(again.plan(["which city"]).relations[0], model.plan(["which city"]).relations[0])
+
+
+def test_a_stored_retriever_without_its_weights_is_refused(trained: Path, world: Any, tmp_path: Path) -> None:
+    for name, data in content(trained).items():
+        (tmp_path / name).write_bytes(data if name != "model.safetensors" else data[:100])
+    with pytest.raises(ArtifactError, match="do not fit"):
+        load(tmp_path, world.dkg)

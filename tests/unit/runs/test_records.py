@@ -1,0 +1,151 @@
+"""Comparing runs says what changed, by how much with which certainty, and on which questions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.errors import InputError
+from kgqa_core.report.runs import render, run_tables
+from kgqa_core.runs.diff import compare_runs
+from kgqa_core.runs.records import answer_table, choose_run
+from kgqa_core.store.artifacts import Home
+from tests.support.finished import finished_run, questions
+
+EXPERIMENT = "rigel/triples/builtin"
+HOSTILE = "<script>alert('x')</script>"
+ASKED = questions([f"What is {HOSTILE} {n}?" for n in range(40)], gold="<b>gold</b>")
+
+
+def rows(values: list[float], experiment: str = EXPERIMENT) -> dict[str, dict[str, dict[str, float]]]:
+    scored = {one.id: {"exact": value, "f1": value / 2} for one, value in zip(ASKED, values, strict=True)}
+    return {experiment: scored}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Two runs: the second wins the first 20 questions and loses the last 5."""
+    home = Home(tmp_path / "runs-home")
+    first, second = [0.0] * 20 + [1.0] * 20, [1.0] * 35 + [0.0] * 5
+    said = {EXPERIMENT: {one.id: f"{HOSTILE} said {one.id}" for one in ASKED}}
+    made = {"code": "c1", "options": {"options": {"epochs": 4}}, "inputs": {"kg": "k1"}, "packages": {"numpy": "1"}}
+    finished_run(home, "20260101-000000-aaaa", rows(first), ASKED, said, {"retriever": {"epochs": 4}}, {"scores": made})
+    other = {"code": "c2", "options": {"options": {"epochs": 2}}, "inputs": {"kg": "k2"}, "packages": {"numpy": "2"}}
+    said = {EXPERIMENT: {one.id: f"now {one.id}" for one in ASKED}}
+    options = {"retriever": {"epochs": 2}, "kg": {"name": HOSTILE}}
+    finished_run(home, "20260102-000000-abbb", rows(second), ASKED, said, options, {"scores": other})
+    return home
+
+
+def compared(home: Home) -> dict:
+    return compare_runs([choose_run(home.root, "20260101"), choose_run(home.root, "newest")])
+
+
+def test_changes_are_told_by_option_data_and_code(home: Home) -> None:
+    found = compared(home)
+    assert {row["key"]: row["values"] for row in found["configuration"]}["retriever.epochs"] == [4, 2]
+    assert found["data"] == [
+        {"what": "questions", "digests": [found["data"][0]["digests"][0]] * 2, "same": True, "counts": []}
+    ]
+    scores = next(row for row in found["code"]["stages"] if row["stage"] == "scores")
+    assert scores["why"] == [[], ["other code (c1 → c2)", "epochs: 4 → 2", "package numpy: 1 → 2", "other input kg"]]
+    assert found["code"]["commits"] == ["commit-20260101-000000-aaaa", "commit-20260102-000000-abbb"]
+
+
+def test_scores_differ_by_an_interval_and_mcnemar(home: Home) -> None:
+    by_metric = {row["metric"]: row["others"][0] for row in compared(home)["scores"]}
+    exact, f1 = by_metric["exact"], by_metric["f1"]
+    assert (exact["before"], exact["after"], exact["value"]) == (0.5, 0.875, 0.375)
+    assert (exact["won"], exact["lost"], exact["n"]) == (20, 5, 40)
+    assert 0 < exact["low"] < 0.375 < exact["high"] and exact["p"] == pytest.approx(0.00408, abs=1e-5)
+    assert f1["value"] == 0.1875 and f1["p"] is None
+
+
+def test_questions_won_and_lost_come_with_both_answers_and_gold(home: Home) -> None:
+    (found,) = compared(home)["questions"]
+    assert [row["id"] for row in found["won"]] == [one.id for one in ASKED[:20]]
+    assert [row["id"] for row in found["lost"]] == [one.id for one in ASKED[35:]]
+    assert found["lost"][0]["answer_before"] == f"{HOSTILE} said q0035"
+    assert found["lost"][0]["answer_after"] == "now q0035" and found["lost"][0]["gold"] == ["<b>gold</b> 35"]
+
+
+def test_page_escapes_names_answers_and_gold(home: Home) -> None:
+    page = render(compared(home), "today")
+    assert "<script" not in page and "<b>gold" not in page
+    assert page.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") >= 50
+    assert "default-src 'none'" in page and "+37.5" in page
+
+
+def test_terminal_shows_a_few_questions_and_the_page_all(home: Home) -> None:
+    from rich.console import Console
+
+    console = Console(width=200, record=True, file=None, force_terminal=False)
+    with console.capture() as capture:
+        for part in run_tables(compared(home), 3):
+            console.print(part)
+    text = capture.get()
+    assert text.count(" said q00") == 6 and "3 of 20" in text and "3 of 5" in text
+    assert render(compared(home)).count("said q00") == 25
+
+
+def test_values_are_json(home: Home) -> None:
+    assert json.loads(json.dumps(compared(home)))["runs"][1]["run_id"] == "20260102-000000-abbb"
+
+
+def test_run_without_artifacts_is_compared_by_its_record_alone(home: Home) -> None:
+    shutil.rmtree(next((home.root / "artifacts" / "scores").glob("scores20260101*")))
+    found = compared(home)
+    assert found["scores"] == [] and found["questions"] == []
+    assert "20260101-000000-aaaa" in found["notes"][0]
+    assert {row["key"] for row in found["configuration"]} == {"retriever.epochs", "kg.name"}
+    assert "20260101-000000-aaaa" in render(found)
+
+
+def test_other_answerer_is_compared_where_each_run_has_one(home: Home) -> None:
+    finished_run(home, "20260103-000000-cccc", rows([1.0] * 40, "rigel/triples/openai:other/model"), ASKED)
+    found = compare_runs([choose_run(home.root, "20260101-000000-aaaa"), choose_run(home.root, "newest")])
+    assert found["scores"][0]["others"][0]["experiment"] == "rigel/triples/openai:other/model"
+
+
+def test_unknown_experiment_names_the_nearest(home: Home) -> None:
+    pair = [choose_run(home.root, "20260101"), choose_run(home.root, "20260102")]
+    with pytest.raises(InputError, match="did you mean 'rigel/triples/builtin'"):
+        compare_runs(pair, experiment="rigel/triple/builtin")
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("2026", "beginning of 2 runs: 20260101-000000-aaaa, 20260102-000000-abbb"),
+        ("20260101-000000-aaab", "did you mean '20260101-000000-aaaa'"),
+        ("champion", "no champion yet"),
+        ("", "no run ''"),
+    ],
+)
+def test_wrong_words_for_runs_are_explained(home: Home, word: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        choose_run(home.root, word)
+
+
+def test_champion_is_a_word_for_a_run(home: Home) -> None:
+    folder = home.root / "champions"
+    folder.mkdir()
+    (folder / "kgqa-a.json").write_text('{"champion": {"run_id": "20260102-000000-abbb"}}')
+    assert choose_run(home.root, "champion")["run_id"] == "20260102-000000-abbb"
+    (folder / "kgqa-b.json").write_text('{"champion": {"run_id": "20260101-000000-aaaa"}}')
+    with pytest.raises(InputError, match=r"champion:kgqa-a, champion:kgqa-b"):
+        choose_run(home.root, "champion")
+    assert choose_run(home.root, "champion:kgqa-b")["run_id"] == "20260101-000000-aaaa"
+
+
+def test_answer_table_has_gold_answer_and_scores_of_every_experiment(home: Home) -> None:
+    record = choose_run(home.root, "newest")
+    folders = {stage["name"]: Path(stage["artifact"]["path"]) for stage in record["stages"]}
+    table = answer_table(folders["scores"], folders["questions"], [folders["answers/rigel"]])
+    assert table.columns == ["experiment", "split", "question", "text", "gold", "answer", "exact", "f1"]
+    first = table.row(0, named=True)
+    assert (first["question"], first["gold"], first["answer"]) == ("q0000", "<b>gold</b> 0", "now q0000")
+    assert table.height == 40

@@ -1,0 +1,95 @@
+"""A lock names its owner, is free when the owner is gone, and excludes whatever happens to its file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.store.locks import free, held, read_owner
+from tests.support.command import ROOT
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from kgqa_core.store.locks import held
+with held(Path(sys.argv[1]), "x", print, run="20260101-000000-abcd"):
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_whoever_waits_is_told_the_process_host_run_and_time(tmp_path: Path) -> None:
+    path = tmp_path / "locks" / "x.lock"
+    path.parent.mkdir()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path), "2"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    owner = read_owner(path)
+    assert owner is not None and owner.pid == holder.pid and not owner.gone
+    said: list[str] = []
+    with held(path, "computing the same facts", said.append):
+        assert read_owner(path).pid == os.getpid()  # type: ignore[union-attr]
+    assert said == [
+        f"waiting for process {holder.pid} on {owner.host} (run 20260101-000000-abcd), "
+        f"which has been computing the same facts since {owner.when}"
+    ]
+    assert holder.wait(30) == 0
+    holder.stdout.close()
+    assert path.read_text() == "" and owner.gone
+
+
+def test_a_lock_whose_holder_was_killed_is_free_at_once_and_names_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path), "60"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    owner = read_owner(path)
+    assert owner is not None and owner.pid == holder.pid and owner.gone
+    said: list[str] = []
+    with held(path, "x", said.append):
+        assert read_owner(path).pid == os.getpid()  # type: ignore[union-attr]
+    assert said == []
+
+
+@pytest.mark.parametrize("text", ["", "process 12", '{"host": "h", "pid": 1', '{"host": 1}', "[]", "\0\0", "{}"])
+def test_a_lock_file_that_is_being_written_is_no_owner(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.lock").write_text(text)
+    assert read_owner(tmp_path / "x.lock") is None
+    assert read_owner(tmp_path / "missing.lock") is None
+
+
+def test_a_lock_whose_file_was_removed_while_somebody_waited_still_excludes(tmp_path: Path) -> None:
+    path, order = tmp_path / "x.lock", []
+
+    def wait() -> None:
+        with held(path, "x", lambda _: order.append("waits")):
+            order.append("second")
+            with free(path) as taken:
+                assert not taken
+
+    with held(path, "x", lambda _: None):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not order:
+            time.sleep(0.01)
+        path.unlink()
+        order.append("first")
+    thread.join(30)
+    assert order == ["waits", "first", "second"] and path.exists()

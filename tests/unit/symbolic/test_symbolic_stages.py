@@ -1,0 +1,256 @@
+"""The stages that compute: the classifier learns, stops and goes on; tables of answers, proof and knowledge."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from kgqa_core.config import (
+    AnsweringOptions,
+    DkgOptions,
+    KgOptions,
+    OperatorOptions,
+    SymbolicOptions,
+    make_profile,
+)
+from kgqa_core.datasets.answers import SCHEMA
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.dkg.export import export
+from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingError
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
+from kgqa_core.llm.protocol import Completion
+from kgqa_core.report.console import ask_tables
+from kgqa_core.retrieval.collect import write_paths, write_retrieved
+from kgqa_core.symbolic.answer import answer_computed
+from kgqa_core.symbolic.asking import replies
+from kgqa_core.symbolic.compute import compute
+from kgqa_core.symbolic.hybrid import add_computed
+from kgqa_core.symbolic.operator import load
+from kgqa_core.symbolic.train import train
+from kgqa_core.system import System
+from kgqa_core.types import Fact, Question, Retrieved
+from tests.support.trainings import Listener, content
+
+NAMES = {"avalonia": 3, "bergonia": 2, "cimmeria": 4}
+QUICK = OperatorOptions(epochs=20, patience=20, batch_size=8, scratch_width=16, learning_rate=0.03)
+SHORT = QUICK.model_copy(update={"epochs": 4, "checkpoint_seconds": 1e-9})
+
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+X = "http://x/"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A graph, questions about it, and the facts of a retriever that predicts paths."""
+    base = tmp_path_factory.mktemp("symbolic")
+    found = {name: base / name for name in ("kg", "questions", "facts", "operator")}
+    for folder in found.values():
+        folder.mkdir()
+    triples = []
+    for place, (country, towns) in enumerate(NAMES.items()):
+        for number in range(towns):
+            town = f"<{X}town{place}{number}>"
+            triples.append(f"{town} <{X}in> <{X}{country}> .")
+            triples.append(f'{town} <{X}people> "{100 * number + 10}"^^<{XSD}integer> .')
+    (base / "graph.nt").write_text("\n".join(triples) + "\n", encoding="utf-8")
+    build(found["kg"], options=KgOptions(files=(str(base / "graph.nt"),)))
+    with KgStore.open(found["kg"]) as store:
+        questions = asked(store)
+        ends = store.connection.execute("SELECT id, head, tail FROM triples ORDER BY id").fetchall()
+    write_questions(found["questions"], questions)
+    tests = [question for question in questions if question.split == "test"]
+    facts = tuple(Fact(rank, 0.5, 1, triple, -1) for rank, (triple, _, _) in enumerate(ends[:2]))
+    write_retrieved(found["facts"], "hop_path", [Retrieved(question.id, facts) for question in tests])
+    towns = (f"<inv>-{X}in",)
+    ways = {question.id: (0.7, 0.3) if question.complexity == "superlative" else (0.3, 0.7) for question in tests}
+    both = {question: ((*towns, f"{X}people"), towns) for question in ways}
+    write_paths(found["facts"], {key: list(zip(both[key], ways[key], strict=True)) for key in ways})
+    train(found["operator"], kg=found["kg"], questions=found["questions"], options=QUICK, seed=7)
+    return found
+
+
+def asked(store: KgStore) -> list[Question]:
+    """Questions of three operations about each country, the last country in test alone."""
+    wordings = {
+        "count": ["How many towns are in {}?", "Count the towns of {}.", "What number of towns has {}?"],
+        "superlative": ["What is the largest town in {}?", "Name the biggest town of {}.", "Which town in {} is most?"],
+        "generic": ["Which towns are in {}?", "List the towns of {}.", "Name what lies in {}."],
+    }
+    forms = {"count": "(COUNT {})", "superlative": f"(ARGMAX {{}} <{X}people>)", "generic": "{}"}
+    questions = []
+    for split, country in zip(("train", "dev", "test"), NAMES, strict=True):
+        key = X + country
+        [topic] = store.resolve([key])[key]
+        for kind, texts in wordings.items():
+            for number, text in enumerate(texts):
+                questions.append(
+                    Question(
+                        f"{split}-{kind}-{number}", text.format(country.title()), split, topic_keys=(key,),
+                        topic_entities=(topic,), complexity=kind, answer_keys=("?",),
+                        s_expression=forms[kind].format(f"(JOIN <{X}in> <{key}>)"),
+                    )
+                )  # fmt: skip
+    return questions
+
+
+def learn(folders: dict[str, Path], out: Path, seed: int = 7, **more: object) -> dict[str, bytes]:
+    out.mkdir()
+    train(out, kg=folders["kg"], questions=folders["questions"], options=SHORT, seed=seed, **more)  # type: ignore[arg-type]
+    return content(out)
+
+
+def test_the_classifier_tells_operations_it_has_learnt(folders: dict[str, Path]) -> None:
+    model = load(folders["operator"])
+    said = model.guess(
+        ["How many towns are in [TOPIC]?", "What is the largest town in [TOPIC]?", "Which towns are in [TOPIC]?"]
+    )
+    assert [one.kind for one in said] == ["count", "best", "none"]
+    assert said[1].bests[0] > said[1].bests[1]
+
+
+def test_killed_training_goes_on_and_ends_with_the_same_bytes(folders: dict[str, Path], tmp_path: Path) -> None:
+    whole = learn(folders, tmp_path / "whole")
+    work, killed = tmp_path / "work", Listener(stop_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        learn(folders, tmp_path / "half", monitor=killed, work=work)
+    resumed = Listener()
+    assert learn(folders, tmp_path / "rest", monitor=resumed, work=work) == whole
+    assert 1 < resumed.steps[0] <= 4 and "goes on" in resumed.notes[0]
+    assert learn(folders, tmp_path / "other", seed=8) != whole
+
+
+def test_questions_without_forms_teach_nothing(folders: dict[str, Path], tmp_path: Path) -> None:
+    with KgStore.open(folders["kg"]) as store:
+        bare = [replace(question, s_expression=None) for question in asked(store)]
+    write_questions(tmp_path, bare)
+    with pytest.raises(TrainingError, match="none of the 9 training questions has a gold form"):
+        train(tmp_path, kg=folders["kg"], questions=tmp_path, options=QUICK, seed=7)
+
+
+def test_a_damaged_classifier_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    for name, data in content(folders["operator"]).items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "model.safetensors").write_bytes(b"half")
+    with pytest.raises(ArtifactError, match="do not fit"):
+        load(tmp_path)
+    with pytest.raises(ArtifactError, match="does not hold"):
+        load(tmp_path / "nowhere")
+
+
+def computed(folders: dict[str, Path], out: Path) -> Path:
+    out.mkdir()
+    inputs = {name: folders[name] for name in ("kg", "questions", "facts", "operator")}
+    counts = compute(
+        out, **inputs, parsed=None, name="hop_path", split="test", limit=None, options=SymbolicOptions(), seed=7
+    )
+    assert (counts["questions"], counts["computed"], counts["without_paths"]) == (9, 9, 0)
+    return out
+
+
+def test_answers_come_with_the_triples_that_prove_them(folders: dict[str, Path], tmp_path: Path) -> None:
+    made = computed(folders, tmp_path / "computed")
+    answer_computed(tmp_path, computed=made, name="hop_path")
+    answers = pl.read_parquet(tmp_path / "answers.parquet")
+    assert dict(answers.schema) == SCHEMA
+    output = dict(answers.select("question", "output").iter_rows())
+    assert output["test-count-0"] == "4"
+    assert output["test-superlative-0"] == "town23"
+    assert output["test-generic-0"] == "town20, town21, town22, town23"
+    assert answers["model"].unique().to_list() == ["symbolic"] and not answers["abstained"].any()
+    proof = pl.read_parquet(tmp_path / "proof.parquet").filter(pl.col("question") == "test-superlative-0")
+    assert proof["text"].to_list() == ["(town23, in, cimmeria)", "(town23, people, 310)"]
+    again = computed(folders, tmp_path / "again")
+    assert content(again) == content(made)
+
+
+def test_what_is_computed_stands_above_what_the_model_reads(folders: dict[str, Path], tmp_path: Path) -> None:
+    made = computed(folders, tmp_path / "computed")
+    knowledge = pl.DataFrame(
+        {"question": ["test-count-0", "unasked"], "retriever": "hop_path", "format": "triples",
+         "text": ["(a, r, b)", ""], "triples": [[1], []]}
+    )  # fmt: skip
+    knowledge.write_parquet(tmp_path / "knowledge.parquet")
+    out = tmp_path / "out"
+    out.mkdir()
+    add_computed(out, computed=made, knowledge=tmp_path, name="hop_path/triples", options=SymbolicOptions())
+    [(_, text), (_, bare)] = pl.read_parquet(out / "knowledge.parquet").select("question", "text").iter_rows()
+    assert text.endswith(", 4), (a, r, b)") and bare == ""
+
+
+def test_profiles_that_leave_nothing_to_compute_from_are_refused() -> None:
+    def knowledge(answerer: str, *names: str) -> tuple[str, ...]:
+        return make_profile({"answering": {"answerer": answerer, "knowledge": list(names)}}).knowledge
+
+    listed = ("none", "passages", "rigel", "rigel/template", "hop_path")
+    assert knowledge("symbolic", *listed) == ("rigel/triples", "hop_path/triples")
+    assert knowledge("hybrid", *listed) == ("rigel/triples", "rigel/template", "hop_path/triples")
+    assert knowledge("builtin", "none") == ("none/none",)
+    for answerer in ("symbolic", "hybrid:builtin"):
+        with pytest.raises(ConfigError, match="computes from a retriever's facts.*names only none, passages"):
+            knowledge(answerer, "none", "passages")
+
+
+@pytest.fixture(scope="module")
+def dkg(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dkg")
+    export(out, kg=folders["kg"], options=DkgOptions())
+    return out
+
+
+def opened(folders: dict[str, Path], dkg: Path, answerer: str) -> System:
+    return System.open(
+        kg=folders["kg"], dkg=dkg, retriever=None, knowledge="random/triples", operator=folders["operator"],
+        answering=AnsweringOptions(answerer=answerer),
+    )  # fmt: skip
+
+
+def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path], dkg: Path) -> None:
+    system = opened(folders, dkg, "symbolic")
+    reply = system.ask("How many towns are in Cimmeria?", [f"{X}cimmeria"])
+    assert (reply["answer"], reply["model"], reply["operation"]) == ("4", "symbolic", "count")
+    assert reply["form"] == f"(COUNT (JOIN {X}in {X}cimmeria))"
+    assert reply["proof"] == [f"(town2{number}, in, cimmeria)" for number in range(4)] and reply["proof_rows"] == 4
+    shown = Console(record=True, width=200, file=io.StringIO())
+    for part in ask_tables({**reply, "seconds": 0.1}):
+        shown.print(part)
+    text = shown.export_text()
+    assert f"computed 4 by (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
+
+
+def test_a_file_of_questions_is_told_what_one_question_is(folders: dict[str, Path], dkg: Path, tmp_path: Path) -> None:
+    told = replies(computed(folders, tmp_path / "computed"))
+    with KgStore.open(folders["kg"]) as store:
+        tests = [question for question in asked(store) if question.split == "test"]
+    assert set(told) == {question.id for question in tests}
+    counted = next(question for question in tests if question.complexity == "count")
+    reply = opened(folders, dkg, "symbolic").ask(counted.text, list(counted.topic_keys))
+    fields = ("operation", "form", "computed", "proof", "proof_rows")
+    assert told[counted.id] == {name: reply[name] for name in fields}
+    assert told[counted.id]["computed"] == "4" and told[counted.id]["proof_rows"] == 4
+
+
+def test_the_model_reads_what_was_computed(folders: dict[str, Path], dkg: Path) -> None:
+    system = opened(folders, dkg, "hybrid")
+
+    class Reader:
+        name, revision = "reader", ""
+
+        def generate(self, prompts: list[str], params: object) -> list[Completion]:
+            return [Completion(prompt.partition('"')[2].partition(")")[0], "stop") for prompt in prompts]
+
+    system.model = cast(Any, Reader())
+    reply = system.ask("How many towns are in Cimmeria?", [f"{X}cimmeria"])
+    assert reply["answer"].endswith(", 4") and reply["model"] == "hybrid:reader" and reply["computed"] == "4"
+    with pytest.raises(InputError, match="needs a trained `operator`"):
+        System.open(
+            kg=folders["kg"], dkg=dkg, retriever=None, knowledge="random/triples",
+            answering=AnsweringOptions(answerer="symbolic"),
+        )  # fmt: skip
