@@ -11,9 +11,9 @@ import pytest
 from kgqa_core.config import HopPathOptions, RetrievalOptions, RetrieverOptions
 from kgqa_core.retrieval.collect import collect, merge
 from kgqa_core.retrieval.hop_path import retriever as hop_path_retriever
-from kgqa_core.retrieval.hop_path.classifier import train as hop_path_train
-from kgqa_core.retrieval.rigel.network import retriever as rigel_retriever
-from kgqa_core.retrieval.rigel.network import train
+from kgqa_core.retrieval.hop_path import train as hop_path_train
+from kgqa_core.retrieval.rigel import retriever as rigel_retriever
+from kgqa_core.retrieval.rigel import train
 from tests.support.divided import World, divided, make_world, whole
 
 TRAININGS: dict[str, tuple[Any, Any]] = {
