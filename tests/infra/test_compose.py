@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.infra.compose_file import MissingVariable, example, fill, problems, variables
+from tests.infra.compose_rules import MissingVariable, example, fill, problems, variables
 from tests.infra.places import INFRA, is_secret
 
 FILES = ("compose.yaml", "compose.worker.yaml")
@@ -188,7 +188,7 @@ FAULTS = [
     ("a need for an end that never comes", "restart: on-failure", "restart: unless-stopped", "but it is restarted"),
     ("a volume that is not declared", "- postgres:/var", "- database:/var", "volume database is not declared"),
     ("a script that is not there", "./postgres/init.sh", "./postgres/start.sh", "start.sh does not exist"),
-    ("a network that is not declared", "networks: [data, front]", "networks: [date, front]", "network date"),
+    ("a network that is not declared", "networks: [data, front]", "networks: [date, front]", "network `date`"),
     ("a server out of reach", "networks: [data, front]\n    ports", "networks: [data]\n    ports", "shares no network"),
     (
         "a worker at the database",

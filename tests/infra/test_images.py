@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.dockerfile import Dockerfile, let_through, problems
+from tests.infra.image_rules import Dockerfile, let_through, problems
 from tests.infra.places import INFRA, REPOSITORY
 
 FILES = ("cpu.Dockerfile", "cuda.Dockerfile")

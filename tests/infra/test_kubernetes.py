@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.infra.kustomize import KustomizeError, Manifest, build, pod_of
-from tests.infra.manifests import problems
+from tests.infra.manifest_rules import problems
 from tests.infra.places import INFRA, KUBERNETES, REPOSITORY
 
 PLACES = ("base", "overlays/gpu", "overlays/small")
@@ -72,12 +72,24 @@ def test_kustomize_builds_the_same(place: str) -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def copied(tmp_path: Path) -> Path:
+    """A copy of our kustomizations to change."""
+    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
+    return shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.fixture
+def own(copied: Path) -> Path:
     """The overlay that README tells to write, beside ours."""
     text = (INFRA / "README.md").read_text(encoding="utf-8")
     (block,) = (part for part in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: Kustomization" in part)
-    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
-    folder = shutil.copytree(KUBERNETES, tmp_path / "kubernetes") / "overlays" / "own"
+    folder = copied / "overlays" / "own"
     folder.mkdir()
     (folder / "kustomization.yaml").write_text(block, encoding="utf-8")
     return folder
@@ -223,52 +235,31 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("file", "old", "new", "said"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS])
-def test_a_fault_in_the_base_is_found(tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
-    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
-    base = shutil.copytree(KUBERNETES / "base", tmp_path / "kubernetes" / "base")
-    text = (base / file).read_text(encoding="utf-8")
-    assert old in text
-    (base / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    found = problems(build(base), secrets())
+def test_a_fault_in_the_base_is_found(copied: Path, file: str, old: str, new: str, said: str) -> None:
+    change(copied / "base" / file, old, new)
+    found = problems(build(copied / "base"), secrets())
     assert any(said in problem for problem in found), found
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
-        ("  - prefect.yaml\n", "  - prefekt.yaml\n", "prefekt.yaml does not exist"),
-        ("  - ../../postgres\n", "  - ../../database\n", "../../database does not exist"),
-        ("labels:\n", "commonLabel:\n", "unknown fields"),
+        ("base/kustomization.yaml", "  - prefect.yaml\n", "  - prefekt.yaml\n", "prefekt.yaml does not exist"),
+        ("base/kustomization.yaml", "  - ../../postgres\n", "  - ../../database\n", "../../database does not exist"),
+        ("base/kustomization.yaml", "labels:\n", "commonLabel:\n", "unknown fields"),
+        ("overlays/small/no-gpu.yaml", "name: worker-gpu", "name: worker-gpus", "which does not exist"),
+        ("overlays/small/less.yaml", "kind: StatefulSet", "kind: Deployment", "which does not exist"),
+        ("overlays/small/kustomization.yaml", "name: home}", "name: house}", "which does not exist"),
+        ("overlays/small/kustomization.yaml", "/spec/accessModes", "/spec/accessMode", "non-existent object"),
+        ("overlays/small/kustomization.yaml", "path: less.yaml", "path: fewer.yaml", "fewer.yaml does not exist"),
     ],
 )
-def test_a_kustomization_that_names_nothing_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
-    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
-    base = shutil.copytree(KUBERNETES / "base", tmp_path / "kubernetes" / "base")
-    text = (base / "kustomization.yaml").read_text(encoding="utf-8")
-    assert old in text
-    (base / "kustomization.yaml").write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(KustomizeError, match=re.escape(said)):
-        build(base)
-
-
-@pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
-    [
-        ("no-gpu.yaml", "name: worker-gpu", "name: worker-gpus", "which does not exist"),
-        ("less.yaml", "kind: StatefulSet", "kind: Deployment", "which does not exist"),
-        ("kustomization.yaml", "name: home}", "name: house}", "which does not exist"),
-        ("kustomization.yaml", "/spec/accessModes", "/spec/accessMode", "which does not exist"),
-        ("kustomization.yaml", "path: less.yaml", "path: fewer.yaml", "fewer.yaml does not exist"),
-    ],
-)
-def test_a_patch_that_targets_nothing_is_refused(tmp_path: Path, file: str, old: str, new: str, said: str) -> None:
-    shutil.copytree(INFRA / "postgres", tmp_path / "postgres")
-    small = shutil.copytree(KUBERNETES, tmp_path / "kubernetes") / "overlays" / "small"
-    text = (small / file).read_text(encoding="utf-8")
-    assert old in text
-    (small / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(KustomizeError, match=said):
-        build(small)
+def test_a_kustomization_that_names_nothing_is_refused(
+    copied: Path, file: str, old: str, new: str, message: str
+) -> None:
+    change(copied / file, old, new)
+    with pytest.raises(KustomizeError, match=re.escape(message)):
+        build((copied / file).parent)
 
 
 def _cores(text: str) -> float:

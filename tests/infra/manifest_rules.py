@@ -1,20 +1,18 @@
-"""What is wrong with the objects of a kustomization, as sentences; an empty list is a good build."""
+"""What kubernetes-validate does not know of our objects: whether they fit together.  Faults are sentences."""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import kubernetes_validate
 
 from tests.infra.kustomize import Manifest, pod_of
+from tests.infra.places import ADDRESS, PINNED
 
 VERSIONS = ("1.32", "1.37")
-ADDRESS = re.compile(r"(?:@|//)([a-z][a-z0-9-]*):(\d+)")
-PINNED = re.compile(r"^[\w./-]+(:v?\d+\.\d+[\w.-]*|@sha256:[0-9a-f]{64})$")
 GPU = "nvidia.com/gpu"
 
 

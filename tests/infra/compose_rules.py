@@ -1,4 +1,4 @@
-"""A compose file as compose reads it (variables filled in, merges done), and what is wrong with it, as sentences."""
+"""A compose file with its variables filled in, and what compose-spec does not know of it.  Faults are sentences."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 import compose_spec
 import yaml
 
-from tests.infra.dockerfile import Dockerfile
-from tests.infra.places import is_secret
+from tests.infra.image_rules import Dockerfile
+from tests.infra.places import ADDRESS, PINNED, is_secret
 
 VARIABLE = re.compile(r"\$(?:\$|\{(\w+)(?:(:?[-?])((?:[^{}]|\{[^{}]*\})*))?\}|(\w+))")
-ADDRESS = re.compile(r"(?:@|//)([a-z][a-z0-9-]*):(\d+)")
-PINNED = re.compile(r"^[\w./-]+(:v?\d+\.\d+[\w.-]*|@sha256:[0-9a-f]{64})$")
 ONE_SHOT = ("no", "on-failure")
 
 
@@ -79,7 +77,7 @@ def problems(text: str, values: Mapping[str, str], folder: Path) -> list[str]:
     except MissingVariable as fault:
         return [f"a variable is missing: {fault}"]
     try:
-        compose_spec.PyCompose.from_yaml(yaml.safe_dump(filled))
+        compose_spec.PyCompose.from_yaml(yaml.safe_dump(filled)).validate()
     except ValueError as fault:
         return [f"not a compose file: {fault}"]
     raw = yaml.safe_load(text)
@@ -126,7 +124,6 @@ def _volumes(filled: dict[str, Any], folder: Path) -> Iterator[str]:
 def _networks(filled: dict[str, Any]) -> Iterator[str]:
     declared = set(filled.get("networks") or {})
     used = {network for service in filled["services"].values() for network in service.get("networks", [])}
-    yield from (f"the network {name} is not declared" for name in sorted(used - declared))
     yield from (f"the network {name} is not used" for name in sorted(declared - used))
     for name, service in filled["services"].items():
         if declared and "data" in service.get("networks", []) and name.startswith("worker"):

@@ -1,11 +1,12 @@
-"""A Dockerfile's instructions, what .dockerignore lets through, and what is wrong with them, as sentences."""
+"""What hadolint does not know of our images: their parts, users and pins.  Faults are sentences."""
 
 from __future__ import annotations
 
-import fnmatch
 import re
 import tomllib
 from collections.abc import Iterator
+
+from docker.utils.build import PatternMatcher
 
 from tests.infra.places import REPOSITORY, is_secret
 
@@ -52,16 +53,9 @@ class Dockerfile:
 
 
 def let_through(path: str, ignore: str) -> bool:
-    """Does .dockerignore let this path into the build?  The last pattern that fits decides, as docker does it."""
-    through = True
-    for line in ignore.splitlines():
-        pattern = line.strip()
-        if not pattern or pattern.startswith("#"):
-            continue
-        keeps = pattern.startswith("!")
-        if _fits(path, pattern.lstrip("!").strip("/")):
-            through = keeps
-    return through
+    """Does .dockerignore let this path into the build?"""
+    patterns = [line for line in ignore.splitlines() if line.strip() and not line.startswith("#")]
+    return not PatternMatcher(patterns).matches(path)
 
 
 def problems(text: str, ignore: str) -> list[str]:
@@ -71,14 +65,6 @@ def problems(text: str, ignore: str) -> list[str]:
     for stage in sorted(file.stages - {"base"}):
         found += [f"stage {stage}: {problem}" for problem in _stage(file, stage)]
     return found
-
-
-def _fits(path: str, pattern: str) -> bool:
-    names = path.split("/")
-    parents = ["/".join(names[: end + 1]) for end in range(len(names))]
-    if pattern.startswith("**/"):
-        return any(fnmatch.fnmatchcase(name, pattern[3:]) for name in names)
-    return any(fnmatch.fnmatchcase(parent, pattern) and parent.count("/") == pattern.count("/") for parent in parents)
 
 
 def _bases(file: Dockerfile) -> Iterator[str]:
