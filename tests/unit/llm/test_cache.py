@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import signal
 import subprocess
@@ -10,18 +11,26 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgqa_core.errors import StorageError
+from kgqa_core.llm import cache as cache_module
 from kgqa_core.llm.cache import FILE, Identity, Request, ResponseCache, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import ask
 from kgqa_core.llm.protocol import Completion, GenerationParams
+from kgqa_core.store.artifacts import canonical_json
 from tests.support.chat_server import ROOT, ChatServer
 
 ENDPOINT = Identity("openai", "http://127.0.0.1:1/v1", "m", "m")
 REQUEST = Request(ENDPOINT, GenerationParams(), "Who?")
+KEYED = (
+    '["openai","http://127.0.0.1:1/v1","m","m","{\\"max_new_tokens\\":32,\\"num_beams\\":1,\\"seed\\":null,\\"stop\\":[],'
+    '\\"temperature\\":0.0,\\"top_k\\":0,\\"top_p\\":1.0}",[{"content":"Who?","role":"user"}],0,0,""]'
+)
+"""What the key of REQUEST is the digest of."""
 
 WRITER = """
 import sys
@@ -79,9 +88,18 @@ def test_a_key_sees_everything_that_a_completion_depends_on() -> None:
     assert Request(ENDPOINT, GenerationParams(), "Who?").key == REQUEST.key
 
 
-def test_the_key_of_a_request_never_changes() -> None:
-    """A changed key would pay for everything again; a change of this digest must be meant."""
-    assert REQUEST.key == "0d50bc5d21877e98776fec80482ff661698c8f84ac63f419ad52bb279c7d256b"
+def test_the_key_of_a_request_never_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed key would pay for everything again."""
+    hashed: list[str] = []
+
+    def spy(value: Any) -> str:
+        hashed.append(canonical_json(value))
+        return hashed[-1]
+
+    monkeypatch.setattr(cache_module, "canonical_json", spy)
+    key = Request(ENDPOINT, GenerationParams(), "Who?").key
+    assert hashed[-1] == KEYED
+    assert key == hashlib.sha256(KEYED.encode()).hexdigest()
 
 
 def test_what_was_put_is_there_after_reopening(tmp_path: Path) -> None:
