@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.support.command import kgqa  # noqa: E402
-from tests.support.ltgen_graph import make_graph  # noqa: E402
+from tests.support.ltgen import make_graph  # noqa: E402
 from tests.support.register_benchmark import write_inputs  # noqa: E402
 from tests.support.toy import write_graph, write_questions  # noqa: E402
 

@@ -1,7 +1,7 @@
 """LTGen-QA and LTGen-Conv from Atlas and from the small Wikidata: what is drawn, written, rejected and kept.
 
 Two writers: the `template` (rules), and a server on loopback that answers in the paper's format and misses it in 26
-ways, 3 % of the completions each (`tests.support.ltgen_replies`: 15 faults of form, 11 of content).  Its figures say
+ways, 3 % of the completions each (`tests.support.ltgen`: 15 faults of form, 11 of content).  Its figures say
 that prompts, endpoint, cache, parser and checks work, nothing of any language model.
 
 `wikidata_mini` is built twice: by degree, levels by quantiles; and by mean monthly page views with the paper's levels,
@@ -100,7 +100,7 @@ def measure(name: str, writer: str, per_level: int, folder: Path, kg: Path) -> d
         if writer == "template":
             counts, stats = run(None), {}
         else:
-            with ServerProcess("--reply", "tests.support.ltgen_replies:reply", "--seed", "5") as server:
+            with ServerProcess("--reply", "tests.support.ltgen:reply", "--seed", "5") as server:
                 counts = run(server.base_url)
                 stats = {key: value for key, value in server.stats().items() if key != "prompts"}
         table = json.loads((out / "statistics.json").read_text(encoding="utf-8"))

@@ -26,8 +26,8 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.support.operated import Operated, statuses
-from tests.support.register import LATE, Register, write_register
 from tests.support.servers import Servers
+from tests.support.toy import LATE, Register, write_register
 
 MODEL = "kgqa-register-asked"
 LINKS = ("🏃", "🧪")

@@ -14,7 +14,7 @@ import pytest
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
 from kgqa_core.store.artifacts import Home as Store
-from tests.support import corpus_run
+from tests.support import writing_runs
 from tests.support.chaos import Try, World, last_words, lost, wait_for
 from tests.support.chaos_table import Home, Measured, Table
 from tests.support.command import ROOT
@@ -178,7 +178,7 @@ def test_crash_inside_the_gate_of_housekeeping_blocks_no_run(own_home: Path) -> 
 
 def test_crash_inside_a_booking_changes_nothing_and_blocks_no_request(own_home: Path) -> None:
     cache = Store(own_home).prepare().cache
-    given = corpus_run.llm("http://127.0.0.1:9/v1", max_calls=5)
+    given = writing_runs.llm("http://127.0.0.1:9/v1", max_calls=5)
 
     def account() -> Budget:
         return Budget(given.budget, given.prices, cache / FILE, "corpus")

@@ -6,12 +6,8 @@ The server keeps its own count.  What it says depends on a prompt alone, so ever
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,10 +21,9 @@ from kgqa_core.llm.plan import StagePlan
 from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
 from kgqa_core.store.artifacts import content_digest
-from tests.support import corpus_run
-from tests.support.atlas_questions import make_atlas
+from tests.support import writing_runs
 from tests.support.chat_server import ServerProcess
-from tests.support.command import ROOT
+from tests.support.writing_runs import finish, kill, make_atlas
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerProcess]:
-    monkeypatch.setenv(corpus_run.ANSWERS, str(folder / "answers.json"))
+    monkeypatch.setenv(writing_runs.ANSWERS, str(folder / "answers.json"))
     with started() as running:
         yield running
 
@@ -64,7 +59,7 @@ def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerProc
 def started() -> ServerProcess:
     """A server with its faults."""
     rates = [word for name, share in FAULTS.items() for word in (f"--{name}", str(share))]
-    module = "tests.support.corpus_run"
+    module = "tests.support.writing_runs"
     return ServerProcess(
         "--reply", f"{module}:reply", "--tokens", f"{module}:tokens", "--latency", "0.02", "--seed", "5", *rates
     )  # fmt: skip
@@ -72,34 +67,8 @@ def started() -> ServerProcess:
 
 def start(folder: Path, at: Path, server: ServerProcess, size: int = SIZE, **limits: float) -> subprocess.Popen[str]:
     """The stage in a process of its own; results and cache are under `at`."""
-    command = [
-        sys.executable, "-m", "tests.support.corpus_run", folder, at / "out", at / "cache", server.base_url, size,
-        CONCURRENCY, *(f"{name}={value}" for name, value in limits.items()),
-    ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, text=True)
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """The last line that a process prints, once it has ended well."""
-    out, _ = process.communicate(timeout=900)
-    assert process.returncode == 0
-    return out.strip().splitlines()[-1]
-
-
-def kill(process: subprocess.Popen[str], server: ServerProcess, requests: int | None, seconds: float) -> bool:
-    """Kills a process when it has sent so many more requests, or (None) so long after its start.
-
-    Returns False when it had ended before.
-    """
-    before = server.stats()["requests"]
-    if requests is None:
-        time.sleep(seconds)
-    while requests is not None and process.poll() is None and server.stats()["requests"] <= before + requests:
-        time.sleep(0.02)
-    process.kill()
-    process.communicate()
-    return process.returncode == -signal.SIGKILL
+    words = (folder, at / "out", at / "cache", server.base_url, size, CONCURRENCY)
+    return writing_runs.start("corpus", words, **limits)
 
 
 def worked(stats: dict[str, int]) -> int:
@@ -113,8 +82,8 @@ def tokens(stats: dict[str, int]) -> int:
 
 def forecast(folder: Path, cache: Path | None, server: ServerProcess, size: int = SIZE) -> list[StagePlan]:
     return plan_corpus(
-        folder / "kg", folder / "dkg", folder / "questions", corpus_run.options(size),
-        corpus_run.llm(server.base_url, CONCURRENCY), corpus_run.SEED, cache,
+        folder / "kg", folder / "dkg", folder / "questions", writing_runs.options(size),
+        writing_runs.llm(server.base_url, CONCURRENCY), writing_runs.SEED, cache,
     )  # fmt: skip
 
 
@@ -184,10 +153,10 @@ def test_forecast_after_a_pilot_is_within_a_tenth_of_what_the_rest_takes(
 ) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
-    given = corpus_run.llm(server.base_url, CONCURRENCY)
+    given = writing_runs.llm(server.base_url, CONCURRENCY)
     budget = Budget(given.budget, given.prices, cache / FILE, "corpus")
     parts = (folder / "kg", folder / "dkg", folder / "questions")
-    pilot_corpus(*parts, corpus_run.options(SIZE), given, corpus_run.SEED, cache, pilot, budget)
+    pilot_corpus(*parts, writing_runs.options(SIZE), given, writing_runs.SEED, cache, pilot, budget)
     piloted = server.stats()
     plans = forecast(folder, cache, server)
     assert all(plan.cached and plan.high is None and not plan.assumptions for plan in plans), "all is measured"

@@ -60,7 +60,7 @@ def test_killed_in_each_stage_and_started_again_ends_with_the_same_digests(
     for number, stage in enumerate(STAGES):
         when = "midway" if number % 2 == 0 or stage in LONG else "publishing"
         killed = run_python(
-            [ROOT / "tests/support/killer.py", stage, when, "--", *inputs, "--home", tmp_path], env=server
+            [ROOT / "tests/support/kills.py", stage, when, "--", *inputs, "--home", tmp_path], env=server
         )
         assert killed.code == -signal.SIGKILL, f"{stage} was not killed: {killed.err[-2000:]}"
         before = published(tmp_path)

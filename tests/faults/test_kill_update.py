@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.store.artifacts import read_manifest, verify
-from tests.support.jobs import beside, finish, kill_after
+from tests.support.kills import beside, finish, kill_after
 from tests.support.toy import write_graph
 
 pytestmark = pytest.mark.slow

@@ -7,12 +7,8 @@ same benchmark.
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,11 +19,11 @@ from kgqa_core.config import KgOptions, PopularityOptions
 from kgqa_core.errors import EndpointError
 from kgqa_core.kg.build import build
 from kgqa_core.store.artifacts import content_digest
+from tests.support import writing_runs
 from tests.support.chat_server import ServerProcess
-from tests.support.command import ROOT
-from tests.support.ltgen_graph import make_sample
-from tests.support.ltgen_run import KINDS
+from tests.support.ltgen import make_sample
 from tests.support.page_views import PageViewServer
+from tests.support.writing_runs import KINDS, finish, kill
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +35,7 @@ FAULTS = {
     "throttled": 0.03, "retry-after": 0.05, "failing": 0.02, "hang-up": 0.01, "cut": 0.01, "garbage": 0.005,
     "empty": 0.02, "nonsense": 0.02,
 }  # fmt: skip
-"""Shares of requests; what a completion says has faults of its own, 0.03 each (`tests.support.ltgen_replies`)."""
+"""Shares of requests; what a completion says has faults of its own, 0.03 each (`tests.support.ltgen`)."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +51,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def started() -> ServerProcess:
     """A server with its faults."""
     rates = [word for name, share in FAULTS.items() for word in (f"--{name}", str(share))]
-    return ServerProcess("--reply", "tests.support.ltgen_replies:reply", "--latency", "0.02", "--seed", "5", *rates)
+    return ServerProcess("--reply", "tests.support.ltgen:reply", "--latency", "0.02", "--seed", "5", *rates)
 
 
 @pytest.fixture
@@ -66,29 +62,8 @@ def server() -> Iterator[ServerProcess]:
 
 def start(parts: tuple[Path, Path], at: Path, server: ServerProcess, **limits: float) -> subprocess.Popen[str]:
     """The stages in a process of their own; results and cache are under `at`."""
-    command = [
-        sys.executable, "-m", "tests.support.ltgen_run", *parts, at / "out", at / "cache", server.base_url, CONCURRENCY,
-        *(f"{name}={value}" for name, value in limits.items()),
-    ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, text=True)
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """The last line that a process prints, once it has ended well."""
-    out, _ = process.communicate(timeout=600)
-    assert process.returncode == 0
-    return out.strip().splitlines()[-1]
-
-
-def kill(process: subprocess.Popen[str], server: ServerProcess, requests: int) -> bool:
-    """Kills a process when it has sent so many more requests.  Returns False when it had ended before."""
-    before = server.stats()["requests"]
-    while process.poll() is None and server.stats()["requests"] <= before + requests:
-        time.sleep(0.02)
-    process.kill()
-    process.communicate()
-    return process.returncode == -signal.SIGKILL
+    words = (*parts, at / "out", at / "cache", server.base_url, CONCURRENCY)
+    return writing_runs.start("ltgen", words, **limits)
 
 
 def digests(at: Path) -> dict[str, str]:

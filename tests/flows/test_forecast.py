@@ -10,8 +10,8 @@ from kgqa_core.llm.plan import opening_of
 from kgqa_core.prompts import REWRITE
 from tests.support.chat_server import ChatServer
 from tests.support.command import Outcome, kgqa
-from tests.support.corpus_run import reply
 from tests.support.toy import write_graph, write_questions
+from tests.support.writing_runs import reply
 
 pytestmark = pytest.mark.slow
 

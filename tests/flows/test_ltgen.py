@@ -14,8 +14,7 @@ from flows.cli.app import app
 from kgqa_core.errors import InputError, KgqaError
 from tests.support.chat_server import ChatServer
 from tests.support.command import kgqa
-from tests.support.ltgen_graph import make_graph
-from tests.support.ltgen_replies import reply
+from tests.support.ltgen import make_graph, reply
 
 SETTINGS = ("--set", "ltgen.sampling.per_level=4", "--set", "ltgen.sampling.levels=absolute",
             "--set", "ltgen.sampling.thresholds=[1,9,12,15,100]")  # fmt: skip

@@ -29,8 +29,7 @@ from kgqa_core.store.artifacts import hash_path
 from tasks.engine.external_digests import file_digest
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
-from tests.support.command import ROOT
-from tests.support.pipes import written_pipes
+from tests.support.command import ROOT, written_pipes
 from tests.support.toy import write_graph, write_questions
 
 TRIPLES = 20_000

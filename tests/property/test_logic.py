@@ -38,8 +38,8 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.logic.typed import typed
 from tests.support import random_forms as some
+from tests.support.graphs import ENTITIES, LINKS, Graph, file_of, random_graph, store_of
 from tests.support.naive_logic import Naive
-from tests.support.random_graphs import ENTITIES, LINKS, Graph, file_of, random_graph, store_of
 
 WAIT = 600.0
 """Seconds: a busy machine is no fault of a form."""

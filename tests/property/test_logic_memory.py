@@ -10,8 +10,8 @@ from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Entity, Join, Step, is_value
 from kgqa_core.logic.memory import MemoryGraph
 from tests.support import random_forms as some
+from tests.support.graphs import ENTITIES, LINKS, random_graph, store_of
 from tests.support.naive_logic import Naive
-from tests.support.random_graphs import ENTITIES, LINKS, random_graph, store_of
 
 GRAPHS = range(2)
 """Seeds of the graphs that many forms are tried on."""

@@ -14,7 +14,7 @@ from kgqa_core.config import LlmOptions, make_profile
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.factory import load_model
 from kgqa_core.nn.encoders import load_pretrained
-from tests.support.tiny_models import save_causal, save_lora
+from tests.support.models import save_causal, save_lora
 
 HOUSE = Path(__file__).resolve().parents[2]
 OURS = sorted(path for house in ("kgqa_core", "tasks", "flows") for path in (HOUSE / house).rglob("*.py"))

@@ -12,7 +12,7 @@ from kgqa_core.runs.diff import compare_runs
 from kgqa_core.store.artifacts import Home
 from tasks.engine.prefect_pages import cell
 from tests.support.finished import finished_run, questions
-from tests.support.markup import EVIL, Dangers, dangers
+from tests.support.hostile import EVIL, Dangers, dangers
 
 
 @pytest.mark.parametrize("page", [

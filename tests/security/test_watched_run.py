@@ -14,10 +14,9 @@ import duckdb
 import polars as pl
 import pytest
 
-from tests.support.markup import EVIL, Dangers, dangers
+from tests.support.hostile import EVIL, Dangers, dangers
 from tests.support.object_store import ObjectStore
-from tests.support.traces import traces
-from tests.support.watched import KEYS, SECRETS, Watched, watched_run
+from tests.support.watched import KEYS, SECRETS, Watched, traces, watched_run
 
 
 @pytest.fixture(scope="module")

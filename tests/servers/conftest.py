@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support.operated import Operated
-from tests.support.register import Register, write_register
 from tests.support.servers import NO_POSTGRES, Servers, postgres_folder
+from tests.support.toy import Register, write_register
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,8 +12,8 @@ from tasks.tracking.addresses import RUNS_VIEW
 from tests.support.chat_server import ServerProcess
 from tests.support.command import closed_port, kgqa
 from tests.support.operated import Operated, digests, records, statuses
-from tests.support.register import Register
 from tests.support.servers import PLAIN
+from tests.support.toy import Register
 
 TRAINED = {"retriever", "hop_path"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.servers.conftest import Story
 from tests.support.operated import Operated, digests, statuses
-from tests.support.register import LATE, Register
+from tests.support.toy import LATE, Register
 
 TRAINED = {"retriever", "hop_path"}
 

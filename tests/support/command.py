@@ -1,13 +1,15 @@
-"""Run `kgqa` as a user does: in a process of its own, with a home of its own."""
+"""Run `kgqa` as a user does, in a process of its own with a home of its own; ports and pipes to give it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,3 +76,24 @@ def run_python(
         stdin=subprocess.DEVNULL,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@contextlib.contextmanager
+def written_pipes() -> Iterator[Callable[[bytes], Path]]:
+    """Makes a pipe for some bytes, which a thread writes; the reading ends are closed when the block ends."""
+    opened: list[int] = []
+
+    def make(data: bytes) -> Path:
+        reading, writing = os.pipe()
+        opened.append(reading)
+
+        def write() -> None:
+            with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:
+                stream.write(data)
+
+        threading.Thread(target=write, daemon=True).start()
+        return Path(f"/dev/fd/{reading}")
+
+    yield make
+    for number in opened:
+        os.close(number)

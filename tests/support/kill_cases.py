@@ -23,8 +23,8 @@ from tests.support.chat_server import digest_words
 from tests.support.command import closed_port, kgqa
 from tests.support.finished import binary, finished_run, publish, questions
 from tests.support.kill_commands import CONCURRENCY, Command, Place
-from tests.support.ltgen_graph import make_graph
-from tests.support.ltgen_replies import reply as ltgen_reply
+from tests.support.ltgen import make_graph
+from tests.support.ltgen import reply as ltgen_reply
 from tests.support.register_benchmark import OPTIONS, write_inputs
 from tests.support.toy import write_graph, write_questions
 

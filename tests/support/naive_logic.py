@@ -25,7 +25,7 @@ from kgqa_core.logic.forms import (
     TimeConstraint,
     Where,
 )
-from tests.support.random_graphs import XSD, Graph
+from tests.support.graphs import XSD, Graph
 
 DAY = 86_400
 SPAN = {9: 372 * DAY, 10: 31 * DAY, 11: DAY, 14: 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kgqa_core.logic import forms as f
-from tests.support.random_graphs import (
+from tests.support.graphs import (
     BEGIN,
     CLASSES,
     DATES,

@@ -1,22 +1,28 @@
-"""A run with keys to find again and names that want to be scripts, against a server that tells the keys it was sent."""
+"""A run with keys to find again and names that want to be scripts, and the files that could hold such keys."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
-from collections.abc import Callable, Mapping
+import sqlite3
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import duckdb
+import polars as pl
 import pytest
+import zstandard
 
 from kgqa_core.prompts import REWRITE
 from tests.support import chat_server
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.command import Outcome, kgqa
-from tests.support.markup import EVIL
+from tests.support.hostile import EVIL
 from tests.support.toy import write_graph, write_questions
 
 SECRETS = {
@@ -136,3 +142,57 @@ def watched_run(folder: Path, *extra: str, broken: bool = False, agreeable: bool
         watched.run("run", "run", "--json", "--verbose", *files, settings=settings, OPENAI_LOG="debug")
         watched.heard = {headers.get("authorization", "") for headers in server.headers}
     return watched
+
+
+def forms(secret: str) -> list[bytes]:
+    """A secret as it is, as URLs write it, and the parts of its Base64 that do not depend on what stands before."""
+    plain = secret.encode()
+    found = {plain, urllib.parse.quote(secret, safe="").encode(), urllib.parse.quote_plus(secret).encode()}
+    for ahead in range(3):
+        packed = base64.b64encode(b"\0" * ahead + plain).rstrip(b"=")
+        inner = packed[-(-ahead * 8 // 6) : len(packed) - (1 if (ahead + len(plain)) % 3 else 0)]
+        found |= {inner, inner.translate(bytes.maketrans(b"+/", b"-_"))}
+    return sorted(found)
+
+
+def traces(folder: Path, secrets: Iterable[str]) -> list[str]:
+    """Files below `folder`, and names of files, that hold a form of a secret: `path: secret`."""
+    wanted = [(secret, form) for secret in secrets for form in forms(secret)]
+    found = set()
+    for path in sorted(folder.rglob("*")):
+        parts = [str(path.relative_to(folder)).encode()]
+        if path.is_file() and not path.is_symlink():
+            parts = [*parts, *contents(path)]
+        for part in parts:
+            found |= {f"{path.relative_to(folder)}: {secret}" for secret, form in wanted if form in part}
+    return sorted(found)
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    """What a file holds, packed and unpacked."""
+    data = path.read_bytes()
+    yield data
+    if data[:2] == b"\x1f\x8b":
+        yield gzip.decompress(data)
+    elif data[:4] == b"\x28\xb5\x2f\xfd":
+        yield zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    elif data[:4] == b"PAR1":
+        for column in pl.read_parquet(path).iter_columns():
+            yield "\n".join(map(str, column.to_list())).encode()
+    elif data[:16] == b"SQLite format 3\0":
+        with sqlite3.connect(path) as connection:
+            connection.text_factory = bytes
+            yield from _rows(connection, connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        connection.close()
+    elif data[8:12] == b"DUCK":
+        with duckdb.connect(str(path), read_only=True) as connection:
+            yield from _rows(connection, connection.execute("SELECT table_name FROM duckdb_tables()"))
+
+
+def _rows(connection: sqlite3.Connection | duckdb.DuckDBPyConnection, tables: object) -> Iterator[bytes]:
+    for (name,) in list(tables.fetchall()):  # type: ignore[attr-defined]
+        table = name.decode() if isinstance(name, bytes) else name
+        if table.startswith("sqlite_"):
+            continue
+        for row in connection.execute(f'SELECT * FROM "{table}"').fetchall():
+            yield b"\0".join(value if isinstance(value, bytes) else str(value).encode() for value in row)

@@ -19,8 +19,8 @@ from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question
 from tasks.engine.run import Run, tracked_run
 from tasks.entailment import entail_all
+from tests.support.models import save_classifier
 from tests.support.prefect_server import on_shared_server
-from tests.support.tiny_models import save_classifier
 
 ASKED = [Question("q", "Where is it?", reference="It is there.")]
 OFFLINE = "somebody/model-that-is-not-here"

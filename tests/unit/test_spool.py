@@ -14,7 +14,7 @@ import pytest
 from kgqa_core import spool
 from kgqa_core.errors import InputError, KgInputError, StorageError
 from kgqa_core.spool import is_spooled, regular_file, spool_in, spooling
-from tests.support.pipes import written_pipes
+from tests.support.command import written_pipes
 
 BIG = b"0123456789abcdef" * 40_000
 """More than a pipe holds."""

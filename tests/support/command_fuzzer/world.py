@@ -84,7 +84,7 @@ def _longtail(user: Path) -> None:
     from kgqa_core.builders.ltgen.sheet import write_sheet
     from kgqa_core.builders.ltgen.write import write
     from kgqa_core.config import LlmOptions, WritingOptions
-    from tests.support.ltgen_graph import make_graph, make_sample
+    from tests.support.ltgen import make_graph, make_sample
 
     own = user / "making"
     kg = make_graph(own)

@@ -13,7 +13,7 @@ from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import BARE, CHAT, TEMPLATES, answer_prompt, chat, messages, plain, single_question
 from kgqa_core.types import Question
-from tests.support.tiny_models import save_causal
+from tests.support.models import save_causal
 
 WITHOUT = (
     "You are a helpful assistant. People will provide you with a dialogue, and your task is to respond to the last "

@@ -15,7 +15,7 @@ from kgqa_core.evaluation.entailment import entail, has_references
 from kgqa_core.evaluation.long_tail import read_entailment
 from kgqa_core.evaluation.nli import open_judge
 from kgqa_core.types import Question
-from tests.support.tiny_models import save_classifier
+from tests.support.models import save_classifier
 
 QUESTIONS = [
     Question("a", "Where was Ann born?", reference="Ann was born in Oslo."),

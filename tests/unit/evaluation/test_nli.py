@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.nli import batches, check_folder, combine, fetch, label_places, open_judge, runs
-from tests.support.tiny_models import save_classifier
+from tests.support.models import save_classifier
 
 ORDERS = [("entailment", "neutral", "contradiction"), ("CONTRADICTION", "ENTAILMENT", "NEUTRAL")]
 PAIRS = [("the cat is on the mat", "a cat is there"), ("no", "yes"), ("rain all day", "it was dry"), ("no", "no")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kgqa_core.kg.formats.base import REJECTS, empty
 from kgqa_core.kg.formats.ntriples import read_chunk, why
 from kgqa_core.kg.formats.source import Chunk, block_of
-from tests.support import ntriples_polars
+from tests.support import kg_oracles
 from tests.unit.kg.conftest import GRAPH
 
 COLUMNS = ("subject", "predicate", "object", "kind", "datatype")
@@ -31,7 +31,7 @@ def rows(text: str, **options):
 
 def same(data: bytes) -> None:
     """Both readers make the same of the bytes."""
-    ours, theirs = read_chunk(chunk(data)), ntriples_polars.read_block(block_of(chunk(data)))
+    ours, theirs = read_chunk(chunk(data)), kg_oracles.read_block(block_of(chunk(data)))
     for left, right in (
         (ours.statements.select(COLUMNS).rows(), theirs.statements.select(COLUMNS).rows()),
         (ours.rejects.select("line", "text").rows(), theirs.rejects.select("line", "text").rows()),

@@ -21,7 +21,7 @@ from kgqa_core.kg.ingest import pack_kernels, staging
 from kgqa_core.kg.ingest.duck import memory_bytes
 from kgqa_core.kg.ingest.intern import Interner
 from kgqa_core.kg.ingest.staging import Staging
-from tests.support import staging_sql
+from tests.support import kg_oracles
 from tests.unit.kg.conftest import GRAPH
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -270,7 +270,7 @@ def test_tables_are_those_that_plain_joins_over_strings_make(tmp_path_factory, g
             taken.finish()
         options = KgOptions()
         names = (*options.label_predicates, *options.alias_predicates, *options.description_predicates)
-        staging_sql.stage(sql, given_, names)
+        kg_oracles.stage(sql, given_, names)
         for query in (
             "SELECT tid, key, datatype, detail FROM terms JOIN tags USING (tag) ORDER BY ALL",
             "SELECT subject, predicate, object, rank FROM raw ORDER BY ALL",

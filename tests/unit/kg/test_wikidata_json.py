@@ -13,8 +13,7 @@ from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.wikidata import json as wikidata_json
 from kgqa_core.kg.formats.wikidata.json import WikidataJson
-from tests.support.reading import Read, read_text
-from tests.support.wikidata import ENTITY_IRI, both_roads, claim, dump, item, snak
+from tests.support.reading import ENTITY_IRI, Read, both_roads, claim, dump, item, read_text, snak
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 WIKIBASE = "http://wikiba.se/ontology#"

@@ -19,7 +19,7 @@ from kgqa_core.kg.formats.wikidata import json_names as names
 from kgqa_core.kg.formats.wikidata.json import read_quickly
 from kgqa_core.kg.formats.wikidata.json_values import GREGORIAN, JULIAN, degrees, time_term
 from kgqa_core.kg.formats.wikidata.json_walk import walk
-from tests.support.wikidata import ENTITY_IRI, both_roads, claim, differences, dump, item, snak
+from tests.support.reading import ENTITY_IRI, both_roads, claim, differences, dump, item, snak
 
 TIMES = [  # dates of history: a year BC is one less in XSD 1.1, and days in the Julian calendar are converted
     ("+1917-10-25T00:00:00Z", JULIAN, 11, "1917-11-07T00:00:00Z"),  # the October Revolution was in November

@@ -272,7 +272,7 @@ def test_room_that_requests_under_way_give_back_is_used() -> None:
 def test_local_models_need_no_budget(tmp_path: Path) -> None:
     from kgqa_core.config import LlmOptions
     from kgqa_core.llm.factory import load_model
-    from tests.support.tiny_models import save_causal
+    from tests.support.models import save_causal
 
     budget = Budget(limited(max_calls=0), PRICES)
     local = load_model(f"hf:{save_causal(tmp_path / 'm')}", LlmOptions(device="cpu"), budget=budget)

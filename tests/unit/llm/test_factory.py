@@ -15,7 +15,7 @@ from kgqa_core.llm.factory import identify, load_model, parse_spec
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import identity_of
-from tests.support.tiny_models import save_causal
+from tests.support.models import save_causal
 
 LLM = LlmOptions(
     base_url="http://127.0.0.1:9/v1", endpoints={"lab": Endpoint(base_url="http://u:p@127.0.0.1:8/v1?token=x")}

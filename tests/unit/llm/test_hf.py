@@ -12,7 +12,7 @@ from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.hf_decode import choose
 from kgqa_core.llm.protocol import GenerationParams
-from tests.support.tiny_models import save_causal, save_seq2seq, save_tokenizer
+from tests.support.models import save_causal, save_seq2seq, save_tokenizer
 
 PROMPTS = ["what is it?", "a", "who was the king of the hill in the long story: tell me.", "where is b?", "a", "zz top"]
 PARAMS = GenerationParams(max_new_tokens=12)

@@ -15,7 +15,7 @@ from kgqa_core.errors import ModelError
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
-from tests.support.tiny_models import save_causal, save_lora, save_seq2seq
+from tests.support.models import save_causal, save_lora, save_seq2seq
 
 PROMPTS = ["what is it?", "a", "who was the king of the hill in the long story: tell me.", "where is b?", "zz top"]
 PARAMS = GenerationParams(max_new_tokens=12)

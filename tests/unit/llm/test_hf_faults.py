@@ -11,7 +11,7 @@ import torch
 
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
-from tests.support.tiny_models import save_causal, save_seq2seq
+from tests.support.models import save_causal, save_seq2seq
 
 PROMPTS = [letter * (3 + place % 7) for place, letter in enumerate("abcdefghijklmnopqrst")]
 PARAMS = GenerationParams(max_new_tokens=6)

@@ -15,7 +15,7 @@ from kgqa_core.llm.openai_api import OpenAIModel, read_reply
 from kgqa_core.llm.paid import ask
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chat_server import ChatServer, Fault
-from tests.support.tiny_models import save_causal, save_seq2seq
+from tests.support.models import save_causal, save_seq2seq
 
 PARAMS = GenerationParams(max_new_tokens=6, log_probabilities=True)
 REQUEST = Request(Identity("openai", "http://127.0.0.1:1/v1", "m", "m"), GenerationParams(), "Who?")

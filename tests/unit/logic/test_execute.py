@@ -12,8 +12,7 @@ from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Entity, Join, Or, Step
 from kgqa_core.logic.index import index
 from kgqa_core.logic.parser import parse
-from tests.support.random_graphs import XSD, Graph, store_of
-from tests.support.small_graph import small_graph
+from tests.support.graphs import XSD, Graph, small_graph, store_of
 
 
 @pytest.fixture(scope="module")

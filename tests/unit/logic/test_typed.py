@@ -6,7 +6,7 @@ from kgqa_core.errors import FormError
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.logic.typed import typed
-from tests.support.small_graph import small_graph
+from tests.support.graphs import small_graph
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.parsing.examples import Topic, read_examples
 from kgqa_core.parsing.of_questions import examples
 from kgqa_core.types import Question
-from tests.support.parsing_world import key, write_graph
+from tests.support.parsing import key, write_graph
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from kgqa_core.report.grid import Cell
 from kgqa_core.report.long_tail import groups_table, long_tail_part, retrieval_table, settings_table
 from kgqa_core.report.page import render
 from kgqa_core.report.tables import score_tables
-from tests.support.markup import EVIL, dangers
+from tests.support.hostile import EVIL, dangers
 from tests.unit.report.fake import fake_aggregates, fake_report
 from tests.unit.report.fake_long_tail import (
     LEVELS,

@@ -21,9 +21,9 @@ from kgqa_core.rewriting.corpus import generate
 from kgqa_core.rewriting.pilot import pilot_corpus
 from kgqa_core.rewriting.plan import plan_corpus
 from kgqa_core.rewriting.template import paragraph, sentences
-from tests.support import corpus_run
-from tests.support.atlas_questions import make_atlas
+from tests.support import writing_runs
 from tests.support.chat_server import ChatServer, Rates
+from tests.support.writing_runs import make_atlas
 
 SIZE, PILOT, SEED = 240, 60, 3
 
@@ -50,7 +50,7 @@ class Teller:
             question = prompt.rpartition(" Question: ")[2].removesuffix(" Answer:")
             return "nobody knows" if crc32(question.encode()) % 8 == 0 else f"It is {self.answers[question]}."
         if self.long:
-            return corpus_run.reply(prompt)
+            return writing_runs.reply(prompt)
         text = prompt[len(before) : -len(after)].removeprefix("(").removesuffix(")")
         parts = [tuple(each.split(", ", 2)) for each in text.split(") (")]
         return paragraph(sentences(parts, variant=1))  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ class Teller:
 def server(folder: Path, request: pytest.FixtureRequest) -> Iterator[ChatServer]:
     rates = Rates(empty=0.03, nonsense=0.03)
     teller = Teller(folder, long=request.param == "long")
-    with ChatServer(teller, rates=rates, seed=5, keep=False, tokens=corpus_run.tokens) as running:
+    with ChatServer(teller, rates=rates, seed=5, keep=False, tokens=writing_runs.tokens) as running:
         yield running
 
 
@@ -71,10 +71,10 @@ class Work:
         self.folder, self.at, self.server = folder, at, server
         self.llm = LlmOptions(
             base_url=server.base_url, attempts=3, budget=BudgetOptions(**limits),
-            tokenizers={corpus_run.MODEL: "builtin"} if counted else {},
+            tokenizers={writing_runs.MODEL: "builtin"} if counted else {},
         )  # fmt: skip
         self.options = CorpusOptions(
-            teacher=corpus_run.MODEL, qa_model=corpus_run.MODEL, size=SIZE, most_triples=12, max_new_tokens=400
+            teacher=writing_runs.MODEL, qa_model=writing_runs.MODEL, size=SIZE, most_triples=12, max_new_tokens=400
         )
         self.cache = at / "cache"
         self.cache.mkdir(parents=True)

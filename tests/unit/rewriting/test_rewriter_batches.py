@@ -20,8 +20,7 @@ from kgqa_core.rewriting.batches import (
     target_ids,
     tokenise,
 )
-from tests.support.rewriter_runs import options, save_corpus
-from tests.support.tiny_models import save_causal, save_seq2seq
+from tests.support.models import options, save_causal, save_corpus, save_seq2seq
 
 CPU = torch.device("cpu")
 

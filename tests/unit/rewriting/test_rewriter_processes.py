@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 from safetensors.torch import load_file
 
-from tests.support.rewriter_runs import command, environment, options, save_corpus
-from tests.support.tiny_models import save_causal
+from tests.support.models import command, environment, options, save_causal, save_corpus
 
 TOLERANCE = 1e-5
 """Largest difference of an adapter's weights, relative to its largest weight, between one process and two.

@@ -20,9 +20,7 @@ from kgqa_core.llm.builtin.model import WEIGHTS
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.rewriting.lora import load_rewriter
 from kgqa_core.rewriting.train import train
-from tests.support.rewriter_runs import options, save_corpus
-from tests.support.tiny_models import save_causal, save_seq2seq
-from tests.support.trainings import Listener
+from tests.support.models import Listener, options, save_causal, save_corpus, save_seq2seq
 
 FILES = ["adapter/adapter_model.safetensors", "adapter/adapter_config.json", "curves.parquet", "samples.parquet"]
 LLM = LlmOptions(device="cpu")

@@ -19,7 +19,7 @@ from kgqa_core.symbolic.operator import BESTS, KINDS, ORDERS, Guess, Operation, 
 from kgqa_core.symbolic.said import date_in, place_in, read
 from kgqa_core.symbolic.solve import Solver
 from kgqa_core.types import Fact, Question
-from tests.support.small_graph import small_graph
+from tests.support.graphs import small_graph
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.train import train
 from kgqa_core.system import System
 from kgqa_core.types import Fact, Question, Retrieved
-from tests.support.trainings import Listener, content
+from tests.support.models import Listener, content
 
 NAMES = {"avalonia": 3, "bergonia": 2, "cimmeria": 4}
 QUICK = OperatorOptions(epochs=20, patience=20, batch_size=8, scratch_width=16, learning_rate=0.03)

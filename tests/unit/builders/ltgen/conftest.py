@@ -9,7 +9,7 @@ import pytest
 from kgqa_core.builders.ltgen.records import Subject, read_sample
 from kgqa_core.config import WritingOptions
 from kgqa_core.kg.store import KgStore
-from tests.support.ltgen_graph import make_graph, make_sample
+from tests.support.ltgen import make_graph, make_sample
 
 
 @pytest.fixture(scope="session")

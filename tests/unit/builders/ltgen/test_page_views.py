@@ -17,7 +17,7 @@ from kgqa_core.builders.ltgen.sample import draw
 from kgqa_core.config import PopularityOptions, SamplingOptions
 from kgqa_core.errors import ConfigError, EndpointError
 from kgqa_core.kg.store import KgStore
-from tests.support.ltgen_graph import PEOPLE
+from tests.support.ltgen import PEOPLE
 from tests.support.page_views import ELSEWHERE, PageViewServer
 
 VIEWS = {

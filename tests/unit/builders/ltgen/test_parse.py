@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.builders.ltgen.parse import AGENT, TRIPLES, USER, QaField, read_conv, read_qa
-from tests.support.ltgen_replies import FAULTS, HARMLESS
+from tests.support.ltgen import FAULTS, HARMLESS
 
 WORDS = st.lists(
     st.from_regex(r"[A-Za-zäöüéÅ][a-zäöüé0-9]{0,9}", fullmatch=True), min_size=1, max_size=8

@@ -15,7 +15,7 @@ from kgqa_core.builders.ltgen.sheet import COLUMNS, write_sheet
 from kgqa_core.builders.ltgen.write import write
 from kgqa_core.config import LlmOptions, WritingOptions
 from kgqa_core.errors import InputError
-from tests.support.markup import EVIL
+from tests.support.hostile import EVIL
 
 
 @pytest.fixture(scope="module")

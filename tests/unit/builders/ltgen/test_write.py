@@ -21,7 +21,7 @@ from kgqa_core.llm.cache import FILE
 from kgqa_core.metrics.text import Gold, contains
 from kgqa_core.store.artifacts import content_digest
 from tests.support.chat_server import ChatServer, Fault
-from tests.support.ltgen_replies import FAULTS, HARMLESS, given, reply
+from tests.support.ltgen import FAULTS, HARMLESS, given, reply
 
 Place = tuple[Path, Path]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.parsing_world import World, make_world
+from tests.support.parsing import World, make_world
 
 
 @pytest.fixture(scope="session")

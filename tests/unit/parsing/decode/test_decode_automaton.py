@@ -16,8 +16,8 @@ from kgqa_core.logic.typed import typed
 from kgqa_core.parsing.decode.actions import END, FIXED, NK, NUMBER, Slots, read, written
 from kgqa_core.parsing.decode.automaton import Automaton, Limits, walk
 from kgqa_core.parsing.decode.prepare import Ground
-from tests.support.decoding import random_questions
-from tests.support.small_graph import small_graph
+from tests.support.graphs import small_graph
+from tests.support.parsing import random_questions
 
 
 @pytest.fixture(scope="module")

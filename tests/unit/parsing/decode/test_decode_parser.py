@@ -16,9 +16,8 @@ from kgqa_core.parsing.decode.train import train
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.parsing.parsed import read_parsed
 from kgqa_core.store.publish import publish_folder
-from tests.support.parsing_world import U, key
-from tests.support.tiny_models import save_seq2seq
-from tests.support.trainings import Listener
+from tests.support.models import Listener, save_seq2seq
+from tests.support.parsing import U, key
 
 OPTIONS = DecodeOptions(
     scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=45,

@@ -15,8 +15,8 @@ from kgqa_core.parsing.decode.pretrained import TextDecoder
 from kgqa_core.parsing.decode.rows import FEATURES, Batcher, reader_of, slot_actions
 from kgqa_core.parsing.decode.search import PointerDecoder
 from kgqa_core.parsing.decode.wording import PLACEHOLDERS
-from tests.support.decoding import WORDS, random_questions
-from tests.support.tiny_models import save_causal, save_seq2seq
+from tests.support.models import save_causal, save_seq2seq
+from tests.support.parsing import WORDS, random_questions
 
 CPU = torch.device("cpu")
 

@@ -13,8 +13,8 @@ from kgqa_core.parsing.examples import ParseExample, Topic
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.readings import Readings
 from kgqa_core.parsing.rng.slots import View, abstract, values_in
-from tests.support.parsing_world import key, questions
-from tests.support.small_graph import small_graph
+from tests.support.graphs import small_graph
+from tests.support.parsing import key, questions
 
 
 @pytest.fixture(scope="module")

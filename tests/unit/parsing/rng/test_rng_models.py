@@ -13,7 +13,7 @@ from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.generate import Prompt, prompt_of
 from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.train import train
-from tests.support.tiny_models import save_causal, save_classifier, save_seq2seq
+from tests.support.models import save_causal, save_classifier, save_seq2seq
 
 CPU = torch.device("cpu")
 FORMS = [parse(f"(JOIN (R r{number}) <[M1]>)") for number in range(4)]

@@ -16,7 +16,7 @@ from kgqa_core.parsing.rng.generate import as_text
 from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.train import train
 from kgqa_core.parsing.rng.written import readable, together
-from tests.support.trainings import Listener, content
+from tests.support.models import Listener, content
 
 OPTIONS = ParsingOptions(
     scratch_width=64, scratch_vocabulary=200, epochs=15, hard_epochs=4, patience=20, batch_size=4, learning_rate=6e-3,

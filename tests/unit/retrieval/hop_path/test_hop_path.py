@@ -20,7 +20,7 @@ from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, load_mod
 from kgqa_core.retrieval.hop_path.fit import Row, fit, measure
 from kgqa_core.retrieval.hop_path.retriever import load
 from kgqa_core.retrieval.hop_path.train import as_row, directed_labels, train
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = HopPathOptions(
     encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"

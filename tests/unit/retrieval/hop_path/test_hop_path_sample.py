@@ -20,7 +20,7 @@ from kgqa_core.retrieval.hop_path.sample import ends_of, ground_all, sample
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Question
-from tests.support.trainings import runner
+from tests.support.models import runner
 
 # 0 leads to 2…9 by r0 and to 10…12 by r1; 1 leads to 8, 9 and 13 by r0; 2…9 lead to 20…27 by r2, and 9 to 20 too.
 HUB = Dkg.from_triples(

@@ -33,7 +33,7 @@ from kgqa_core.retrieval.kaping import triples as kaping_triples
 from kgqa_core.retrieval.kaping.retriever import Kaping
 from kgqa_core.retrieval.kaping.triples import neighbourhood, tell
 from kgqa_core.types import Question
-from tests.support.tiny_models import save_tokenizer
+from tests.support.models import save_tokenizer
 
 GRAPH = """\
 France\tcapital\tParis

@@ -16,7 +16,7 @@ from kgqa_core.errors import InputError, ModelError
 from kgqa_core.retrieval.relation_ranking import amr, linking_sets
 from kgqa_core.retrieval.relation_ranking.amr import CONCEPT, CONSTANT, ROLE, AmrGraph, Triple, reify
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, open_graphs, open_parser, read_graphs
-from tests.support.trainings import Listener
+from tests.support.models import Listener
 
 SKYPE = '(d / develop-02\n   :ARG0 (a / amr-unknown)\n   :ARG1 (p / product :name (n / name :op1 "Skype")))'
 TRIPLES: list[Triple] = [

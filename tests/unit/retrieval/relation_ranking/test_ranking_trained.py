@@ -33,7 +33,7 @@ from kgqa_core.retrieval.relation_ranking.training_examples import (
     of_questions,
 )
 from kgqa_core.types import Question
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = RelationRankingOptions(
     encoder="scratch", scratch_width=32, heads=2, epochs=12, patience=12, learning_rate=5e-3, negatives=3, device="cpu",

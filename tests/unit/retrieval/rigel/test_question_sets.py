@@ -14,7 +14,7 @@ from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.retrieval.rigel.question_sets import draw, drawn_count, read_sets
 from kgqa_core.retrieval.rigel.train import train
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = RetrieverOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,

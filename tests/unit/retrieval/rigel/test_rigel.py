@@ -19,7 +19,7 @@ from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import Plan, load, walk
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = RetrieverOptions(
     encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"

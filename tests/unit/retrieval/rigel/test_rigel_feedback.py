@@ -20,7 +20,7 @@ from kgqa_core.retrieval.rigel.feedback import chains, gather, path_loss, read_f
 from kgqa_core.retrieval.rigel.plan import Plan
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.types import Fact, Question, Retrieved
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = RetrieverOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,

@@ -23,7 +23,7 @@ from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.starts import OTHER, leg_texts, mentions_of
 from kgqa_core.types import Question
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 from tests.unit.retrieval.conftest import store_dkg
 
 OPTIONS = RetrieverOptions(

@@ -22,7 +22,7 @@ from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = RetrieverOptions(
     decoder="label",

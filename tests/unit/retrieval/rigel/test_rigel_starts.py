@@ -24,7 +24,7 @@ from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.starts import as_learnt, leg_texts, make_starts, widened, with_candidates
 from kgqa_core.types import Question
-from tests.support.trainings import Listener, content, runner
+from tests.support.models import Listener, content, runner
 from tests.unit.retrieval.conftest import COUNTRIES
 
 OPTIONS = RetrieverOptions(

@@ -1,10 +1,14 @@
-"""Tiny models of transformers with random weights, saved as safetensors by the test that needs them."""
+"""Tiny language models, trainings that stop at a step, and the rewriter's corpus and training command."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import torch
 from peft import LoraConfig, TaskType, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -19,6 +23,8 @@ from transformers import (
     T5Config,
     T5ForConditionalGeneration,
 )
+
+from kgqa_core.config import Options, RewriterOptions
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ?.:"
 
@@ -108,3 +114,85 @@ def save_classifier(
     )  # fmt: skip
     AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
     return folder
+
+
+class Listener:
+    """Remembers training steps, metrics and notes, and raises at a step when asked to: the test's SIGKILL."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.stop_at = stop_at
+        self.steps: list[float] = []
+        self.metrics: list[tuple[str, int | None]] = []
+        self.notes: list[str] = []
+
+    def progress(self, done: float, total: float | None, what: str) -> None:
+        if what != "training steps":
+            return
+        self.steps.append(done)
+        if self.stop_at is not None and done >= self.stop_at:
+            raise KeyboardInterrupt
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        self.metrics.append((name, step))
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+
+
+def runner(train: Callable[..., dict[str, Any]], usual: Options) -> Callable[..., dict[str, Any]]:
+    """`run(world, out)`: a retriever's training on the small world; `usual` options and seed 7 where none are given."""
+
+    def run(world: Any, out: Path, options: Options = usual, **more: Any) -> dict[str, Any]:
+        out.mkdir(parents=True)
+        given = {"dkg": world.dkg_folder, "questions": world.questions_folder, "options": options, "seed": 7} | more
+        return train(out, **given)
+
+    return run
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by name."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+NAMES = "ann bob cat dan eve fay gus hal ida jon kim lea".split()
+RELATIONS = "knows likes leads owns".split()
+
+
+def save_corpus(folder: Path, *, pairs: int = 40, dev: int = 8) -> Path:
+    """Pairs such as `tell: ann knows bob.` → `ann knows bob.`, some of them rejects."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows: list[tuple[str, str, str, str, str | None]] = []
+    for number in range(pairs + dev):
+        head, tail = NAMES[number % 12], NAMES[(number * 5 + 3 + number // 12) % 12]
+        said = f"{head} {RELATIONS[number % 4]} {tail}" + f" and {NAMES[number % 7]}" * (number % 3)
+        rows.append((f"p{number:03d}", f"tell: {said}.", f"{said}.", "kept", "train" if number < pairs else "dev"))
+    rows.insert(3, ("r1", "tell: nobody.", "a wrong text.", "QA wrong", None))
+    schema = ["pair", "instruction", "text", "verdict", "split"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(folder / "corpus.parquet")
+    return folder
+
+
+def options(base: Path | str, **given: Any) -> RewriterOptions:
+    """Small numbers, and a checkpoint at every step.  base: a model's folder, or its name."""
+    plain: dict[str, Any] = {
+        "base": f"hf:{base}" if isinstance(base, Path) else base, "rank": 4, "alpha": 8, "dropout": 0.1,
+        "learning_rate": 5e-3, "batch_size": 10, "micro_tokens": 150, "epochs": 2, "samples": 2, "max_new_tokens": 12,
+        "device": "cpu", "checkpoint_seconds": 1e-9,
+    }  # fmt: skip
+    return RewriterOptions(**plain | given)
+
+
+def command(corpus: Path, out: Path, chosen: RewriterOptions, *, processes: int = 1) -> list[str]:
+    """The command of a training run; under torchrun when there are several processes."""
+    settings = [f"rewriter.{key}={value}" for key, value in chosen.model_dump(mode="json").items()]
+    launch = [sys.executable, "-W", "ignore"]
+    if processes > 1:
+        launch += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    flags = [part for setting in settings for part in ("--set", setting)]
+    return [*launch, "-m", "kgqa_core.rewriting.train", "--corpus", str(corpus), "--out", str(out), *flags]
+
+
+def environment() -> dict[str, str]:
+    """One thread for each process."""
+    return os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}

@@ -1,4 +1,4 @@
-"""Small random graphs for logical forms: in a store, and as plain Python for `naive_logic`."""
+"""Graphs in a store in memory: a small one by hand, and random ones that are plain Python too, for `naive_logic`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,78 @@ from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, PRECISION_SQL, UNIT_
 from kgqa_core.kg.store import SCHEMA_VERSION, KgStore, create_tables, write_meta
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
+
+Value = str | tuple[str, str] | tuple[str, str, str]
+"""An entity's key, or (text, local name of the datatype, or `@` and a language[, detail])."""
+
+TRIPLES: list[tuple[str, str, Value, list[tuple[str, Value]]]] = [
+    ("fr", "capital", "paris", []),
+    ("de", "capital", "berlin", []),
+    ("paris", "in", "fr", []),
+    ("lyon", "in", "fr", []),
+    ("nice", "in", "fr", []),
+    ("berlin", "in", "de", []),
+    ("bonn", "in", "de", []),
+    ("fr", "borders", "de", []),
+    ("de", "borders", "fr", []),
+    ("fr", "borders", "es", []),
+    ("paris", "population", ("2100000", "integer"), []),
+    ("lyon", "population", ("520000.0", "double"), []),
+    ("nice", "population", ("340000", "integer"), []),
+    ("berlin", "population", ("3600000", "integer"), []),
+    ("bonn", "population", ("340000", "integer"), []),
+    ("ann", "height", ("180", "decimal", "Q174728"), []),
+    ("bob", "height", ("1.9", "decimal", "Q11573"), []),
+    ("cid", "height", ("80", "decimal", "Q11570"), []),
+    ("ann", "born", ("1952", "gYear"), []),
+    ("bob", "born", ("1952-03-11", "date"), []),
+    ("cid", "born", ("1960-01-01T00:00:00Z", "dateTime", "9gregorian"), []),
+    ("ann", "name", ("Ann", "@en"), []),
+    ("bob", "name", ("Ann", "string"), []),
+    ("ann", "office", "mayor", [("P580", ("2001", "gYear")), ("P582", ("2008-06-01", "date")), ("of", "paris")]),
+    ("bob", "office", "mayor", [("P580", ("2008-06-01", "date")), ("of", "paris")]),
+    ("cid", "office", "mayor", [("of", "lyon")]),
+    ("t1", "holder", "ann", []),
+    ("t1", "term.from", ("2001", "gYear"), []),
+    ("t1", "term.to", ("2008", "gYear"), []),
+    ("t2", "holder", "bob", []),
+    ("t2", "term.from", ("2009", "gYear"), []),
+    ("t3", "holder", "cid", []),
+]
+TYPES = [
+    *[(town, "city") for town in ("lyon", "nice", "bonn")],
+    *[(town, "capital_city") for town in ("paris", "berlin")],
+    *[(country, "country") for country in ("fr", "de", "es")],
+    *[(person, "person") for person in ("ann", "bob", "cid")],
+]
+SUPERS = [("capital_city", "city"), ("capital_city", "place"), ("city", "place"), ("country", "place")]
+
+
+def small_graph() -> KgStore:
+    """The graph by hand in a store in memory; close it."""
+    values = [tail for _, _, tail, _ in TRIPLES] + [value for *_, said in TRIPLES for _, value in said]
+    entities = {head for head, *_ in TRIPLES} | {key for pair in [*TYPES, *SUPERS] for key in pair}
+    entities |= {value for value in values if isinstance(value, str)}
+    literals = sorted({value for value in values if not isinstance(value, str)})
+    relations = sorted({key for _, key, _, said in TRIPLES for key in (key, *(name for name, _ in said))})
+    ids: dict[Value, int] = {key: i for i, key in enumerate([*sorted(entities), *literals])}
+    order = sorted((ids[h], relations.index(r), ids[t], said) for h, r, t, said in TRIPLES)
+    graph = Graph(
+        entities={ids[key]: key for key in entities},
+        literals={
+            ids[value]: (value[0], kind if kind.startswith("@") else XSD + kind, detail[0] if detail else None)
+            for value in literals
+            for _, kind, *detail in [value]
+        },
+        triples=[(head, relations[relation], tail) for head, relation, tail, _ in order],
+        qualifiers=[(n, 0, key, ids[value]) for n, (*_, said) in enumerate(order) for key, value in said],
+        types=[(ids[one], ids[kind]) for one, kind in TYPES],
+        supers={ids[one]: {ids[above] for below, above in SUPERS if below == one} for one, _ in SUPERS},
+        relations={key: i for i, key in enumerate(relations)},
+    )
+    return store_of(graph, relation_datatype="mixed")
+
+
 ENTITIES = ["m.0a", "m.0b", "Q3", "Q4", "an entity (with a name)", "urn:x:6", "5", "film.star", "$1", "x') OR 1=1; --"]
 CLASSES = ["film.film", "film.short_film", "Q5", "thing"]
 SUBCLASSES = {"film.short_film": ["film.film", "thing"], "film.film": ["thing"]}
@@ -116,10 +188,11 @@ def random_graph(seed: int, edges: int = 30) -> Graph:
     return Graph(entities, literals, order, sorted(qualifiers), sorted(types), supers, relations)
 
 
-def store_of(graph: Graph) -> KgStore:
+def store_of(graph: Graph, relation_datatype: str | None = None) -> KgStore:
     """The graph in a store in memory; close it."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     fill(connection, graph)
+    connection.execute("UPDATE relations SET datatype = ?", [relation_datatype])
     return KgStore(connection, Path("memory"))
 
 
