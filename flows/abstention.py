@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from kgqa_core.config import LINKED, Profile, make_profile, split_knowledge, split_retriever
 from kgqa_core.errors import ConfigError
@@ -14,7 +13,7 @@ from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.abstention import judge, score_abstention, train_abstainer, unpack_benchmark
 from tasks.answerability import benchmark_in
 from tasks.answering import answer
-from tasks.engine.run import Run, tracked_run
+from tasks.engine.run import Run, completed, tracked_run
 from tasks.engine.secrets import take_in
 from tasks.evaluation import publish, score_all
 from tasks.kg import export_dkg
@@ -27,7 +26,7 @@ LEARNT = ("rigel", "hop_path")
 
 
 @flow(name="kgqa-abstention", flow_run_name="abstention {profile.questions.name}")
-def learn_abstention(profile: Profile, benchmark: str) -> Any:
+def learn_abstention(profile: Profile, benchmark: str) -> dict[str, Any]:
     """Train retrievers on the modified graph, let the model answer, learn when the graph holds the answer, measure.
 
     Args:
@@ -55,7 +54,7 @@ def learn_abstention(profile: Profile, benchmark: str) -> Any:
         score_abstention(questions, questions, sure, answers["test"], profile.seed, profile.evaluation.bootstrap)
         scores = score_all(kg, questions, linked, facts, knowledge, {name: answers["test"]}, profile)
         summary = publish(run, profile, scores)
-        return Completed(message=f"abstention of {name}", data=summary)
+        return completed(f"abstention of {name}", summary)
 
 
 def profile_for(base: Profile) -> Profile:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from flows.cli.graph_folders import graph_in
 from kgqa_core.config import Profile
@@ -14,14 +13,14 @@ from kgqa_core.datasets.load import input_files
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from tasks.answerability import build_benchmark
-from tasks.engine.run import tracked_run
+from tasks.engine.run import completed, tracked_run
 from tasks.engine.secrets import take_in
 from tasks.kg import build_kg
 from tasks.questions import load_questions
 
 
 @flow(name="kgqa-answerability", flow_run_name="answerability {profile.kg.name}/{profile.questions.name}")
-def build_answerability(profile: Profile, graph: str | None = None) -> Any:
+def build_answerability(profile: Profile, graph: str | None = None) -> dict[str, Any]:
     """Build a benchmark of questions of which a graph, with parts taken out, answers a part.
 
     Args:
@@ -35,7 +34,7 @@ def build_answerability(profile: Profile, graph: str | None = None) -> Any:
         made = build_benchmark(kg, questions, profile.answerability, profile.seed)
         run.save(status="made")
         data = {"run_id": run.id, "kg": kg, "questions": questions, "made": made}
-        return Completed(message=f"answerability over {profile.kg.name}", data=data)
+        return completed(f"answerability over {profile.kg.name}", data)
 
 
 def check(profile: Profile, graph: str | None = None) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from flows.cli.graph_folders import graph_in
 from kgqa_core.config import Profile
@@ -14,14 +13,14 @@ from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
-from tasks.engine.run import tracked_run
+from tasks.engine.run import completed, tracked_run
 from tasks.engine.secrets import take_in
 from tasks.kg import build_kg
 from tasks.ltgen import draw_entities, write_kinds, write_sheets
 
 
 @flow(name="kgqa-ltgen", flow_run_name="ltgen {profile.kg.name}")
-def build_ltgen(profile: Profile, graph: str | None = None) -> Any:
+def build_ltgen(profile: Profile, graph: str | None = None) -> dict[str, Any]:
     """Build LTGen-QA and LTGen-Conv from a graph: draw entities by popularity, write, check, count, draw a sheet.
 
     Page views and completions are kept as they come: a killed run goes on where it was.
@@ -38,7 +37,7 @@ def build_ltgen(profile: Profile, graph: str | None = None) -> Any:
         sheets = write_sheets(kg, made, profile.ltgen, profile.seed)
         run.save(status="made")
         data = {"run_id": run.id, "kg": kg, "sample": sample, "made": made, "sheets": sheets}
-        return Completed(message=f"LTGen by {profile.ltgen.writing.writer}: {', '.join(made)}", data=data)
+        return completed(f"LTGen by {profile.ltgen.writing.writer}: {', '.join(made)}", data)
 
 
 def check(profile: Profile, graph: str | None = None) -> None:

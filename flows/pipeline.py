@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from kgqa_core.config import Profile
 from tasks.answering import answer_all
-from tasks.engine.run import tracked_run
+from tasks.engine.run import completed, tracked_run
 from tasks.evaluation import publish, score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
@@ -24,7 +23,7 @@ from tasks.rewriting import corpus_of, rewriter_of, write_all
 
 
 @flow(name="kgqa-pipeline", flow_run_name="{profile.kg.name}/{profile.questions.name}")
-def pipeline(profile: Profile) -> Any:
+def pipeline(profile: Profile) -> dict[str, Any]:
     """Build the graph, train the retrievers and the rewriter, answer the questions, score and report.
 
     Args:
@@ -44,4 +43,4 @@ def pipeline(profile: Profile) -> Any:
         answers = answer_all(questions, knowledge, profile, kg, facts, linked)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
-        return Completed(message=summary["champion"]["why"], data=summary)
+        return completed(summary["champion"]["why"], summary)

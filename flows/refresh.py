@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from kgqa_core.config import Profile
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from tasks.answering import answer_all
-from tasks.engine.run import Run, tracked_run
+from tasks.engine.run import Run, completed, tracked_run
 from tasks.evaluation import publish, score_all
 from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
 from tasks.linking import link_topics
@@ -28,7 +27,7 @@ from tasks.rewriting import corpus_of, rewriter_of, write_all
 
 
 @flow(name="kgqa-refresh", flow_run_name="refresh {profile.kg.name}/{profile.questions.name}")
-def refresh(profile: Profile, files: tuple[str, ...] = ()) -> Any:
+def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
     """Take a newer dump of a graph: update, train again only what must be, answer, score, promote or not.
 
     Goes on from the champion of the same graph and questions, else from the newest run; without one this is a whole
@@ -65,7 +64,7 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> Any:
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         said = f"{decision.why}; {summary['champion']['why']}"
-        return Completed(message=said, data=summary | {"refresh": decision.as_json()})
+        return completed(said, summary | {"refresh": decision.as_json()})
 
 
 def _graph(run: Run, start: Start | None, profile: Profile) -> tuple[ArtifactRef, ArtifactRef]:
@@ -97,7 +96,7 @@ def _learnt(
     return retrievers, corpus, rewriter_of(corpus, profile)
 
 
-def _nothing(run_id: str, why: str) -> Any:
+def _nothing(run_id: str, why: str) -> dict[str, Any]:
     """The end of a refresh that found everything as it was."""
     decision = Decision(run_id, False, why, nothing=True)
-    return Completed(message=why, data={"run_id": run_id, "refresh": decision.as_json()})
+    return completed(why, {"run_id": run_id, "refresh": decision.as_json()})

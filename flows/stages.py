@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
@@ -18,7 +17,7 @@ from kgqa_core.store.artifacts import ArtifactRef
 from tasks import rewriting
 from tasks.answering import answer_all
 from tasks.engine.called_run import Given, handed, made_here
-from tasks.engine.run import Run, tracked_run
+from tasks.engine.run import Run, completed, tracked_run
 from tasks.evaluation import publish, score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
@@ -30,7 +29,7 @@ from tasks.retrieval import retrieve_all, train_retrievers
 
 
 @flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")
-def train_retriever(profile: Profile, given: Given | None = None) -> Any:
+def train_retriever(profile: Profile, given: Given | None = None) -> dict[str, Any]:
     """Train the retrievers of a profile (Rigel, the path retriever, relation rankers) on its graph and questions.
 
     What a killed training has saved is taken up, and a finished one is found.  The next run of the pipeline with the
@@ -49,7 +48,7 @@ def train_retriever(profile: Profile, given: Given | None = None) -> Any:
 
 
 @flow(name="kgqa-generate-corpus", flow_run_name="generate corpus {profile.kg.name}/{profile.questions.name}")
-def generate_corpus(profile: Profile, given: Given | None = None) -> Any:
+def generate_corpus(profile: Profile, given: Given | None = None) -> dict[str, Any]:
     """Make the KG-to-Text corpus of a profile: a teacher's sentences for gold subgraphs, checked by a QA model.
 
     Answers of endpoints are paid once: a killed run goes on where it was.
@@ -68,7 +67,7 @@ def generate_corpus(profile: Profile, given: Given | None = None) -> Any:
 
 
 @flow(name="kgqa-finetune-rewriter", flow_run_name="finetune rewriter {profile.kg.name}/{profile.questions.name}")
-def finetune_rewriter(profile: Profile, given: Given | None = None) -> Any:
+def finetune_rewriter(profile: Profile, given: Given | None = None) -> dict[str, Any]:
     """Adapt the language model that puts facts into sentences (LoRA) to the corpus of a profile.
 
     The corpus is made first where it is missing.  What a killed training has saved is taken up.
@@ -84,7 +83,7 @@ def finetune_rewriter(profile: Profile, given: Given | None = None) -> Any:
 
 
 @flow(name="kgqa-evaluate", flow_run_name="evaluate {profile.kg.name}/{profile.questions.name}")
-def evaluate(profile: Profile, trained_by: str | None = None) -> Any:
+def evaluate(profile: Profile, trained_by: str | None = None) -> dict[str, Any]:
     """Answer and score a profile's questions with what an earlier run trained; nothing is trained.
 
     For new questions, another answering model or other knowledge.  Graph, retrievers and rewriter are those of the
@@ -114,7 +113,7 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> Any:
         answers = answer_all(questions, knowledge, profile, kg, facts, linked)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
-        return Completed(message=f"evaluated what {whose} trained; {summary['champion']['why']}", data=summary)
+        return completed(f"evaluated what {whose} trained; {summary['champion']['why']}", summary)
 
 
 def _corpus(profile: Profile) -> ArtifactRef:
@@ -125,9 +124,9 @@ def _corpus(profile: Profile) -> ArtifactRef:
     return rewriting.generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
 
 
-def _ended(run: Run, made: Mapping[str, ArtifactRef]) -> Any:
+def _ended(run: Run, made: Mapping[str, ArtifactRef]) -> dict[str, Any]:
     """The end of a run that makes artifacts for others: its record, and a state that says what it made."""
     run.save(status="made")
     stages = {stage.artifact.path: stage for stage in run.stages if stage.artifact is not None}
     said = [f"{stages[ref.path].title} {stages[ref.path].status}" for ref in made.values()]
-    return Completed(message=", ".join(said) or "the profile needs none", data=dict(made))
+    return completed(", ".join(said) or "the profile needs none", dict(made))

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from kgqa_core.config import AbstentionOptions
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.stage import stage
+from tasks.engine.stage import Counts, StageContext, folder, folders, stage
 
 
 @stage(
     "questions",
-    runs="kgqa_core.builders.answerability.questions:questions_and_labels",
     packages=("duckdb", "polars"),
 )
-def unpack_benchmark(benchmark: ArtifactRef, kg: ArtifactRef) -> ArtifactRef:
+def unpack_benchmark(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
     """Write the questions of an answerability benchmark as retrieval takes them, and which are answerable."""
-    raise AssertionError
+    from kgqa_core.builders.answerability.questions import questions_and_labels
+
+    return questions_and_labels(
+        stage.out, benchmark=benchmark.folder, kg=kg.folder, monitor=stage.monitor, work=stage.work
+    )
 
 
 @stage(
     "abstainer",
-    runs="kgqa_core.abstention.train:train",
-    label=lambda arguments: arguments["name"],
+    label=lambda call: call.name,
     packages=("numpy", "scipy", "duckdb"),
 )
 def train_abstainer(
+    stage: StageContext,
     kg: ArtifactRef,
     questions: ArtifactRef,
     labels: ArtifactRef,
@@ -31,17 +34,30 @@ def train_abstainer(
     answers: dict[str, ArtifactRef],
     name: str,
     options: AbstentionOptions,
-) -> ArtifactRef:
+) -> Counts:
     """Learn from answerable and unanswerable questions when the graph holds an answer, and why it does not."""
-    raise AssertionError
+    from kgqa_core.abstention.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        labels=labels.folder,
+        facts=folders(facts),
+        answers=folders(answers),
+        name=name,
+        options=options,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "confidence",
-    runs="kgqa_core.abstention.apply:apply",
     packages=("numpy", "scipy", "duckdb"),
 )
 def judge(
+    stage: StageContext,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
@@ -50,19 +66,46 @@ def judge(
     parsed: ArtifactRef | None = None,
     computed: ArtifactRef | None = None,
     min_confidence: float | None = None,
-) -> ArtifactRef:
+) -> Counts:
     """Say of each question how sure it is that the graph holds its answer, and else why not."""
-    raise AssertionError
+    from kgqa_core.abstention.apply import apply
+
+    return apply(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        facts=folders(facts),
+        answers=folders(answers),
+        abstainer=folder(abstainer),
+        parsed=folder(parsed),
+        computed=folder(computed),
+        min_confidence=min_confidence,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
-@stage("abstention_scores", runs="kgqa_core.evaluation.abstention:score", packages=("numpy", "scipy"))
+@stage("abstention_scores", packages=("numpy", "scipy"))
 def score_abstention(
+    stage: StageContext,
     questions: ArtifactRef,
     labels: ArtifactRef,
     confidence: ArtifactRef,
     answers: ArtifactRef,
     seed: int,
     bootstrap: int = 1000,
-) -> ArtifactRef:
+) -> Counts:
     """Measure how well answerable questions are told from others, what the confidence is worth, and the reasons."""
-    raise AssertionError
+    from kgqa_core.evaluation.abstention import score
+
+    return score(
+        stage.out,
+        questions=questions.folder,
+        labels=labels.folder,
+        confidence=confidence.folder,
+        answers=answers.folder,
+        seed=seed,
+        bootstrap=bootstrap,
+        monitor=stage.monitor,
+        work=stage.work,
+    )

@@ -7,55 +7,83 @@ from pathlib import Path
 from kgqa_core.config import AnswerabilityOptions, Training
 from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
-from tasks.engine.stage import stage
+from tasks.engine.stage import Counts, StageContext, folder, folders, stage
 
 
 @stage(
     "answerability",
-    runs="kgqa_core.builders.answerability.build:build",
-    label=lambda arguments: f"p_u {arguments['options'].p_u:g}",
+    label=lambda call: f"p_u {call.options.p_u:g}",
     packages=("duckdb", "numpy", "polars"),
 )
-def build_benchmark(kg: ArtifactRef, questions: ArtifactRef, options: AnswerabilityOptions, seed: int) -> ArtifactRef:
+def build_benchmark(
+    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: AnswerabilityOptions, seed: int
+) -> Counts:
     """Drop types, relations, entities and facts until a share of the questions cannot be answered; label and split."""
-    raise AssertionError
+    from kgqa_core.builders.answerability.build import build
+
+    return build(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "questions",
-    runs="kgqa_core.builders.answerability.questions:benchmark_questions",
     packages=("duckdb", "polars"),
 )
-def benchmark_questions(benchmark: ArtifactRef, kg: ArtifactRef) -> ArtifactRef:
+def benchmark_questions(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
     """Write the questions of a benchmark as its modified graph has them."""
-    raise AssertionError
+    from kgqa_core.builders.answerability import questions
+
+    return questions.benchmark_questions(
+        stage.out, benchmark=benchmark.folder, kg=kg.folder, monitor=stage.monitor, work=stage.work
+    )
 
 
 @stage(
     "examples",
-    runs="kgqa_core.builders.answerability.examples:benchmark_examples",
-    variant=lambda arguments: arguments["training"],
+    variant=lambda call: call.training,
     packages=("duckdb", "polars"),
 )
 def benchmark_examples(
+    stage: StageContext,
     benchmark: ArtifactRef,
     kg: ArtifactRef,
     questions: ArtifactRef,
     training: Training,
     linked: ArtifactRef | None = None,
-) -> ArtifactRef:
+) -> Counts:
     """Give parsers the questions of a benchmark, with the forms that they may learn from."""
-    raise AssertionError
+    from kgqa_core.builders.answerability import examples
+
+    return examples.benchmark_examples(
+        stage.out,
+        benchmark=benchmark.folder,
+        kg=kg.folder,
+        questions=questions.folder,
+        training=training,
+        linked=folder(linked),
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "answerability_scores",
-    runs="kgqa_core.builders.answerability.evaluate:evaluate",
     packages=("numpy", "polars"),
 )
-def score_parsers(benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> ArtifactRef:
+def score_parsers(stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> Counts:
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
-    raise AssertionError
+    from kgqa_core.builders.answerability.evaluate import evaluate
+
+    return evaluate(
+        stage.out, benchmark=benchmark.folder, parsed=folders(parsed), seed=seed, monitor=stage.monitor, work=stage.work
+    )
 
 
 def benchmark_in(folder: Path) -> tuple[ArtifactRef, ArtifactRef]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from kgqa_core.answering.answer import model_of
 from kgqa_core.config import (
     SYMBOLIC,
@@ -15,54 +18,87 @@ from kgqa_core.config import (
 )
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import encoder_digest, model_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, folder, stage
 from tasks.parsing import parsing_examples, train_and_parse
+
+
+def _merge_answers(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+    from kgqa_core.answering.answer import merge
+
+    return merge(stage.out, parts)
 
 
 @stage(
     "answers",
-    runs="kgqa_core.answering.answer:answer",
-    label=lambda arguments: f"{arguments['name']} {arguments['options'].answerer}",
-    variant=lambda arguments: arguments["name"].removesuffix("/triples").removesuffix("/none"),
-    outside=lambda arguments: {"model": model_digest(model_of(arguments["options"].answerer))},
+    label=lambda call: f"{call.name} {call.options.answerer}",
+    variant=lambda call: call.name.removesuffix("/triples").removesuffix("/none"),
+    external=lambda call: {"model": model_digest(model_of(call.options.answerer))},
     packages=("torch", "transformers", "tokenizers", "openai"),
     tags=("gpu",),
     retries=1,
-    mapped=True,
+    merge=_merge_answers,
+    pays=True,
 )
 def answer(
+    stage: StageContext,
     questions: ArtifactRef,
     knowledge: ArtifactRef | None,
     name: str,
     options: AnsweringOptions,
     llm: LlmOptions,
     seed: int,
-) -> ArtifactRef:
+) -> Counts:
     """Ask the model every question, with one retriever's facts in one format or with none."""
-    raise AssertionError
+    from kgqa_core.answering import answer as answering
+
+    return answering.answer(
+        stage.out,
+        questions=questions.folder,
+        knowledge=folder(knowledge),
+        name=name,
+        options=options,
+        llm=llm,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+        budget=stage.budget,
+        part=stage.part,
+    )
 
 
 @stage(
     "operator",
-    runs="kgqa_core.symbolic.train:train",
-    label=lambda arguments: "operations",
-    variant=lambda arguments: "",
-    outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
+    label=lambda call: "operations",
+    variant=lambda call: "",
+    external=lambda call: {"encoder": encoder_digest(call.options.encoder)},
     packages=("torch", "transformers", "tokenizers", "duckdb"),
     tags=("gpu",),
 )
-def train_operator(kg: ArtifactRef, questions: ArtifactRef, options: OperatorOptions, seed: int) -> ArtifactRef:
+def train_operator(
+    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: OperatorOptions, seed: int
+) -> Counts:
     """Train the classifier that picks the operation of a question."""
-    raise AssertionError
+    from kgqa_core.symbolic.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "computed",
-    runs="kgqa_core.symbolic.compute:compute",
-    variant=lambda arguments: arguments["name"],
+    variant=lambda call: call.name,
     packages=("torch", "duckdb"),
 )
 def compute(
+    stage: StageContext,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: ArtifactRef,
@@ -73,30 +109,60 @@ def compute(
     limit: int | None,
     options: SymbolicOptions,
     seed: int,
-) -> ArtifactRef:
+) -> Counts:
     """Compute the answers from one retriever's facts, or a parser's forms, with the triples that prove them."""
-    raise AssertionError
+    from kgqa_core.symbolic import compute as computing
+
+    return computing.compute(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        facts=facts.folder,
+        operator=operator.folder,
+        parsed=folder(parsed),
+        name=name,
+        split=split,
+        limit=limit,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "answers",
-    runs="kgqa_core.symbolic.answer:answer_computed",
-    label=lambda arguments: f"{arguments['name']} {SYMBOLIC}",
-    variant=lambda arguments: arguments["name"].removesuffix("/triples"),
+    label=lambda call: f"{call.name} {SYMBOLIC}",
+    variant=lambda call: call.name.removesuffix("/triples"),
 )
-def answer_computed(computed: ArtifactRef, name: str) -> ArtifactRef:
+def answer_computed(stage: StageContext, computed: ArtifactRef, name: str) -> Counts:
     """Write what was computed as answers."""
-    raise AssertionError
+    from kgqa_core.symbolic import answer as computed_answers
+
+    return computed_answers.answer_computed(
+        stage.out, computed=computed.folder, name=name, monitor=stage.monitor, work=stage.work
+    )
 
 
 @stage(
     "computed_knowledge",
-    runs="kgqa_core.symbolic.hybrid:add_computed",
-    variant=lambda arguments: arguments["name"],
+    variant=lambda call: call.name,
 )
-def add_computed(computed: ArtifactRef, knowledge: ArtifactRef, name: str, options: SymbolicOptions) -> ArtifactRef:
+def add_computed(
+    stage: StageContext, computed: ArtifactRef, knowledge: ArtifactRef, name: str, options: SymbolicOptions
+) -> Counts:
     """Put computed results before the facts that the model reads."""
-    raise AssertionError
+    from kgqa_core.symbolic import hybrid
+
+    return hybrid.add_computed(
+        stage.out,
+        computed=computed.folder,
+        knowledge=knowledge.folder,
+        name=name,
+        options=options,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 def answer_all(

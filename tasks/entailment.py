@@ -11,24 +11,34 @@ from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import file_digest
 from tasks.engine.run import current_run
-from tasks.engine.stage import stage
+from tasks.engine.stage import Counts, StageContext, stage
 
 log = logging.getLogger("kgqa")
 
 
 @stage(
     "entailment",
-    runs="kgqa_core.evaluation.entailment:entail",
-    variant=lambda arguments: arguments["name"].removesuffix("/triples").removesuffix("/none"),
-    outside=lambda arguments: {"model": classifier_digest(arguments["model"])},
+    variant=lambda call: call.name.removesuffix("/triples").removesuffix("/none"),
+    external=lambda call: {"model": classifier_digest(call.model)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
 )
 def entail(
-    questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, options: EntailmentOptions
-) -> ArtifactRef:
+    stage: StageContext, questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, options: EntailmentOptions
+) -> Counts:
     """Judge whether the responses of one experiment entail, or contradict, their references."""
-    raise AssertionError
+    from kgqa_core.evaluation import entailment
+
+    return entailment.entail(
+        stage.out,
+        questions=questions.folder,
+        answers=answers.folder,
+        name=name,
+        model=model,
+        options=options,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 def entail_all(

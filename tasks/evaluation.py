@@ -13,8 +13,8 @@ from kgqa_core.runs.champion import Decision
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.champion import contend
 from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
-from tasks.engine.run import TRAINS, Run, environment, flow_run_id
-from tasks.engine.stage import stage
+from tasks.engine.run import Run, environment, flow_run_id
+from tasks.engine.stage import Counts, StageContext, folder, folders, stage
 from tasks.entailment import entail_all
 from tasks.predictions import write_predictions
 from tasks.tracking.addresses import REPORT, mlflow_page, report_page
@@ -25,8 +25,9 @@ ATTRIBUTIONS = {
 }
 
 
-@stage("scores", runs="kgqa_core.evaluation.score:score", packages=("numpy", "scipy"))
+@stage("scores", packages=("numpy", "scipy"))
 def score(
+    stage: StageContext,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
@@ -38,9 +39,26 @@ def score(
     prices: dict[str, Price] | None = None,
     linked: ArtifactRef | None = None,
     entailment: dict[str, ArtifactRef] | None = None,
-) -> ArtifactRef:
+) -> Counts:
     """Score every question of every experiment, with bootstrap intervals and without leaked questions."""
-    raise AssertionError
+    from kgqa_core.evaluation import score as scoring
+
+    return scoring.score(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        facts=folders(facts),
+        knowledge=folders(knowledge),
+        answers=folders(answers),
+        options=options,
+        seed=seed,
+        limit=limit,
+        prices=prices,
+        linked=folder(linked),
+        entailment=folders(entailment or {}),
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 def score_all(
@@ -186,14 +204,13 @@ def _remember(
     tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
     tracker.file(run.tracked, table, "predictions")
     tracker.file(run.tracked, shown, "predictions")
-    for kind in TRAINS:
-        record = next((stage for stage in run.stages if stage.name == kind and stage.artifact is not None), None)
-        if record is None or record.artifact is None:
+    for record in run.stages:
+        if not record.trains or record.artifact is None:
             continue
-        tracker.file(run.tracked, record.artifact.folder / "curves.parquet", kind)
+        tracker.file(run.tracked, record.artifact.folder / "curves.parquet", record.name)
         if record.status == "computed":
-            tracker.file(record.tracked, record.artifact.folder, kind)
-            if kind == "rewriter":
+            tracker.file(record.tracked, record.artifact.folder, record.name)
+            if record.name == "rewriter":
                 _register(run, record.tracked, profile, record.artifact)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from types import SimpleNamespace
 
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import InputError
@@ -11,11 +10,11 @@ from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import UNREADABLE, file_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, stage
 
 
-def _dump_files(arguments: Mapping[str, Any]) -> dict[str, str]:
-    options = arguments["options"]
+def _dump_files(call: Call) -> dict[str, str]:
+    options = call.options
     try:
         sources, views = find_sources(options.files), views_source(options)
     except InputError:
@@ -26,40 +25,48 @@ def _dump_files(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 @stage(
     "kg",
-    runs="kgqa_core.kg.build:build",
-    label=lambda arguments: arguments["options"].name,
-    outside=_dump_files,
+    label=lambda call: call.options.name,
+    external=_dump_files,
     packages=("duckdb", "polars"),
 )
-def build_kg(options: KgOptions) -> ArtifactRef:
+def build_kg(stage: StageContext, options: KgOptions) -> Counts:
     """Read the dump into DuckDB: entities, literals, labels, relations, triples, types, and what was rejected."""
-    raise AssertionError  # the decorator runs the library function
+    from kgqa_core.kg.build import build
+
+    return build(stage.out, options=options, monitor=stage.monitor, work=stage.work)
 
 
 @stage(
     "kg",
-    runs="kgqa_core.kg.delta:update",
-    label=lambda arguments: f"{arguments['options'].name} updated",
-    outside=_dump_files,
+    label=lambda call: f"{call.options.name} updated",
+    external=_dump_files,
     packages=("duckdb", "polars"),
 )
-def update_kg(old: ArtifactRef, options: KgOptions) -> ArtifactRef:
+def update_kg(stage: StageContext, old: ArtifactRef, options: KgOptions) -> Counts:
     """Read a newer dump into a graph that keeps the ids of the old one, and count what came, went and changed."""
-    raise AssertionError
+    from kgqa_core.kg.delta import update
+
+    return update(stage.out, old=old.folder, options=options, monitor=stage.monitor, work=stage.work)
 
 
-@stage("dkg", runs="kgqa_core.dkg.export:export", packages=("duckdb", "numpy"))
-def export_dkg(kg: ArtifactRef, options: DkgOptions) -> ArtifactRef:
+@stage("dkg", packages=("duckdb", "numpy"))
+def export_dkg(stage: StageContext, kg: ArtifactRef, options: DkgOptions) -> Counts:
     """Export the graph as memory-mapped sparse arrays with inverse edges."""
-    raise AssertionError
+    from kgqa_core.dkg.export import export
+
+    return export(stage.out, kg=kg.folder, options=options, monitor=stage.monitor, work=stage.work)
 
 
-@stage("dkg", runs="kgqa_core.dkg.update:update", label=lambda arguments: "updated", packages=("duckdb", "numpy"))
-def update_dkg(kg: ArtifactRef, old_dkg: ArtifactRef, options: DkgOptions) -> ArtifactRef:
+@stage("dkg", label=lambda call: "updated", packages=("duckdb", "numpy"))
+def update_dkg(stage: StageContext, kg: ArtifactRef, old_dkg: ArtifactRef, options: DkgOptions) -> Counts:
     """Bring the sparse arrays up to date with an updated graph; the outcome is that of a whole export."""
-    raise AssertionError
+    from kgqa_core.dkg.update import update
+
+    return update(
+        stage.out, kg=kg.folder, old_dkg=old_dkg.folder, options=options, monitor=stage.monitor, work=stage.work
+    )
 
 
 def dump_digests(options: KgOptions) -> dict[str, str]:
     """Digests of the files that a graph would be read from, as they enter its key."""
-    return _dump_files({"options": options})
+    return _dump_files(SimpleNamespace(options=options))

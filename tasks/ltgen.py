@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kgqa_core.config import LlmOptions, LtgenOptions, PopularityOptions, SamplingOptions, WritingOptions
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import file_digest, model_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, stage
+
+if TYPE_CHECKING:
+    from kgqa_core.builders.ltgen.write import Kind
 
 
-def _views(arguments: Mapping[str, Any]) -> dict[str, str]:
+def _views(call: Call) -> dict[str, str]:
     """Digests of the files that popularity is read from, with their names: these say which month a file is of."""
-    options: PopularityOptions = arguments["popularity"]
+    options: PopularityOptions = call.popularity
     found = {f"views {number} {Path(file).name}": _digest(file) for number, file in enumerate(options.files)}
     return found | ({"titles": _digest(options.titles)} if options.titles else {})
 
@@ -25,44 +28,75 @@ def _digest(file: str) -> str:
 
 @stage(
     "ltgen_entities",
-    runs="kgqa_core.builders.ltgen.sample:draw",
-    label=lambda arguments: f"{arguments['options'].per_level} a level",
-    outside=_views,
+    label=lambda call: f"{call.options.per_level} a level",
+    external=_views,
     packages=("duckdb", "polars"),
     retries=1,
 )
-def draw_entities(kg: ArtifactRef, options: SamplingOptions, popularity: PopularityOptions, seed: int) -> ArtifactRef:
+def draw_entities(
+    stage: StageContext, kg: ArtifactRef, options: SamplingOptions, popularity: PopularityOptions, seed: int
+) -> Counts:
     """Draw entities of four levels of popularity, with their informative triples both ways (Huang et al. 2024, 3)."""
-    raise AssertionError
+    from kgqa_core.builders.ltgen.sample import draw
+
+    return draw(
+        stage.out,
+        kg=kg.folder,
+        options=options,
+        popularity=popularity,
+        seed=seed,
+        monitor=stage.monitor,
+        cache=stage.cache,
+    )
 
 
 @stage(
     "ltgen",
-    runs="kgqa_core.builders.ltgen.write:write",
-    label=lambda arguments: f"{arguments['kind']} by {arguments['options'].writer}",
-    variant=lambda arguments: arguments["kind"],
-    outside=lambda arguments: (
-        {} if arguments["options"].writer == "template" else {"writer": model_digest(arguments["options"].writer)}
-    ),
+    label=lambda call: f"{call.kind} by {call.options.writer}",
+    variant=lambda call: call.kind,
+    external=lambda call: {} if call.options.writer == "template" else {"writer": model_digest(call.options.writer)},
     packages=("torch", "transformers", "tokenizers", "openai"),
     tags=("gpu",),
     retries=1,
+    pays=True,
 )
 def write_questions(
-    kg: ArtifactRef, sample: ArtifactRef, kind: str, options: WritingOptions, llm: LlmOptions, seed: int
-) -> ArtifactRef:
+    stage: StageContext,
+    kg: ArtifactRef,
+    sample: ArtifactRef,
+    kind: Kind,
+    options: WritingOptions,
+    llm: LlmOptions,
+    seed: int,
+) -> Counts:
     """Have questions or dialogues written about the drawn entities, check them, keep the good ones."""
-    raise AssertionError
+    from kgqa_core.builders.ltgen.write import write
+
+    return write(
+        stage.out,
+        kg=kg.folder,
+        sample=sample.folder,
+        kind=kind,
+        options=options,
+        llm=llm,
+        seed=seed,
+        monitor=stage.monitor,
+        cache=stage.cache,
+        budget=stage.budget,
+    )
 
 
 @stage(
     "ltgen_sheet",
-    runs="kgqa_core.builders.ltgen.sheet:write_sheet",
-    variant=lambda arguments: arguments["kind"],
+    variant=lambda call: call.kind,
 )
-def write_sheet(kg: ArtifactRef, benchmark: ArtifactRef, kind: str, share: float, seed: int) -> ArtifactRef:
+def write_sheet(
+    stage: StageContext, kg: ArtifactRef, benchmark: ArtifactRef, kind: str, share: float, seed: int
+) -> Counts:
     """Draw a sample of a benchmark for two annotators, as CSV and as a page."""
-    raise AssertionError
+    from kgqa_core.builders.ltgen import sheet
+
+    return sheet.write_sheet(stage.out, benchmark=benchmark.folder, kg=kg.folder, share=share, seed=seed, kind=kind)
 
 
 def write_kinds(

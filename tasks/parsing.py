@@ -5,13 +5,24 @@ from __future__ import annotations
 from kgqa_core.config import DecodeOptions, ParsingOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import encoder_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Counts, StageContext, folder, stage
 
 
-@stage("examples", runs="kgqa_core.parsing.of_questions:examples", packages=("duckdb", "numpy", "polars"))
-def parsing_examples(kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None) -> ArtifactRef:
+@stage("examples", packages=("duckdb", "numpy", "polars"))
+def parsing_examples(
+    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None
+) -> Counts:
     """Give each question its gold form and its topics, annotated or linked."""
-    raise AssertionError
+    from kgqa_core.parsing.of_questions import examples
+
+    return examples(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        linked=folder(linked),
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 def _rng_models(options: ParsingOptions) -> dict[str, str]:
@@ -22,64 +33,108 @@ def _rng_models(options: ParsingOptions) -> dict[str, str]:
 
 @stage(
     "parser",
-    runs="kgqa_core.parsing.rng.train:train",
-    label=lambda arguments: "rank and generate",
-    outside=lambda arguments: _rng_models(arguments["options"]),
+    label=lambda call: "rank and generate",
+    external=lambda call: _rng_models(call.options),
     packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
     tags=("gpu",),
 )
-def train_rng(kg: ArtifactRef, examples: ArtifactRef, options: ParsingOptions, seed: int) -> ArtifactRef:
+def train_rng(
+    stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: ParsingOptions, seed: int
+) -> Counts:
     """Train the ranker of enumerated forms (Ye et al. 2022)."""
-    raise AssertionError
+    from kgqa_core.parsing.rng.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        examples=examples.folder,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "parsed",
-    runs="kgqa_core.parsing.rng.parse:predict",
-    label=lambda arguments: "rank and generate",
+    label=lambda call: "rank and generate",
     packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
 )
 def parse_rng(
+    stage: StageContext,
     kg: ArtifactRef,
     examples: ArtifactRef,
     parser: ArtifactRef,
     options: ParsingOptions,
     splits: tuple[str, ...] = ("dev", "test"),
-) -> ArtifactRef:
+) -> Counts:
     """Enumerate, rank and run the forms of each question."""
-    raise AssertionError
+    from kgqa_core.parsing.rng.parse import predict
+
+    return predict(
+        stage.out,
+        kg=kg.folder,
+        examples=examples.folder,
+        parser=parser.folder,
+        options=options,
+        splits=splits,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "parser",
-    runs="kgqa_core.parsing.decode.train:train",
-    label=lambda arguments: "retrieve and decode",
-    outside=lambda arguments: {
-        "encoder": encoder_digest(arguments["options"].encoder), "model": encoder_digest(arguments["options"].model)
+    label=lambda call: "retrieve and decode",
+    external=lambda call: {
+        "encoder": encoder_digest(call.options.encoder), "model": encoder_digest(call.options.model)
     },
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
 )  # fmt: skip
-def train_decode(kg: ArtifactRef, examples: ArtifactRef, options: DecodeOptions, seed: int) -> ArtifactRef:
+def train_decode(
+    stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: DecodeOptions, seed: int
+) -> Counts:
     """Train the retriever of schema items and the decoder over what it retrieves (Chen et al. 2021)."""
-    raise AssertionError
+    from kgqa_core.parsing.decode.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        examples=examples.folder,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 @stage(
     "parsed",
-    runs="kgqa_core.parsing.decode.parse:predict",
-    label=lambda arguments: "retrieve and decode",
+    label=lambda call: "retrieve and decode",
     packages=("torch", "transformers", "tokenizers"),
 )
 def parse_decode(
+    stage: StageContext,
     kg: ArtifactRef,
     examples: ArtifactRef,
     parser: ArtifactRef,
     options: DecodeOptions,
     splits: tuple[str, ...] = ("dev", "test"),
-) -> ArtifactRef:
+) -> Counts:
     """Retrieve schema items for each question, decode forms that fit the graph, and run them."""
-    raise AssertionError
+    from kgqa_core.parsing.decode.parse import predict
+
+    return predict(
+        stage.out,
+        kg=kg.folder,
+        examples=examples.folder,
+        parser=parser.folder,
+        options=options,
+        splits=splits,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
 def train_and_parse(name: str, kg: ArtifactRef, examples: ArtifactRef, profile: Profile) -> ArtifactRef:

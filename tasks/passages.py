@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from kgqa_core.config import PASSAGES, PassagesOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import encoder_digest, file_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, folder, stage
 
 PACKAGES = ("torch", "transformers", "tokenizers", "faiss-cpu", "bm25s")
 
@@ -18,9 +16,9 @@ def _encoder(options: PassagesOptions) -> dict[str, str]:
     return {"encoder": encoder_digest(options.encoder)} if options.retriever != "bm25" else {}
 
 
-def _corpus(arguments: Mapping[str, Any]) -> dict[str, str]:
+def _corpus(call: Call) -> dict[str, str]:
     """Digests of encoder and corpus; a file's name counts, for documents without id are called by it."""
-    options: PassagesOptions = arguments["options"]
+    options: PassagesOptions = call.options
     if not options.corpus:
         return _encoder(options)
     corpus = Path(options.corpus).expanduser()
@@ -30,41 +28,64 @@ def _corpus(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 @stage(
     "passage_index",
-    runs="kgqa_core.passages.index:build",
-    label=lambda arguments: f"{arguments['options'].retriever} {Path(arguments['options'].corpus or '').name}",
-    outside=_corpus,
+    label=lambda call: f"{call.options.retriever} {Path(call.options.corpus or '').name}",
+    external=_corpus,
     packages=PACKAGES,
     tags=("gpu",),
 )
-def index_passages(options: PassagesOptions, seed: int) -> ArtifactRef:
+def index_passages(stage: StageContext, options: PassagesOptions, seed: int) -> Counts:
     """Cut a corpus into passages and index their vectors, their words, or both."""
-    raise AssertionError
+    from kgqa_core.passages.index import build
+
+    return build(stage.out, options=options, seed=seed, monitor=stage.monitor, work=stage.work, cache=stage.cache)
 
 
 @stage(
     "passages",
-    runs="kgqa_core.passages.retrieve:retrieve",
-    label=lambda arguments: arguments["options"].retriever,
-    outside=lambda arguments: _encoder(arguments["options"]),
+    label=lambda call: call.options.retriever,
+    external=lambda call: _encoder(call.options),
     packages=PACKAGES,
 )
 def retrieve_passages(
-    index: ArtifactRef, questions: ArtifactRef, options: PassagesOptions, training: bool = False
-) -> ArtifactRef:
+    stage: StageContext, index: ArtifactRef, questions: ArtifactRef, options: PassagesOptions, training: bool = False
+) -> Counts:
     """Find the passages that go with each question."""
-    raise AssertionError
+    from kgqa_core.passages.retrieve import retrieve
+
+    return retrieve(
+        stage.out,
+        index=index.folder,
+        questions=questions.folder,
+        options=options,
+        training=training,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+    )
 
 
 @stage(
     "knowledge",
-    runs="kgqa_core.passages.retrieve:write_knowledge",
-    variant=lambda arguments: f"{arguments['retriever']}/both" if arguments["triples"] else PASSAGES,
+    variant=lambda call: f"{call.retriever}/both" if call.triples else PASSAGES,
 )
 def write_passages(
-    questions: ArtifactRef, passages: ArtifactRef, triples: ArtifactRef | None = None, retriever: str = PASSAGES
-) -> ArtifactRef:
+    stage: StageContext,
+    questions: ArtifactRef,
+    passages: ArtifactRef,
+    triples: ArtifactRef | None = None,
+    retriever: str = PASSAGES,
+) -> Counts:
     """Write each question's passages as text, below a retriever's triples where these are given."""
-    raise AssertionError
+    from kgqa_core.passages.retrieve import write_knowledge
+
+    return write_knowledge(
+        stage.out,
+        questions=questions.folder,
+        passages=passages.folder,
+        triples=folder(triples),
+        retriever=retriever,
+        monitor=stage.monitor,
+    )
 
 
 def index_of(profile: Profile) -> ArtifactRef | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import file_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, stage
 
 
-def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:
-    options = arguments["options"]
+def _question_files(call: Call) -> dict[str, str]:
+    options = call.options
     if options.source == "atlas":
         return {"atlas": file_digest(find_sources(("bundled:atlas",))[0].path)}
     return {"questions": file_digest(Path(options.path).expanduser())} if options.path else {}
@@ -22,24 +21,26 @@ def _question_files(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 @stage(
     "questions",
-    runs="kgqa_core.datasets.load:load",
-    label=lambda arguments: arguments["options"].name,
-    outside=_question_files,
+    label=lambda call: call.options.name,
+    external=_question_files,
 )
-def load_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> ArtifactRef:
+def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
-    raise AssertionError
+    from kgqa_core.datasets.load import load
+
+    return load(stage.out, kg=kg.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
 
 
 @stage(
     "questions",
-    runs="kgqa_core.datasets.load:load",
-    variant=lambda arguments: f"more/{arguments['options'].name}",
-    outside=_question_files,
+    variant=lambda call: f"more/{call.options.name}",
+    external=_question_files,
 )
-def load_more(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> ArtifactRef:
+def load_more(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read a further question set that the retriever learns from."""
-    raise AssertionError
+    from kgqa_core.datasets.load import load
+
+    return load(stage.out, kg=kg.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
 
 
 def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dict[str, ArtifactRef]:
@@ -49,4 +50,4 @@ def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dic
 
 def question_digests(options: QuestionsOptions) -> dict[str, str]:
     """Digests of the files that questions would be read from, as they enter their key."""
-    return _question_files({"options": options})
+    return _question_files(SimpleNamespace(options=options))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kgqa_core.config import (
     HopPathOptions,
@@ -26,11 +25,12 @@ from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
 from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
 from tasks.engine.run import current_run
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, folder, folders, stage
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import more_questions
 
 log = logging.getLogger("kgqa")
+DEPLOYMENT = "kgqa-train-retriever/train-retriever"
 
 
 def _label(name: str, hops: int | None) -> str:
@@ -39,13 +39,15 @@ def _label(name: str, hops: int | None) -> str:
 
 @stage(
     "retriever",
-    runs="kgqa_core.retrieval.rigel.train:train",
-    label=lambda arguments: _label("rigel", arguments["options"].hops),
-    outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
+    label=lambda call: _label("rigel", call.options.hops),
+    external=lambda call: {"encoder": encoder_digest(call.options.encoder)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
+    trains=True,
+    deployment=DEPLOYMENT,
 )
 def train_rigel(
+    stage: StageContext,
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
@@ -53,17 +55,45 @@ def train_rigel(
     feedback: ArtifactRef | None,
     options: RetrieverOptions,
     seed: int,
-) -> ArtifactRef:
+) -> Counts:
     """Train Rigel from question-answer pairs (Sen et al. 2023).  more: further question sets, by name."""
-    raise AssertionError
+    from kgqa_core.retrieval.rigel.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        more=folders(more),
+        feedback=folder(feedback),
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
-@stage("feedback", runs="kgqa_core.retrieval.rigel.feedback:gather")
+@stage("feedback")
 def gather_feedback(
-    dkg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, answers: ArtifactRef, bare: ArtifactRef | None
-) -> ArtifactRef:
+    stage: StageContext,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    facts: ArtifactRef,
+    answers: ArtifactRef,
+    bare: ArtifactRef | None,
+) -> Counts:
     """Collect the relation paths that an earlier run's right answers speak for."""
-    raise AssertionError
+    from kgqa_core.retrieval.rigel.feedback import gather
+
+    return gather(
+        stage.out,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        facts=facts.folder,
+        answers=answers.folder,
+        bare=folder(bare),
+        monitor=stage.monitor,
+    )
 
 
 def feedback_of(dkg: ArtifactRef, word: str | None) -> ArtifactRef | None:
@@ -104,22 +134,34 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
 
 @stage(
     "hop_path",
-    runs="kgqa_core.retrieval.hop_path.train:train",
-    label=lambda arguments: _label("", arguments["options"].max_hops),
-    outside=lambda arguments: {"encoder": encoder_digest(arguments["options"].encoder)},
+    label=lambda call: _label("", call.options.max_hops),
+    external=lambda call: {"encoder": encoder_digest(call.options.encoder)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
+    trains=True,
+    deployment=DEPLOYMENT,
 )
 def train_hop_path(
-    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: HopPathOptions, seed: int
-) -> ArtifactRef:
+    stage: StageContext, kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: HopPathOptions, seed: int
+) -> Counts:
     """Train the hop and relation classifiers of the path retriever (Wu et al. 2023)."""
-    raise AssertionError
+    from kgqa_core.retrieval.hop_path.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
 
 
-def _ranked_outside(arguments: Mapping[str, Any]) -> dict[str, str]:
+def _ranked_outside(call: Call) -> dict[str, str]:
     """Digests of what a ranker reads beside artifacts."""
-    ranking, name = arguments["ranking"], split_retriever(arguments["name"])[0]
+    ranking, name = call.ranking, split_retriever(call.name)[0]
     if name == "rank_llm":
         return {"model": model_digest(ranking.model)}
     if name == "rank_embedding":
@@ -127,8 +169,8 @@ def _ranked_outside(arguments: Mapping[str, Any]) -> dict[str, str]:
     return _amr_outside(ranking) if name == "rank_amr" else {}
 
 
-def _ranker_outside(arguments: Mapping[str, Any]) -> dict[str, str]:
-    options: RelationRankingOptions = arguments["options"]
+def _ranker_outside(call: Call) -> dict[str, str]:
+    options: RelationRankingOptions = call.options
     sets = {f"training_set_{number}": _file(name) for number, name in enumerate(options.training_sets)}
     return {"encoder": encoder_digest(options.encoder)} | sets | _amr_outside(options)
 
@@ -144,28 +186,47 @@ def _file(name: str) -> str:
 
 @stage(
     "relation_ranker",
-    runs="kgqa_core.retrieval.relation_ranking.train:train",
-    label=lambda arguments: arguments["options"].encoder,
-    outside=_ranker_outside,
+    label=lambda call: call.options.encoder,
+    external=_ranker_outside,
     packages=("torch", "torch_geometric", "transformers", "tokenizers"),
     tags=("gpu",),
+    trains=True,
+    deployment=DEPLOYMENT,
 )
 def train_relation_ranker(
-    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: RelationRankingOptions, seed: int
-) -> ArtifactRef:
+    stage: StageContext,
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    options: RelationRankingOptions,
+    seed: int,
+) -> Counts:
     """Train the rankers of relations, with AMR graphs where there are any (Huang et al. 2024)."""
-    raise AssertionError
+    from kgqa_core.retrieval.relation_ranking.train import train
+
+    return train(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+    )
 
 
 @stage(
     "facts",
-    runs="kgqa_core.retrieval.collect:collect",
-    variant=lambda arguments: arguments["name"],
-    outside=_ranked_outside,
+    variant=lambda call: call.name,
+    external=_ranked_outside,
     packages=("torch", "torch_geometric", "transformers", "tokenizers", "openai"),
     retries=1,
+    pays=True,
 )
 def rank_relations(
+    stage: StageContext,
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
@@ -175,24 +236,45 @@ def rank_relations(
     ranking: RelationRankingOptions,
     llm: LlmOptions,
     seed: int,
-) -> ArtifactRef:
+) -> Counts:
     """Collect the triples behind the best relations of each question's entities.  name: as of `retrieve`."""
-    raise AssertionError
+    from kgqa_core.retrieval.collect import collect
+
+    return collect(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        retriever=folder(retriever),
+        name=name,
+        options=options,
+        ranking=ranking,
+        llm=llm,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+        budget=stage.budget,
+    )
+
+
+def _merge_facts(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+    from kgqa_core.retrieval.collect import merge
+
+    return merge(stage.out, parts, name=call.name, options=call.options, monitor=stage.monitor)
 
 
 @stage(
     "facts",
-    runs="kgqa_core.retrieval.collect:collect",
-    variant=lambda arguments: arguments["name"],
-    outside=lambda arguments: (
-        {"encoder": encoder_digest(arguments["options"].kaping.encoder)}
-        if split_retriever(arguments["name"])[0] == "kaping"
-        else {}
+    variant=lambda call: call.name,
+    external=lambda call: (
+        {"encoder": encoder_digest(call.options.kaping.encoder)} if split_retriever(call.name)[0] == "kaping" else {}
     ),
     packages=("torch",),
-    mapped=True,
+    merge=_merge_facts,
 )
 def retrieve(
+    stage: StageContext,
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
@@ -200,9 +282,24 @@ def retrieve(
     name: str,
     options: RetrievalOptions,
     seed: int,
-) -> ArtifactRef:
+) -> Counts:
     """Collect each question's facts and ranked entities with one retriever.  name: with `@linked` for linked topics."""
-    raise AssertionError
+    from kgqa_core.retrieval.collect import collect
+
+    return collect(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        retriever=folder(retriever),
+        name=name,
+        options=options,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+        part=stage.part,
+    )
 
 
 def train_retrievers(

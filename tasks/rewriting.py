@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kgqa_core.config import PASSAGES, CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import file_digest, model_digest
-from tasks.engine.stage import stage
+from tasks.engine.stage import Call, Counts, StageContext, folder, stage
 from tasks.passages import write_passages
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 
 
-def _corpus_outside(arguments: Any) -> dict[str, str]:
-    options: CorpusOptions = arguments["options"]
+def _corpus_outside(call: Call) -> dict[str, str]:
+    options: CorpusOptions = call.options
     if options.imported:
         return {"imported": file_digest(Path(options.imported).expanduser())}
     return {"teacher": model_digest(options.teacher), "qa_model": model_digest(options.qa_model)}
@@ -23,53 +23,97 @@ def _corpus_outside(arguments: Any) -> dict[str, str]:
 
 @stage(
     "corpus",
-    runs="kgqa_core.rewriting.corpus:generate",
-    label=lambda arguments: f"by {arguments['options'].teacher}" if not arguments["options"].imported else "imported",
-    outside=_corpus_outside,
+    label=lambda call: f"by {call.options.teacher}" if not call.options.imported else "imported",
+    external=_corpus_outside,
     packages=(*MODEL_PACKAGES, "openai"),
     tags=("gpu",),
     retries=1,
+    pays=True,
+    deployment="kgqa-generate-corpus/generate-corpus",
+    only_here=lambda call: bool(call.options.imported),  # no GPU makes the reading of a file faster
 )
 def generate_corpus(
-    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: CorpusOptions, llm: LlmOptions, seed: int
-) -> ArtifactRef:
+    stage: StageContext,
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    options: CorpusOptions,
+    llm: LlmOptions,
+    seed: int,
+) -> Counts:
     """Write sentences for gold subgraphs and keep those from which the QA model answers (Wu et al. 2023, 3.2)."""
-    raise AssertionError
+    from kgqa_core.rewriting.corpus import generate
+
+    return generate(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        options=options,
+        llm=llm,
+        seed=seed,
+        monitor=stage.monitor,
+        cache=stage.cache,
+        budget=stage.budget,
+    )
 
 
 @stage(
     "rewriter",
-    runs="kgqa_core.rewriting.train:train",
-    label=lambda arguments: f"{arguments['options'].base} LoRA",
-    outside=lambda arguments: {"base": model_digest(arguments["options"].base)},
+    label=lambda call: f"{call.options.base} LoRA",
+    external=lambda call: {"base": model_digest(call.options.base)},
     packages=MODEL_PACKAGES,
     tags=("gpu",),
+    trains=True,
+    deployment="kgqa-finetune-rewriter/finetune-rewriter",
 )
-def finetune_rewriter(corpus: ArtifactRef, options: RewriterOptions, seed: int) -> ArtifactRef:
+def finetune_rewriter(stage: StageContext, corpus: ArtifactRef, options: RewriterOptions, seed: int) -> Counts:
     """Adapt a language model to the corpus by LoRA."""
-    raise AssertionError
+    from kgqa_core.rewriting.train import train
+
+    return train(stage.out, corpus=corpus.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
 
 
-@stage("knowledge", runs="kgqa_core.kg.verbalise:write_knowledge", variant=lambda arguments: arguments["retriever"])
+@stage("knowledge", variant=lambda call: call.retriever)
 def write_triples(
-    kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str, qualifiers: bool
-) -> ArtifactRef:
+    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str, qualifiers: bool
+) -> Counts:
     """Write each question's facts as triple-form text."""
-    raise AssertionError
+    from kgqa_core.kg.verbalise import write_knowledge
+
+    return write_knowledge(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        facts=facts.folder,
+        retriever=retriever,
+        qualifiers=qualifiers,
+        monitor=stage.monitor,
+        work=stage.work,
+    )
+
+
+def _merge_sentences(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+    from kgqa_core.rewriting.write import merge
+
+    return merge(
+        stage.out, parts, kg=call.kg.folder, questions=call.questions.folder, facts=call.facts.folder,
+        rewriter=folder(call.rewriter), retriever=call.retriever, format=call.format, options=call.options,
+        language=call.language, split=call.split, limit=call.limit, seed=call.seed, monitor=stage.monitor,
+    )  # fmt: skip
 
 
 @stage(
     "knowledge",
-    runs="kgqa_core.rewriting.write:write",
-    variant=lambda arguments: f"{arguments['retriever']}/{arguments['format']}",
-    outside=lambda arguments: (
-        {"base": model_digest(arguments["options"].base)} if arguments["format"] == "rewritten" else {}
-    ),
+    variant=lambda call: f"{call.retriever}/{call.format}",
+    external=lambda call: {"base": model_digest(call.options.base)} if call.format == "rewritten" else {},
     packages=MODEL_PACKAGES,
     tags=("gpu",),
-    mapped=True,
+    merge=_merge_sentences,
+    pays=True,
 )
 def write_sentences(
+    stage: StageContext,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: ArtifactRef,
@@ -82,9 +126,30 @@ def write_sentences(
     split: str,
     limit: int | None,
     seed: int,
-) -> ArtifactRef:
+) -> Counts:
     """Write each question's facts as sentences, by rule or by the rewriter."""
-    raise AssertionError
+    from kgqa_core.rewriting.write import write
+
+    return write(
+        stage.out,
+        kg=kg.folder,
+        questions=questions.folder,
+        facts=facts.folder,
+        rewriter=folder(rewriter),
+        retriever=retriever,
+        format=format,
+        options=options,
+        llm=llm,
+        language=language,
+        split=split,
+        limit=limit,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+        budget=stage.budget,
+        part=stage.part,
+    )
 
 
 def corpus_of(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.states import Completed
 
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
@@ -17,12 +16,12 @@ from kgqa_core.report.answerability import metric_rows, paper_table, write
 from kgqa_core.store.artifacts import ArtifactRef, verify
 from tasks.answerability import benchmark_examples, benchmark_in, benchmark_questions, score_parsers
 from tasks.engine.prefect_pages import show_page, table
-from tasks.engine.run import Run, tracked_run
+from tasks.engine.run import Run, completed, tracked_run
 from tasks.linking import build_mentions, link_questions
 
 
 @flow(name="kgqa-answerability-scores", flow_run_name="answerability scores {profile.kg.name}")
-def evaluate_parsers(profile: Profile, benchmark: str, parsed: dict[str, str] | None = None) -> Any:
+def evaluate_parsers(profile: Profile, benchmark: str, parsed: dict[str, str] | None = None) -> dict[str, Any]:
     """Train parsers on a benchmark, tune their thresholds on dev, and score them with and without.
 
     Args:
@@ -37,7 +36,7 @@ def evaluate_parsers(profile: Profile, benchmark: str, parsed: dict[str, str] | 
         forms = forms or parse_all(made, kg, profile)
         scores = score_parsers(made, forms, profile.seed)
         data = publish(run, profile, scores)
-        return Completed(message=f"{len(forms)} parsers on {profile.kg.name}", data=data)
+        return completed(f"{len(forms)} parsers on {profile.kg.name}", data)
 
 
 def parse_all(benchmark: ArtifactRef, kg: ArtifactRef, profile: Profile) -> dict[str, ArtifactRef]:

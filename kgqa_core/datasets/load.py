@@ -79,7 +79,7 @@ def sizes_of(rows: Sequence[RawQuestion], options: QuestionSource, seed: int) ->
     return {split: sizes[split] for split in SPLITS}
 
 
-def input_files(options: QuestionsOptions) -> list[Path]:
+def input_files(options: QuestionSource) -> list[Path]:
     """Files that the questions are read from, whose content decides the result.  Raises QuestionFileError."""
     if options.source == "atlas":
         return []

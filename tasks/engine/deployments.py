@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import FlowRun
 
-DEPLOYMENTS = {
-    "retriever": "kgqa-train-retriever/train-retriever",
-    "hop_path": "kgqa-train-retriever/train-retriever",
-    "relation_ranker": "kgqa-train-retriever/train-retriever",
-    "corpus": "kgqa-generate-corpus/generate-corpus",
-    "rewriter": "kgqa-finetune-rewriter/finetune-rewriter",
-}
-"""The deployment, `flow/name`, that makes artifacts of a kind."""
+    from tasks.engine.stage import StageOptions
 
 POLL_SECONDS = 2.0
 TELL_SECONDS = 60.0
@@ -55,32 +48,34 @@ _CALLED: set[str] = set()
 """Paths of artifacts that deployments made because this process asked for them."""
 
 
-def make(kind: str, key: str, parts: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[ArtifactRef | None, str]:
+def make(
+    stage: StageOptions, key: str, parts: Mapping[str, Any], call: Any, arguments: Mapping[str, Any]
+) -> tuple[ArtifactRef | None, str]:
     """The artifact of a GPU stage as a deployment makes it, and where it was made.
 
     The artifact is None where the stage is to be made here; the words are empty where there was nothing to choose.
     Raises WorkerError when a deployment is wanted and there is none, when its run fails, or when this is a called run
     whose code would make another artifact than the one that was asked for.
     """
-    run = current_run()
+    run, kind = current_run(), stage.kind
     if called_run(kind, key, parts):
         return None, "made by the run of a deployment"
-    if kind not in DEPLOYMENTS or run.profile is None or _only_read(kind, arguments):
+    if stage.deployment is None or run.profile is None or stage.only_here(call):
         return None, ""
     wish = run.profile.operations.gpu_stages
-    if wish == "here" or run.home.find(kind, key) is not None:
+    if wish == "here":
         return None, ""
-    place = find_place(kind, wish)
+    place = find_place(stage.deployment, wish)
     if place.deployment is None:
         log.info("%s is made in this process: %s", kind, place.why)
         return None, f"made in this process: {place.why}"
     inputs = {name: value for name, value in arguments.items() if isinstance(value, ArtifactRef)}
-    asked = Given(kind=kind, key=key, made_of=json.loads(canonical_json(parts)), inputs=inputs, caller=run.id)
-    return _call(place, asked, run.profile, run)
+    request = Given(kind=kind, key=key, made_of=json.loads(canonical_json(parts)), inputs=inputs, caller=run.id)
+    return _call(place, request, run.profile, run)
 
 
-def find_place(kind: str, wish: str) -> Place:
-    """Where a stage of this kind is made.  wish: `operations.gpu_stages`.
+def find_place(name: str, wish: str) -> Place:
+    """Where a stage is made that the deployment `flow/name` can make.  wish: `operations.gpu_stages`.
 
     Raises WorkerError when `deployments` are wanted and the server or the deployment is missing.
     """
@@ -89,7 +84,7 @@ def find_place(kind: str, wish: str) -> Place:
     from prefect.exceptions import ObjectNotFound
     from prefect.settings import get_current_settings
 
-    name, address = DEPLOYMENTS[kind], get_current_settings().api.url
+    address = get_current_settings().api.url
     if wish == "here":
         return Place(None, "operations.gpu_stages is here")
     if address is None:
@@ -145,11 +140,6 @@ def _call(place: Place, asked: Given, profile: Profile, run: Run) -> tuple[Artif
             log.warning("%s: %s; a new run is started", asked.kind, _told(child, place.deployment))
 
 
-def _only_read(kind: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a stage only reads a file, which no GPU makes faster: a corpus that is imported."""
-    return kind == "corpus" and bool(getattr(arguments.get("options"), "imported", None))
-
-
 def _join_or_start(
     client: SyncPrefectClient, deployment: str, asked: Given, profile: Profile, run: Run
 ) -> tuple[FlowRun, bool]:
@@ -168,7 +158,7 @@ def _join_or_start(
         trained = tuple(name for name, kind in TRAINED_AS.items() if kind == asked.kind)
         only = profile.retrieval.model_copy(update={"retrievers": trained})
         profile = profile.model_copy(update={"retrieval": only})
-    child = run_deployment(
+    child: Any = run_deployment(
         deployment,
         parameters={
             "profile": made_here(profile).model_dump(mode="json"),

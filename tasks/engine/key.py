@@ -3,12 +3,12 @@
     key = SHA-256 of  stage name
                     + content digests of the input artifacts
                     + options and seed
-                    + digests of outside files (graph dumps, question files, model weights)
+                    + digests of external files (graph dumps, question files, model weights)
                     + digest of the code that the stage runs
                     + versions of the packages that it names
 
-The code digest is taken over the import closure, inside kgqa_core, of the module that the stage calls: comments,
-formatting and docstrings do not count.  Modules that only declare things whose values are in the key anyway
+The code digest covers the stage's body and the import closure, inside kgqa_core, of the functions that the body names:
+comments, formatting and docstrings do not count.  Modules that only declare things whose values are in the key anyway
 (options, error classes, progress) are left out, or every new option would rebuild every graph.
 """
 
@@ -19,7 +19,9 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Iterable, Mapping
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,25 +50,72 @@ class StageKey(CachePolicy):
 
 
 def stage_key(
-    name: str, module: str, arguments: Mapping[str, Any], outside: Mapping[str, str], packages: Iterable[str]
+    name: str,
+    functions: Sequence[Callable[..., Any]],
+    arguments: Mapping[str, Any],
+    external: Mapping[str, str],
+    packages: Iterable[str],
 ) -> tuple[str, dict[str, Any]]:
-    """The key of a stage call and the parts it was made of (kept in the manifest)."""
+    """The key of a stage call and the parts that it is made of, which the manifest has too.
+
+    functions: the stage's body, and what it calls where the arguments decide that.
+    """
     parts = {
         "stage": name,
         "inputs": {key: _digests(value) for key, value in arguments.items() if _is_artifact(value)},
         "options": {key: _plain(value) for key, value in arguments.items() if not _is_artifact(value)},
-        "outside": dict(outside),
-        "code": code_digest(module),
+        "outside": dict(external),
+        "code": code_digest(*functions),
         "packages": {package: _version(package) for package in sorted(packages)},
     }
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest(), parts
 
 
 @functools.cache
-def code_digest(module: str) -> str:
-    """SHA-256 over the syntax trees of a module and of everything in kgqa_core that it imports."""
-    lines = [f"{name} {_code(path, name).digest}" for name, path in sorted(import_closure(module).items())]
+def code_digest(*functions: Callable[..., Any]) -> str:
+    """SHA-256 over the syntax trees of functions, of the library modules that they name and of all that these import.
+
+    A function of the library counts with its whole module, a stage's body alone: what else is in its file is of others.
+    """
+    closure: dict[str, Path] = {}
+    lines = []
+    for function in functions:
+        if _in_package(function.__module__):
+            closure |= import_closure(function.__module__)
+            continue
+        body = _body(function)
+        lines.append(hashlib.sha256(ast.dump(body).encode()).hexdigest())
+        for module in _named_modules(function, body):
+            closure |= import_closure(module)
+    lines += [f"{name} {_code(path, name).digest}" for name, path in sorted(closure.items())]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _body(function: Callable[..., Any]) -> ast.Module:
+    """The syntax tree of a function's statements, without its decorators, annotations and docstring."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    [definition] = tree.body
+    if not isinstance(definition, ast.FunctionDef):
+        raise TypeError(f"{function} is not defined by def, so that its code has no digest")
+    return ast.Module(body=[part for part in definition.body if not _is_text(part)], type_ignores=[])
+
+
+def _named_modules(function: Callable[..., Any], body: ast.Module) -> list[str]:
+    """Modules of the library that a function's statements name, or import inside the function."""
+    modules = []
+    for node in ast.walk(body):
+        if isinstance(node, ast.Name):
+            value = function.__globals__.get(node.id)
+            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+            if isinstance(name, str) and _in_package(name):
+                modules.append(name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules += _imports(node, function.__module__)
+    return modules
+
+
+def _in_package(name: str) -> bool:
+    return name == PACKAGE or name.startswith(PACKAGE + ".")
 
 
 def import_closure(module: str) -> dict[str, Path]:
@@ -75,7 +124,7 @@ def import_closure(module: str) -> dict[str, Path]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in found or name in DECLARATIONS:
+        if name in found or _declares(name):
             continue
         path = _module_file(name)
         if path is None:
@@ -85,6 +134,11 @@ def import_closure(module: str) -> dict[str, Path]:
     return found
 
 
+def _declares(name: str) -> bool:
+    """Whether a module only declares what the key has by value."""
+    return any(name == module or name.startswith(module + ".") for module in DECLARATIONS)
+
+
 def _version(package: str) -> str:
     """Version of a package without the build for CPU or CUDA, so that machines of both kinds share artifacts."""
     return importlib.metadata.version(package).partition("+")[0]
@@ -92,7 +146,7 @@ def _version(package: str) -> str:
 
 def _module_file(name: str) -> Path | None:
     """The file of a module of the package, found by its place: Python's own look-up would import all above it."""
-    if name != PACKAGE and not name.startswith(PACKAGE + "."):
+    if not _in_package(name):
         return None
     place = _root(PACKAGE).joinpath(*name.split(".")[1:])
     for file in (place / "__init__.py", place.with_name(place.name + ".py")):
@@ -123,18 +177,22 @@ def _code(path: Path, name: str) -> _Code:
     imports: list[str] = []
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imports += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*parents, base] if base else parents)
-            imports.append(base)
-            imports += [f"{base}.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports += _imports(node, package)
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not _is_text(part)]
     return _Code(tuple(imports), hashlib.sha256(ast.dump(tree).encode()).hexdigest())
+
+
+def _imports(node: ast.Import | ast.ImportFrom, package: str) -> list[str]:
+    """Names that an import statement in a module of `package` may import."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    base = node.module or ""
+    if node.level:
+        parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*parents, base] if base else parents)
+    return [base, *(f"{base}.{alias.name}" for alias in node.names)]
 
 
 def _is_text(node: ast.AST) -> bool:

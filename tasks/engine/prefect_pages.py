@@ -19,19 +19,15 @@ REPORTING = ("pipeline", "refresh", "evaluate")
 """Flows that end with a report; trainings that a run has called do not."""
 
 
-def publish_story(run: Run, title: str, ref: ArtifactRef, *, found: bool) -> None:
-    """Show a stage's story in Prefect, when it runs as a task there; a lost server is no reason to fail."""
-    from prefect.context import TaskRunContext
-
-    if TaskRunContext.get() is None:
-        return
+def publish_stage_page(run: Run, title: str, ref: ArtifactRef, *, cached: bool) -> None:
+    """Show a stage's page in Prefect, inside a flow or a task; a lost server is no reason to fail."""
     tracked = next((stage.tracked for stage in reversed(run.stages) if stage.title == title), None)
     pages = (mlflow_page(run.home, run.tracker.experiment, run.tracker.known(one)) for one in (tracked, run.tracked))
     stage, whole = pages
     links = {"this stage in MLflow": stage, "the run in MLflow": whole}
     if flow_name() in REPORTING:
         links["report of the run, once it has ended"] = report_page(whole)
-    show_page(artifact_key(title), story(title, ref, found=found, links=links), title)
+    show_page(artifact_key(title), stage_page(title, ref, cached=cached, links=links), title)
 
 
 def show_page(key: str, parts: Sequence[str], description: str) -> None:
@@ -47,10 +43,12 @@ def show_page(key: str, parts: Sequence[str], description: str) -> None:
         log.debug("the page %s was not shown in Prefect: %s", key, fault)
 
 
-def story(title: str, ref: ArtifactRef, *, found: bool, links: Mapping[str, str | None] | None = None) -> list[str]:
+def stage_page(
+    title: str, ref: ArtifactRef, *, cached: bool, links: Mapping[str, str | None] | None = None
+) -> list[str]:
     """The parts of the page as Markdown: how it came about, links, for scores their tables, the counts."""
     manifest = read_manifest(ref.folder)
-    parts = [f"## {cell(title)}", why_found(manifest) if found else f"Made now, by run `{manifest.get('run_id')}`."]
+    parts = [f"## {cell(title)}", why_cached(manifest) if cached else f"Made now, by run `{manifest.get('run_id')}`."]
     parts.append(link_line(links or {}))
     if ref.kind == "scores":
         parts += score_tables(json.loads((ref.folder / "aggregates.json").read_text(encoding="utf-8")))
@@ -71,7 +69,7 @@ def link_line(links: Mapping[str, str | None]) -> str:
     return " · ".join(f"[{name}]({address})" for name, address in links.items() if address)
 
 
-def why_found(manifest: dict[str, Any]) -> str:
+def why_cached(manifest: dict[str, Any]) -> str:
     """Why a stage was not computed: what the same key already made, and when."""
     return f"cached: the same inputs, options and code made it on {manifest['written']} (run {manifest.get('run_id')})"
 
@@ -81,7 +79,8 @@ def score_tables(aggregates: dict[str, Any]) -> list[str]:
 
     Variants of a metric that count substrings are left to the report and MLflow; a table of them all is too wide.
     """
-    alone, answers = [], []
+    alone: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     for experiment, splits in aggregates["scores"].items():
         kind = alone if split_experiment(experiment)[1:] == ("-", "-") else answers
         for split, metrics in splits.items():

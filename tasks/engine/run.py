@@ -12,13 +12,15 @@ import os
 import platform
 import secrets
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from kgqa_core.config import Profile
+from prefect.states import Completed
+
+from kgqa_core.config import Options, Profile
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.runs.changes import flatten
@@ -33,33 +35,8 @@ from tasks.tracking.buffered_tracker import open_tracker
 from tasks.tracking.mlflow_store import DataSet, NoTracker, Tracker
 
 log = logging.getLogger("kgqa")
+T = TypeVar("T")
 PACKAGES = ("prefect", "torch", "transformers", "duckdb", "polars", "numpy", "mlflow")
-SECTIONS = {
-    "kg": ("kg",),
-    "dkg": ("dkg",),
-    "questions": ("questions",),
-    "retriever": ("retriever",),
-    "hop_path": ("hop_path",),
-    "relation_ranker": ("relation_ranking",),
-    "linked": ("linking",),
-    "facts": ("retrieval",),
-    "corpus": ("corpus", "llm"),
-    "rewriter": ("rewriter",),
-    "knowledge": ("rewriter", "llm"),
-    "answers": ("answering", "llm"),
-    "operator": ("operator",),
-    "computed": ("symbolic",),
-    "abstainer": ("abstention",),
-    "confidence": ("abstention",),
-    "entailment": ("evaluation",),
-    "scores": ("evaluation",),
-    "ltgen_entities": ("ltgen",),
-    "ltgen": ("ltgen", "llm"),
-    "answerability": ("answerability",),
-    "parser": ("parsing",),
-    "parsed": ("parsing",),
-}
-"""Sections of the profile that a stage reads; its tracked run has them as parameters, named as the whole run has."""
 TRAINED_AS = {
     "rigel": "retriever",
     "hop_path": "hop_path",
@@ -67,8 +44,6 @@ TRAINED_AS = {
     "rank_amr": "relation_ranker",
 }
 """Kind of the trained artifact of each retriever that learns."""
-TRAINS = (*dict.fromkeys(TRAINED_AS.values()), "rewriter")
-
 temporary_server.install()  # on import: Prefect starts a flow's server before the flow's first line
 
 
@@ -82,9 +57,10 @@ class StageRecord:
     seconds: float = 0.0
     artifact: ArtifactRef | None = None
     counts: dict[str, Any] = field(default_factory=dict)
+    trains: bool = False
     tracked: str | None = None
-    untold: dict[str, Any] = field(default_factory=dict)
-    """Parameters that the tracker hears with the next call about the stage."""
+    params: dict[str, Any] = field(default_factory=dict)
+    """Parameters that go to the tracker with the next call about the stage."""
 
 
 @dataclass
@@ -127,12 +103,18 @@ class Run:
         return {name.partition("/")[2] or kind: ref for name, ref in named.items() if name.partition("/")[0] == kind}
 
     @contextlib.contextmanager
-    def stage(self, name: str, title: str) -> Iterator[StageRecord]:
-        """Open a stage in the ledger and as a nested tracked run; close it with its outcome."""
-        record = StageRecord(name, title)
+    def stage(
+        self, name: str, title: str, arguments: Mapping[str, Any] | None = None, *, trains: bool = False
+    ) -> Iterator[StageRecord]:
+        """Open a stage in the ledger and as a nested tracked run; close it with its outcome.
+
+        arguments: of the stage's call, whose options are the parameters of the tracked run.  trains: its artifact is a
+        trained model.
+        """
+        record = StageRecord(name, title, trains=trains)
         self.tracker.retry()
         record.tracked = self.tracker.start(title, {"kgqa.stage": name, **self._names()}, parent=self.tracked)
-        record.untold = self._options(name)
+        record.params = self._params((arguments or {}).values())
         self.stages.append(record)
         log.info("%s …", title)
         try:
@@ -162,11 +144,11 @@ class Run:
         self._tell(record)
         return StageMonitor(title, lambda rows: self.tracker.log(record.tracked, metrics=rows))
 
-    def publish_counts(self, title: str, ref: ArtifactRef, *, found: bool = False) -> None:
-        """Show what a stage made, or found, as a page in Prefect."""
-        from tasks.engine.prefect_pages import publish_story
+    def publish_counts(self, title: str, ref: ArtifactRef, *, cached: bool = False) -> None:
+        """Show the artifact of a stage as a page in Prefect; cached: it was there already."""
+        from tasks.engine.prefect_pages import publish_stage_page
 
-        publish_story(self, title, ref, found=found)
+        publish_stage_page(self, title, ref, cached=cached)
 
     def decide(self, name: str, text: str) -> None:
         """Remember a decision that was taken on the way, such as what a refresh trains again and why."""
@@ -220,15 +202,17 @@ class Run:
             named |= {"kgqa.kg": self.profile.kg.name, "kgqa.questions": self.profile.questions.name}
         return named
 
-    def _options(self, stage: str) -> dict[str, Any]:
-        """Options of a stage under the names that the whole run has them by."""
+    def _params(self, arguments: Iterable[Any]) -> dict[str, Any]:
+        """The options among a stage's arguments under the keys of the profile, and the seed."""
         if self.profile is None:
             return {}
-        sections = set(SECTIONS.get(stage.partition("/")[0], ()))
-        return flatten(self.profile.model_dump(mode="json", include=sections)) | {"seed": self.profile.seed}
+        params: dict[str, Any] = {"seed": self.profile.seed}
+        for options in arguments:
+            if isinstance(options, Options) and (section := _sections(Profile).get(type(options))) is not None:
+                params |= {f"{section}.{key}": value for key, value in flatten(options.model_dump(mode="json")).items()}
+        return params
 
     def _remember(self, record: StageRecord, ref: ArtifactRef) -> None:
-        kind = record.name.partition("/")[0]
         counts = flatten(record.counts)
         numbers = {key: float(value) for key, value in counts.items() if isinstance(value, int | float)}
         numbers = {key: value for key, value in numbers.items() if value == value}
@@ -236,7 +220,7 @@ class Run:
         manifest = read_manifest(ref.folder)
         told = {"kgqa.status": record.status, "kgqa.digest": ref.digest, "kgqa.made_by": str(manifest.get("run_id"))}
         self._tell(record, [*rows, ("seconds", record.seconds, 0)], told)
-        if kind in TRAINS:
+        if record.trains:
             inputs = flatten(manifest.get("made_of", {}).get("inputs", {}))
             read = [DataSet(name, str(digest), {}, "training") for name, digest in inputs.items()]
             self.tracker.datasets(record.tracked, read)
@@ -245,7 +229,7 @@ class Run:
         self, record: StageRecord, metrics: Sequence[tuple[str, float, int]] = (), tags: Mapping[str, str] | None = None
     ) -> None:
         """Tell the tracker of a stage, with its parameters unless it has them."""
-        params, record.untold = record.untold, {}
+        params, record.params = record.params, {}
         self.tracker.log(record.tracked, params=params, metrics=metrics, tags=tags)
 
     def _close(self, status: str) -> None:
@@ -321,6 +305,11 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     home.catch_up()
 
 
+def completed(message: str, data: T) -> T:
+    """What a flow returns: its caller gets the data, and Prefect a completed state with a message."""
+    return Completed(message=message, data=data)  # type: ignore[return-value]
+
+
 def new_run_id() -> str:
     """A run id that sorts by time."""
     return f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -339,6 +328,17 @@ def environment() -> dict[str, Any]:
         "packages": versions,
         "git": git_commit(),
     }
+
+
+@functools.cache
+def _sections(options: type[Options]) -> dict[type, str]:
+    """Key in the profile of each class of options, such as `ltgen.sampling`."""
+    keys: dict[type, str] = {}
+    for name, info in options.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, Options):
+            keys |= {kind: name} | {inner: f"{name}.{key}" for inner, key in _sections(kind).items()}
+    return keys
 
 
 @functools.cache

@@ -64,7 +64,7 @@ def task_runner(options: RunnerOptions) -> Iterator[TaskRunner[Any]]:
     try:
         runner.__enter__()
         if options.kind == "dask":
-            runner.client  # noqa: B018 - Prefect connects when it is first asked for
+            runner.client  # type: ignore[attr-defined]  # noqa: B018 - Prefect connects when it is first asked for
     except (OSError, ConnectionError, RuntimeError) as fault:
         place = options.address or "this machine"
         raise ConfigError(

@@ -41,7 +41,7 @@ def _read(variable: str, block: str) -> str:
 
     hint = f"make it in Prefect's UI under Blocks, or set {variable} in the environment"
     try:
-        value = Secret.load(block, _sync=True).get()  # type: ignore[call-arg]
+        value = Secret.load(block, _sync=True).get()  # type: ignore[call-arg, union-attr]
     except ValueError:
         raise ConfigError(
             f"operations.secrets.{variable}: the Prefect server has no Secret block {block!r}; {hint}"

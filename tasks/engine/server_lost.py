@@ -113,7 +113,7 @@ def is_loss(fault: BaseException | None) -> bool:
     api = str(PREFECT_API_URL.value() or "")
     while fault is not None:
         broken = isinstance(fault, httpx.HTTPStatusError) and fault.response.status_code >= 500
-        if broken or isinstance(fault, httpx.TransportError):
+        if isinstance(fault, httpx.HTTPError) and (broken or isinstance(fault, httpx.TransportError)):
             try:
                 asked = str(fault.request.url)
                 return asked.startswith(api) if api else "/api/" in asked

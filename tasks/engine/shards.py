@@ -1,16 +1,14 @@
-"""Map stages: a stage's work in parts, each a task on the runner that the profile names, each an artifact of its own.
+"""Sharded stages: the work in parts, each a task on the runner that the profile names, each an artifact of its own.
 
-A part's key is that of the stage with the part's number, so that a killed run takes finished parts up.  The stage joins
-them under its own key, which knows nothing of parts: whatever runner and number, the artifact is the same.  Parts may
-run in processes that have no run: they are handed all that they need, their run's budget with it.
+A part's key is that of the stage with the part's number, so that a killed run uses finished parts again.  The stage
+merges them under its own key, which knows nothing of parts: whatever runner and number, the artifact is the same.
+Parts may run in processes that have no run: they get all that they need, a handle of their run's budget with it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
-import inspect
 import logging
 import pickle
 import shutil
@@ -35,6 +33,7 @@ from tasks.engine.runners import server_named, task_runner, threads_of, workers_
 
 if TYPE_CHECKING:
     from tasks.engine.run import Run
+    from tasks.engine.stage import Stage
 
 log = logging.getLogger("kgqa")
 
@@ -45,7 +44,7 @@ LOOK = 0.2
 
 
 @dataclass(frozen=True)
-class Purse:
+class BudgetHandle:
     """A run's budget for a process that has no run: its limits, and the accounts that count against them."""
 
     options: BudgetOptions
@@ -55,7 +54,7 @@ class Purse:
     account: str
 
     @classmethod
-    def of(cls, budget: Budget, home: Home) -> Purse:
+    def of(cls, budget: Budget, home: Home) -> BudgetHandle:
         """What another process needs to spend on the same accounts."""
         return cls(budget.options, budget.prices, home.cache / RESPONSES, budget.accounts, budget.account)
 
@@ -69,16 +68,12 @@ class Purse:
 
 @dataclass(frozen=True)
 class Work:
-    """A stage's work: the library function, its arguments, and the key of what it makes.
-
-    parts: of the key.
-    """
+    """A call of a stage: its arguments, and the key of what it makes.  parts: of the key."""
 
     kind: str
     key: str
     title: str
-    module: str
-    function: str
+    stage: Stage[Any]
     parts: Mapping[str, Any]
     arguments: Mapping[str, Any]
 
@@ -88,7 +83,7 @@ class Work:
         return f"{self.kind}-part", self.key[:OWNED] + digest[OWNED:]
 
 
-def is_mapped(run: Run) -> bool:
+def is_divided(run: Run) -> bool:
     """Whether the stages of a run that can be divided are."""
     if run.profile is None:
         return False
@@ -96,36 +91,31 @@ def is_mapped(run: Run) -> bool:
     return options.shards > 1 or options.kind != "inline"
 
 
-def map_parts(run: Run, work: Work, budget: Budget | None, monitor: Monitor) -> list[ArtifactRef]:
-    """The artifacts of all parts: found, or made by the runner of the profile.
+def make_parts(run: Run, work: Work, budget: Budget | None, monitor: Monitor) -> list[Path]:
+    """Folders of all parts: from the home, or made by the runner of the profile.
 
     budget: what the parts may spend together.  A part that fails does not stop the others; when all have ended, the
     first one's own error is raised.
     """
     assert run.profile is not None
-    options = run.profile.operations.runner
-    among = options.shards
-    found: dict[int, ArtifactRef] = {}
-    for number in range(among):
-        ref = run.home.find(*work.of_part(number, among))
-        if ref is not None:
-            found[number] = ref
-    if found:
-        monitor.note(f"{len(found)} of {among} parts are there from an earlier run")
-    missing = [number for number in range(among) if number not in found]
+    among = run.profile.operations.runner.shards
+    made = {number: ref for number in range(among) if (ref := run.home.find(*work.of_part(number, among))) is not None}
+    if made:
+        monitor.note(f"{len(made)} of {among} parts are there from an earlier run")
+    missing = [number for number in range(among) if number not in made]
     faults: dict[int, BaseException] = {}
-    monitor.progress(len(found), among, "parts")
-    purse = Purse.of(budget, run.home) if budget is not None else None
-    for number, outcome in _outcomes(run, work, purse, missing):
+    monitor.progress(len(made), among, "parts")
+    handle = BudgetHandle.of(budget, run.home) if budget is not None else None
+    for number, outcome in _outcomes(run, work, handle, missing):
         if isinstance(outcome, BaseException):
             faults[number] = outcome
             log.warning("%s: part %d of %d failed: %s", work.title, number + 1, among, outcome)
         else:
-            found[number] = outcome
-        monitor.progress(len(found), among, "parts")
+            made[number] = outcome
+        monitor.progress(len(made), among, "parts")
     if faults:
         raise faults[min(faults)]
-    return [found[number] for number in range(among)]
+    return [made[number].folder for number in range(among)]
 
 
 def clear_parts(home: Home, kind: str, key: str) -> None:
@@ -143,52 +133,21 @@ def clear_parts(home: Home, kind: str, key: str) -> None:
         (home.root / "artifacts" / f"{kind}-part").rmdir()
 
 
-def call_library(
-    module: str, function: str, arguments: Mapping[str, Any], extras: Mapping[str, Any], *positional: Any
-) -> Mapping[str, Any]:
-    """Calls a library function with paths instead of artifacts, and with those of the extras that it takes."""
-    library = getattr(importlib.import_module(module), function)
-    accepted = inspect.signature(library).parameters
-    given = {name: as_paths(value) for name, value in arguments.items()} | dict(extras)
-    counts: Mapping[str, Any] = library(
-        *positional, **{name: value for name, value in given.items() if name in accepted or name in arguments}
-    )
-    return counts
-
-
-def join(work: Work, out: Path, parts: Sequence[ArtifactRef], monitor: Monitor) -> Mapping[str, Any]:
-    """The whole from its parts, by the `merge` of the library function's module."""
-    merge = importlib.import_module(work.module).merge
-    accepted = inspect.signature(merge).parameters
-    given = {name: as_paths(value) for name, value in work.arguments.items()} | {"monitor": monitor}
-    counts: Mapping[str, Any] = merge(
-        out, [ref.folder for ref in parts], **{name: value for name, value in given.items() if name in accepted}
-    )
-    return counts
-
-
-def as_paths(value: Any) -> Any:
-    """A library function's argument: the folder of an artifact, anything else as it is."""
-    if isinstance(value, ArtifactRef):
-        return value.folder
-    if isinstance(value, Mapping) and any(isinstance(part, ArtifactRef) for part in value.values()):
-        return {name: part.folder for name, part in value.items()}
-    return value
-
-
 class Order:
     """What the makers of all parts are handed; a plain object, into which neither Prefect nor Dask looks.
 
-    purse: None where nothing may be spent.
+    handle: None where nothing may be spent.
     """
 
-    def __init__(self, work: Work, purse: Purse | None, provenance: Mapping[str, Any]) -> None:
-        self.work, self.purse, self.provenance = work, purse, provenance
+    def __init__(self, work: Work, handle: BudgetHandle | None, provenance: Mapping[str, Any]) -> None:
+        self.work, self.handle, self.provenance = work, handle, provenance
 
 
 def make_part(title: str, home: str, order: Order, number: int, among: int, threads: int | None) -> ArtifactRef:
     """One part of a stage's work, in whatever process this is."""
-    work, purse = order.work, order.purse
+    from tasks.engine.stage import StageContext
+
+    work, handle = order.work, order.handle
     if threads is not None:
         _keep_to(threads)
     kind, key = work.of_part(number, among)
@@ -196,10 +155,9 @@ def make_part(title: str, home: str, order: Order, number: int, among: int, thre
     monitor = StageMonitor(title, lambda rows: None, bar=False)
 
     def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
-        extras = {"monitor": monitor, "work": scratch, "cache": store.cache, "part": (number, among)}
-        if "llm" in work.arguments:
-            extras["budget"] = purse.open() if purse is not None else None
-        return call_library(work.module, work.function, work.arguments, extras, out)
+        budget = handle.open() if handle is not None else None
+        context = StageContext(out, scratch, store.cache, monitor, budget, (number, among))
+        return work.stage.fill(context, work.arguments)
 
     record = {"stage": title, "made_of": {**work.parts, "part": [number, among]}, **order.provenance}
     try:
@@ -212,7 +170,7 @@ def make_part(title: str, home: str, order: Order, number: int, among: int, thre
 
 
 def _outcomes(
-    run: Run, work: Work, purse: Purse | None, numbers: Sequence[int]
+    run: Run, work: Work, handle: BudgetHandle | None, numbers: Sequence[int]
 ) -> Iterator[tuple[int, ArtifactRef | BaseException]]:
     """Number and artifact of each part, or why there is none, as they end."""
     if run.profile is None or not numbers:
@@ -227,9 +185,9 @@ def _outcomes(
         task_run_name="{title}",
         cache_policy=NO_CACHE,
         persist_result=False,
-    )
+    )  # type: ignore[call-overload]
 
-    order = Order(work, purse, run.provenance())
+    order = Order(work, handle, run.provenance())
 
     def parameters(number: int) -> dict[str, Any]:
         title = f"{work.title}, part {number + 1} of {options.shards}"
@@ -261,11 +219,13 @@ def _outcomes(
 
 def _divided(work: Work, workers: int) -> Work:
     """The work with requests under way to endpoints shared among workers, so that together they are as many."""
-    llm = work.arguments.get("llm")
-    if not isinstance(llm, LlmOptions):
-        return work
-    fewer = llm.model_copy(update={"concurrency": max(1, llm.concurrency // workers)})
-    return replace(work, arguments={**work.arguments, "llm": fewer})
+
+    def share(value: Any) -> Any:
+        if not isinstance(value, LlmOptions):
+            return value
+        return value.model_copy(update={"concurrency": max(1, value.concurrency // workers)})
+
+    return replace(work, arguments={name: share(value) for name, value in work.arguments.items()})
 
 
 def _lost(work: Work, fault: Exception) -> WorkerError:

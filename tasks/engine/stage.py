@@ -1,8 +1,13 @@
-"""`@stage`: everything around a library call that turns it into a step of a run.
+"""`@stage`: everything around a library call that makes it a step of a run.
 
-A stage binds its arguments, computes its key, looks the artifact up, verifies it, and otherwise runs the library
-function under the key's lock.  Prefect sees a task with a name, tags, retries and a table of counts; MLflow sees a
-nested run; the terminal sees a progress bar.  The function that carries the decorator is only a signature.
+    @stage("dkg", packages=("duckdb", "numpy"))
+    def export_dkg(stage: StageContext, kg: ArtifactRef, options: DkgOptions) -> Counts:
+        return export(stage.out, kg=kg.folder, options=options, monitor=stage.monitor)
+
+The body fills the folder `stage.out` and returns counts; the decorated stage is called without the context and returns
+the artifact.  It computes the key of the call, looks the artifact up and verifies it, and otherwise runs the body under
+the key's lock.  Prefect sees a task with a name, tags, retries and a page of counts, and the key as its cache key;
+MLflow sees a nested run; the terminal sees a progress bar.
 """
 
 from __future__ import annotations
@@ -11,175 +16,275 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Concatenate, Generic, ParamSpec
 
 from prefect import task
-from prefect.states import Completed
+from prefect.states import Completed, State
 from prefect.utilities.annotations import quote
 
 from kgqa_core.errors import EndpointError
-from kgqa_core.store.artifacts import ArtifactRef, read_manifest
-from tasks.engine import deployments as calling
+from kgqa_core.llm.budget import Budget
+from kgqa_core.monitor import Monitor
+from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
+from kgqa_core.store.shards import Part
+from tasks.engine import deployments
 from tasks.engine.external_digests import Digested, check_unchanged, noted
 from tasks.engine.key import StageKey, stage_key
-from tasks.engine.prefect_pages import why_found
-from tasks.engine.run import StageRecord, current_run
-from tasks.engine.shards import Work, call_library, clear_parts, is_mapped, join, map_parts
+from tasks.engine.run import Run, StageRecord, current_run
+from tasks.engine.shards import Work, clear_parts, is_divided, make_parts
 
-Outside = Callable[[Mapping[str, Any]], Mapping[str, str]]
+P = ParamSpec("P")
+Counts = Mapping[str, Any]
+"""What a stage counts of its artifact, for its manifest, Prefect and MLflow."""
+
+Call = Any
+"""The arguments of a stage's call, as attributes: `call.options.name`."""
 
 
-class Stage:
-    """A step of a run: called, it returns its artifact; `find` returns it only if it is finished already.
+@dataclass(frozen=True)
+class StageContext:
+    """What the body of a stage works with beside its arguments.
 
-    account: what its requests to endpoints are booked on.  outside: digests of what it reads beside artifacts, by those
-    of its arguments that say what that is.
+    out: empty folder that becomes the artifact when the body returns.  work: folder that a killed stage finds again.
+    cache: folder of the home that keeps vectors and completions for all runs.  budget: what may be spent at endpoints,
+    of stages that pay.  part: (k, n) when the body is to do the k-th of n shares of the work.
     """
 
-    def __init__(
-        self,
-        call: Callable[..., ArtifactRef],
-        find: Callable[..., ArtifactRef | None],
-        account: Callable[..., str],
-        outside: Outside,
-    ) -> None:
-        functools.update_wrapper(self, call)
-        self._call, self.find, self.account, self.outside = call, find, account, outside
+    out: Path
+    work: Path
+    cache: Path
+    monitor: Monitor
+    budget: Budget | None = None
+    part: Part | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> ArtifactRef:
-        """The artifact of the stage: found, or made now."""
-        return self._call(*args, **kwargs)
+
+Body = Callable[Concatenate[StageContext, P], Counts]
+Merge = Callable[[StageContext, Sequence[Path], Call], Counts]
+
+
+@dataclass(frozen=True)
+class StageOptions:
+    """How a stage is named, keyed and run; see `stage`."""
+
+    kind: str
+    label: Callable[[Call], str] = lambda call: ""
+    variant: Callable[[Call], str] = lambda call: ""
+    external: Callable[[Call], Mapping[str, str]] = lambda call: {}
+    code: Callable[[Call], Callable[..., Any]] | None = None
+    packages: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ("cpu",)
+    retries: int = 0
+    merge: Merge | None = None
+    pays: bool = False
+    trains: bool = False
+    deployment: str | None = None
+    only_here: Callable[[Call], bool] = lambda call: False
+
+
+@dataclass(frozen=True)
+class _Key:
+    """The key of a call, what it is made of, the arguments, and the files whose digests are in it."""
+
+    key: str
+    parts: dict[str, Any]
+    arguments: dict[str, Any]
+    files: list[Digested] = field(default_factory=list)
+
+    @property
+    def call(self) -> Call:
+        return SimpleNamespace(**self.arguments)
+
+
+def folder(ref: ArtifactRef | None) -> Path | None:
+    """Folder of an artifact that a stage may lack."""
+    return ref.folder if ref is not None else None
+
+
+def folders(refs: Mapping[str, ArtifactRef]) -> dict[str, Path]:
+    """Folders of artifacts, by name."""
+    return {name: ref.folder for name, ref in refs.items()}
+
+
+class Stage(Generic[P]):
+    """A step of a run: called, it returns its artifact, from the home or computed now."""
+
+    def __init__(self, body: Body[P], options: StageOptions) -> None:
+        functools.update_wrapper(self, body)
+        self.body, self.options = body, options
+        first, *rest = inspect.signature(body).parameters.values()
+        self.signature = inspect.Signature(rest)
+
+    def __reduce__(self) -> str:
+        return self.body.__name__  # by its name in its module, so that workers import it
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ArtifactRef:
+        """The artifact of the stage: cached, or computed now."""
+        key = self._key(args, kwargs)
+        run, options = current_run(), self.options
+        part = options.variant(key.call)
+        title = f"{options.kind} {options.label(key.call) or part}".strip()
+        started = time.monotonic()
+        hit = run.home.find(options.kind, key.key)
+        if options.pays:
+            run.budget(self._account(key))  # what was paid for it before counts, cached or not
+        name = f"{options.kind}/{part}" if part else options.kind
+        with run.stage(name, title, key.arguments, trains=options.trains) as record:
+            state = self._task(run, key, title, hit)
+            ref = hit or state.result()
+            if hit is not None:
+                run.publish_counts(title, ref, cached=True)
+            run.states[ref.path] = state
+            if options.merge is not None:
+                clear_parts(run.home, options.kind, key.key)
+            _finish(record, ref, run.id, cached=hit is not None, seconds=time.monotonic() - started)
+        return ref
+
+    def find(self, *args: P.args, **kwargs: P.kwargs) -> ArtifactRef | None:
+        """The artifact if it is in the home, None otherwise; nothing is computed."""
+        return current_run().home.find(self.options.kind, self._key(args, kwargs).key)
+
+    def account(self, *args: P.args, **kwargs: P.kwargs) -> str:
+        """The account that requests of this call are booked on."""
+        return self._account(self._key(args, kwargs))
+
+    def external_digests(self, **arguments: Any) -> Mapping[str, str]:
+        """Digests of what a call reads beside artifacts, by those of its arguments that say what that is."""
+        return self.options.external(SimpleNamespace(**arguments))
+
+    def compute_in(self, home: Home, monitor: Monitor, *args: P.args, **kwargs: P.kwargs) -> ArtifactRef:
+        """The artifact, cached in a home or computed into it, without a run, Prefect or MLflow."""
+        key = self._key(args, kwargs)
+        record = {"stage": self.options.kind, "made_of": key.parts, **current_run().provenance()}
+
+        def fill(out: Path, work: Path) -> Counts:
+            return self.body(StageContext(out, work, home.cache, monitor), **key.arguments)  # type: ignore[call-arg]
+
+        return home.compute(self.options.kind, key.key, fill, record, monitor)[0]
+
+    def fill(self, context: StageContext, arguments: Mapping[str, Any]) -> Counts:
+        """Run the body, as a worker that has no run does."""
+        return self.body(context, **arguments)  # type: ignore[call-arg]
+
+    def _task(self, run: Run, key: _Key, title: str, hit: ArtifactRef | None) -> State[Any]:
+        """Prefect's state of the call; where the artifact is there, its own `Cached` state, else the body has run.
+
+        hit: the verified artifact of the home.  Without one the entry of Prefect's cache is refreshed: it points at an
+        artifact that is missing or damaged.
+        """
+        options = self.options
+
+        def body(key: _Key, title: str) -> Any:
+            if hit is not None:  # the home has it and Prefect's cache does not: from another machine or server
+                return Completed(name="Cached", data=hit)
+            made, where = deployments.make(options, key.key, key.parts, key.call, key.arguments)
+            ref = made or self._compute(run, key, title)
+            return Completed(message=where, data=ref) if where else ref
+
+        ready = task(
+            body,
+            name=options.kind,
+            description=inspect.getdoc(self.body),
+            tags=["kgqa", *options.tags],
+            retries=options.retries,
+            retry_delay_seconds=5,
+            retry_condition_fn=_is_endpoint_error,
+            persist_result=True,
+            result_serializer="json",
+            task_run_name=_run_name(title),
+            cache_policy=StageKey(key.key, run.home.root),
+            refresh_cache=hit is None,
+        )  # type: ignore[call-overload]
+        state: State[Any] = ready(quote(key), quote(title), wait_for=run.states_of(key.arguments), return_state=True)
+        return state
+
+    def _compute(self, run: Run, key: _Key, title: str) -> ArtifactRef:
+        """The artifact, computed now; nothing is published where a file whose digest is in the key has changed."""
+        options = self.options
+        monitor = run.monitor(title)
+        budget = run.budget(self._account(key)) if options.pays else None
+        work = Work(options.kind, key.key, title, self, key.parts, key.arguments)
+
+        def fill(out: Path, scratch: Path) -> Counts:
+            context = StageContext(out, scratch, run.home.cache, monitor, budget)
+            if options.merge is not None and is_divided(run):
+                counts = options.merge(context, make_parts(run, work, budget, monitor), key.call)
+            else:
+                counts = self.fill(context, key.arguments)
+            check_unchanged(key.files)
+            return counts
+
+        with monitor:
+            record = {"stage": title, "made_of": key.parts, **run.provenance()}
+            ref, _ = run.home.compute(options.kind, key.key, fill, record, monitor)
+        run.publish_counts(title, ref)
+        return ref
+
+    def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Key:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = dict(bound.arguments)
+        call = SimpleNamespace(**arguments)
+        with noted() as files:
+            digests = self.options.external(call)
+        code = (self.body,) if self.options.code is None else (self.body, self.options.code(call))
+        return _Key(*stage_key(self.options.kind, code, arguments, digests, self.options.packages), arguments, files)
+
+    def _account(self, key: _Key) -> str:
+        return f"{self.options.kind}/{key.key[:20]}"
 
 
 def stage(
     kind: str,
     *,
-    runs: str,
-    label: Callable[[Mapping[str, Any]], str] = lambda arguments: "",
-    variant: Callable[[Mapping[str, Any]], str] = lambda arguments: "",
-    outside: Outside = lambda arguments: {},
+    label: Callable[[Call], str] = lambda call: "",
+    variant: Callable[[Call], str] = lambda call: "",
+    external: Callable[[Call], Mapping[str, str]] = lambda call: {},
+    code: Callable[[Call], Callable[..., Any]] | None = None,
     packages: Iterable[str] = (),
     tags: Iterable[str] = ("cpu",),
     retries: int = 0,
-    mapped: bool = False,
-) -> Callable[[Callable[..., ArtifactRef]], Stage]:
-    """Make a stage that publishes artifacts of `kind` by calling the library function `runs` (`module:function`).
+    merge: Merge | None = None,
+    pays: bool = False,
+    trains: bool = False,
+    deployment: str | None = None,
+    only_here: Callable[[Call], bool] = lambda call: False,
+) -> Callable[[Body[P]], Stage[P]]:
+    """Make a function that fills a folder a stage that publishes artifacts of `kind`.
 
-    label: what is said after the kind in run names, from the arguments.
-    variant: tells apart several stages of one kind in a run (`facts/rigel`); it is the label where there is none.
-    outside: digests of files that the arguments only name (dumps, models), so that they enter the key.
-    packages: third-party packages whose version decides the outcome.
-    retries: further tries when an endpoint fails; nothing else gets better by trying again.
-    mapped: the library function takes `part`, and `merge` of its module joins the parts.
+    label: what run names have after the kind.  variant: tells apart several stages of one kind in a run
+    (`facts/rigel`); it is the label where there is none.  external: digests of files that the arguments only name
+    (dumps, models), so that they enter the key.  code: the function that the body calls, where that depends on the
+    arguments; else the code digest follows the library functions that the body names.  packages: third-party packages
+    whose version decides the outcome.  retries: further tries when an endpoint fails; nothing else gets better by
+    trying again.  merge: joins the parts of a stage whose body does shares of the work (`context.part`).  pays: it
+    sends requests that count against the budget.  trains: its artifact is a trained model.  deployment: the deployment
+    `flow/name` that computes it on a GPU worker, unless `only_here` of the arguments.
     """
-    module, _, function = runs.partition(":")
-
-    def decorate(declared: Callable[..., ArtifactRef]) -> Stage:
-        signature = inspect.signature(declared)
-
-        def body(
-            key: str, title: str, parts: dict[str, Any], arguments: dict[str, Any], files: Sequence[Digested]
-        ) -> Any:
-            found = current_run().home.find(kind, key)
-            if found is not None:
-                current_run().publish_counts(title, found, found=True)
-                return Completed(name="Cached", message=why_found(read_manifest(found.folder)), data=found)
-            made, where = calling.make(kind, key, parts, arguments)
-            work = Work(kind, key, title, module, function, parts, arguments)
-            ref = made or _compute(work, files, mapped=mapped)
-            return Completed(message=where, data=ref) if where else ref
-
-        prefect_task = task(
-            body,
-            name=kind,
-            description=inspect.getdoc(declared),
-            tags=["kgqa", *tags],
-            retries=retries,
-            retry_delay_seconds=5,
-            retry_condition_fn=_worth_another_try,
-            persist_result=True,
-            result_serializer="json",
-            task_run_name="{title}",
-        )
-
-        def keyed(args: Any, kwargs: Any) -> tuple[str, dict[str, Any], dict[str, Any], list[Digested]]:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            arguments = dict(bound.arguments)
-            with noted() as files:
-                digests = outside(arguments)
-            return *stage_key(kind, module, arguments, digests, packages), arguments, files
-
-        def find(*args: Any, **kwargs: Any) -> ArtifactRef | None:
-            return current_run().home.find(kind, keyed(args, kwargs)[0])
-
-        def account(*args: Any, **kwargs: Any) -> str:
-            return f"{kind}/{keyed(args, kwargs)[0][:20]}"
-
-        @functools.wraps(declared)
-        def call(*args: Any, **kwargs: Any) -> ArtifactRef:
-            key, parts, arguments, files = keyed(args, kwargs)
-            part = variant(arguments)
-            title = f"{kind} {label(arguments) or part}".strip()
-            run = current_run()
-            started = time.monotonic()
-            hit = run.home.find(kind, key)
-            if "llm" in arguments:
-                run.budget(f"{kind}/{key[:20]}")  # what was paid for it before counts, found or not
-            with run.stage(f"{kind}/{part}" if part else kind, title) as record:
-                ready = prefect_task.with_options(cache_policy=StageKey(key, run.home.root), refresh_cache=True)
-                given = (key, title, quote(parts), quote(arguments), quote(files))
-                state = ready(*given, wait_for=run.states_of(arguments), return_state=True)
-                ref = state.result()
-                run.states[ref.path] = state
-                if mapped:
-                    clear_parts(run.home, kind, key)
-                _finish(record, ref, run.id, found=hit is not None, seconds=time.monotonic() - started)
-            return ref
-
-        return Stage(call, find, account, outside)
-
-    return decorate
+    options = StageOptions(
+        kind, label, variant, external, code, tuple(packages), tuple(tags), retries, merge, pays, trains, deployment,
+        only_here,
+    )  # fmt: skip
+    return lambda body: Stage(body, options)
 
 
-def _compute(work: Work, files: Sequence[Digested], *, mapped: bool) -> ArtifactRef:
-    """The artifact of a stage, made now; nothing is published where one of the files that its key is of changed."""
-    run = current_run()
-    monitor = run.monitor(work.title)
-    budget = run.budget(f"{work.kind}/{work.key[:20]}") if "llm" in work.arguments else None
-
-    def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
-        counts = made(out, scratch)
-        check_unchanged(files)
-        return counts
-
-    def made(out: Path, scratch: Path) -> Mapping[str, Any]:
-        if mapped and is_mapped(run):
-            return join(work, out, map_parts(run, work, budget, monitor), monitor)
-        extras: dict[str, Any] = {"monitor": monitor, "work": scratch, "cache": run.home.cache}
-        if "llm" in work.arguments:
-            extras["budget"] = budget
-        return call_library(work.module, work.function, work.arguments, extras, out)
-
-    with monitor:
-        record = {"stage": work.title, "made_of": work.parts, **run.provenance()}
-        ref, _ = run.home.compute(work.kind, work.key, fill, record, monitor)
-    run.publish_counts(work.title, ref)
-    return ref
-
-
-def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, found: bool, seconds: float) -> None:
+def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, cached: bool, seconds: float) -> None:
     manifest = read_manifest(ref.folder)
-    own = manifest["run_id"] == run_id or calling.was_called_for(ref)
-    elsewhere = found or not own  # another run may have made it while this one waited
+    own = manifest["run_id"] == run_id or deployments.was_called_for(ref)
     record.artifact = ref
-    record.status = "cached" if elsewhere else "computed"
+    record.status = "cached" if cached or not own else "computed"  # another run may have made it while this one waited
     record.seconds = round(seconds, 3)
     record.counts = manifest["counts"]
 
 
-def _worth_another_try(task: Any, task_run: Any, state: Any) -> bool:
+def _run_name(title: str) -> Callable[[], str]:
+    """A task run's name that Prefect does not read as a template."""
+    return lambda: title
+
+
+def _is_endpoint_error(task: Any, task_run: Any, state: Any) -> bool:
     try:
         state.result()
     except EndpointError:

@@ -5,14 +5,15 @@ A profile only names files, models and earlier runs, and where they lie decides 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import Options, Profile
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, canonical_json, read_manifest
-from tasks.engine.run import SECTIONS, TRAINED_AS
+from tasks.engine.run import TRAINED_AS
+from tasks.engine.stage import Stage
 from tasks.linking import link_questions
 from tasks.passages import index_passages
 from tasks.questions import load_more
@@ -26,14 +27,14 @@ from tasks.retrieval import (
 )
 from tasks.rewriting import finetune_rewriter, generate_corpus
 
-LEARNERS = {
-    "retriever": train_rigel,
-    "hop_path": train_hop_path,
-    "relation_ranker": train_relation_ranker,
-    "corpus": generate_corpus,
-    "rewriter": finetune_rewriter,
+LEARNERS: dict[str, tuple[Stage[Any], Callable[[Profile], Options]]] = {
+    "retriever": (train_rigel, lambda profile: profile.retriever),
+    "hop_path": (train_hop_path, lambda profile: profile.hop_path),
+    "relation_ranker": (train_relation_ranker, lambda profile: profile.relation_ranking),
+    "corpus": (generate_corpus, lambda profile: profile.corpus),
+    "rewriter": (finetune_rewriter, lambda profile: profile.rewriter),
 }
-"""Stages whose outcome goes on from run to run, by kind."""
+"""Stages whose artifact goes on from run to run, and their options in a profile, by kind."""
 
 MORE, LINKED, FEEDBACK = "questions/more/", "linked/learnt", "feedback"
 """Stages of what the retriever learns from beside the questions: further sets, linked questions, an earlier run."""
@@ -79,14 +80,15 @@ def same_reading(record: Mapping[str, Any], profile: Profile, home: Path) -> boo
 
 def other_training(kind: str, trained: ArtifactRef, profile: Profile) -> str | None:
     """How a profile trains another artifact of a kind than the one that is there, in words; None when it does not."""
-    made, options = _made_of(trained), _options(profile, kind)
+    stage, section = LEARNERS[kind]
+    made, options = _made_of(trained), section(profile)
     given = made.get("options", {})
     for name, wanted in (("options", options.decisive()), ("seed", profile.seed)):
         if not _alike(given.get(name), wanted):
             return f"the {name} of {kind} changed"
-    outside = LEARNERS[kind].outside({"options": options})
-    if not _alike(made.get("outside"), outside):
-        return f"what {kind} learns from changed: {_differing(made.get('outside') or {}, outside)}"
+    external = stage.external_digests(options=options)
+    if not _alike(made.get("outside"), external):
+        return f"what {kind} learns from changed: {_differing(made.get('outside') or {}, external)}"
     return None
 
 
@@ -104,7 +106,9 @@ def other_lessons(lessons: Mapping[str, ArtifactRef], profile: Profile, home: Pa
             return f"the further question set {told} {'came' if name in wanted else 'went'}"
         made, one = _made_of(lessons[name]), wanted[name]
         how = {"options": one.decisive(), "seed": profile.seed}
-        if not (_alike(made.get("options"), how) and _alike(made.get("outside"), load_more.outside({"options": one}))):
+        if not (
+            _alike(made.get("options"), how) and _alike(made.get("outside"), load_more.external_digests(options=one))
+        ):
             return f"the further question set {told} is another"
     return _other_links(lessons, profile) or _other_feedback(lessons, profile, home)
 
@@ -116,7 +120,7 @@ def _other_links(lessons: Mapping[str, ArtifactRef], profile: Profile) -> str | 
         return "the linked questions that retriever learnt from are not known"
     made, options = _made_of(lessons[LINKED]), profile.linking
     same = _alike(made.get("options", {}).get("options"), options.decisive())
-    same = same and _alike(made.get("outside"), link_questions.outside({"options": options}))
+    same = same and _alike(made.get("outside"), link_questions.external_digests(options=options))
     return None if same else "the questions that retriever learns from are linked otherwise"
 
 
@@ -137,23 +141,21 @@ def _other_feedback(lessons: Mapping[str, ArtifactRef], profile: Profile, home: 
 
 def read_beside(profile: Profile) -> dict[str, Mapping[str, str]]:
     """Digests of what a profile's stages read today, by stage; graph and questions apart."""
-    found = {kind: LEARNERS[kind].outside({"options": _options(profile, kind)}) for kind in learnt_kinds(profile)}
+    found = {}
+    for kind in learnt_kinds(profile):
+        stage, section = LEARNERS[kind]
+        found[kind] = stage.external_digests(options=section(profile))
     if "rigel" in profile.retrieval.retrievers:
-        found |= {MORE + one.name: load_more.outside({"options": one}) for one in profile.questions.more}
+        found |= {MORE + one.name: load_more.external_digests(options=one) for one in profile.questions.more}
     if profile.reads_passages:
-        found["passage_index"] = index_passages.outside({"options": profile.passages})
+        found["passage_index"] = index_passages.external_digests(options=profile.passages)
     if profile.links_topics:
-        found["linked"] = link_questions.outside({"options": profile.linking})
+        found["linked"] = link_questions.external_digests(options=profile.linking)
     for name in profile.retrieval.collected:
-        collector = rank_relations if name.startswith("rank_") else retrieve
-        given = {"name": name, "options": profile.retrieval, "ranking": profile.relation_ranking}
-        found[f"facts/{name}"] = collector.outside(given)
+        collector: Stage[Any] = rank_relations if name.startswith("rank_") else retrieve
+        options = {"options": profile.retrieval, "ranking": profile.relation_ranking}
+        found[f"facts/{name}"] = collector.external_digests(name=name, **options)
     return found
-
-
-def _options(profile: Profile, kind: str) -> Options:
-    options: Options = getattr(profile, SECTIONS[kind][0])
-    return options
 
 
 def _made_of(ref: ArtifactRef) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def _keep(title: str, ref: Any, why: str) -> Any:
 def keep(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
     """Take an artifact of an earlier run for this one.  name: of its stage.  why: whose it is, in words."""
     run.home.use(f"{ref.kind}/{ref.folder.name}")
-    with run.stage(name, f"{name} kept") as record:
+    with run.stage(name, f"{name} kept", trains=name in TRAINED_AS.values() or name == "rewriter") as record:
         state = _keep(name, quote(ref), why, return_state=True)
         state.result()
         run.states[ref.path] = state

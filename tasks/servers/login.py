@@ -124,7 +124,7 @@ def hand_to_clients(home: Path, environment: MutableMapping[str, str]) -> None:
         environment["PREFECT_API_AUTH_STRING"] = auth_string
     own = {"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"} & environment.keys()
     if not own and _same_port(tracking, record.get("mlflow", "")) and is_own(tracking, auth_string):
-        environment |= {"MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password}
+        environment.update(MLFLOW_TRACKING_USERNAME=user, MLFLOW_TRACKING_PASSWORD=password)
 
 
 def _record(home: Path) -> dict[str, str]:
