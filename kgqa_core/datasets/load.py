@@ -123,7 +123,7 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
     return rows
 
 
-def _path(options: QuestionsOptions) -> Path:
+def _path(options: QuestionSource) -> Path:
     if not options.path:
         raise QuestionFileError(f"questions.path is not set; the source '{options.source}' needs a file or folder")
     return Path(options.path).expanduser()

@@ -34,12 +34,14 @@ from tasks.engine import deployments as calling
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
+from tasks.resume.inputs import LEARNERS
 from tasks.retrieval import train_retrievers
 from tasks.tracking.mlflow_store import NoTracker
 from tests.support.command import ROOT
 from tests.support.toy import write_graph, write_questions
 
 FILE = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))
+TRAIN, CORPUS = "kgqa-train-retriever/train-retriever", "kgqa-generate-corpus/generate-corpus"
 DEPLOYMENTS: dict[str, dict[str, Any]] = {each["name"]: each for each in FILE["deployments"]}
 GPU = ("train-retriever", "finetune-rewriter", "generate-corpus")
 
@@ -83,8 +85,9 @@ def test_an_entrypoint_is_a_flow_that_takes_the_parameters_as_a_form(name: str) 
 
 
 def test_stages_are_given_to_deployments_that_there_are() -> None:
-    assert set(calling.DEPLOYMENTS) == {"retriever", "hop_path", "relation_ranker", "corpus", "rewriter"}
-    for target in calling.DEPLOYMENTS.values():
+    deployed = {stage.options.kind: stage.options.deployment for stage, _ in LEARNERS.values()}
+    assert set(deployed) == {"retriever", "hop_path", "relation_ranker", "corpus", "rewriter"}
+    for target in deployed.values():
         name = target.partition("/")[2]
         assert target == f"{flow_of(DEPLOYMENTS[name]).name}/{name}"
         assert DEPLOYMENTS[name]["work_pool"]["name"] == "gpu"
@@ -118,26 +121,26 @@ def test_without_a_server_stages_are_made_here_or_it_is_said_what_is_missing(mon
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
-        place = calling.find_place("retriever", "auto")
+        place = calling.find_place(TRAIN, "auto")
         assert place.deployment is None and "PREFECT_API_URL names no server" in place.why
         with pytest.raises(WorkerError, match="prefect deploy --all"):
-            calling.find_place("retriever", "deployments")
+            calling.find_place(TRAIN, "deployments")
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
-        assert "does not answer" in calling.find_place("retriever", "auto").why
-    assert calling.find_place("retriever", "here").deployment is None
+        assert "does not answer" in calling.find_place(TRAIN, "auto").why
+    assert calling.find_place(TRAIN, "here").deployment is None
 
 
 def test_auto_takes_a_deployment_that_has_a_worker() -> None:
-    assert "has no deployment" in calling.find_place("corpus", "auto").why
+    assert "has no deployment" in calling.find_place(CORPUS, "auto").why
     with get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="gpu", type="process"))
         made = client.create_flow(stages.generate_corpus)
         client.create_deployment(made, "generate-corpus", work_pool_name="gpu")
-        assert "no worker online" in calling.find_place("corpus", "auto").why
-        assert calling.find_place("corpus", "deployments").deployment == calling.DEPLOYMENTS["corpus"]
+        assert "no worker online" in calling.find_place(CORPUS, "auto").why
+        assert calling.find_place(CORPUS, "deployments").deployment == CORPUS
         client.send_worker_heartbeat("gpu", "trainer", heartbeat_interval_seconds=30)
-        assert calling.find_place("corpus", "auto").deployment == calling.DEPLOYMENTS["corpus"]
-        assert calling.find_place("rewriter", "auto").deployment is None
+        assert calling.find_place(CORPUS, "auto").deployment == CORPUS
+        assert calling.find_place("kgqa-finetune-rewriter/finetune-rewriter", "auto").deployment is None
 
 
 @pytest.fixture
@@ -177,7 +180,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
             return client.read_flow_run(state.state_details.flow_run_id)
 
     monkeypatch.setattr("prefect.deployments.run_deployment", run_deployment)
-    place = calling.Place(calling.DEPLOYMENTS["retriever"], "", "gpu")
+    place = calling.Place(TRAIN, "", "gpu")
     monkeypatch.setattr(calling, "find_place", lambda kind, wish: place)
     return asked
 
@@ -280,7 +283,7 @@ def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr("prefect.deployments.run_deployment", run_deployment)
-    place = calling.Place(calling.DEPLOYMENTS["retriever"], "", "gpu")
+    place = calling.Place(TRAIN, "", "gpu")
     monkeypatch.setattr(calling, "find_place", lambda kind, wish: place)
     monkeypatch.setattr(calling, "time", SimpleNamespace(sleep=stop, monotonic=time.monotonic))
     with pytest.raises(KeyboardInterrupt):

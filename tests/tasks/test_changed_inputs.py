@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from prefect import flow
 
-import tasks.engine.stage
 from kgqa_core.config import KgOptions, Profile, make_profile
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.kg.build import build
@@ -20,6 +19,7 @@ from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import UNREADABLE, check_unchanged, file_digest, noted
 from tasks.engine.run import tracked_run
+from tasks.engine.stage import Stage
 from tasks.kg import build_kg
 from tasks.questions import load_questions
 from tests.support.prefect_server import on_shared_server
@@ -172,21 +172,21 @@ def test_a_file_that_is_swapped_between_digest_and_reading_leaves_the_cache_clea
     write_questions(questions, write_graph(dump, 400), 30)
     options = {"name": "toy", "source": "jsonl", "path": str(questions)}
     profile = make_profile({"kg": {"name": "toy", "files": [str(dump)]}, "questions": options})
-    first, call = (tmp_path / what).read_text(), tasks.engine.stage.call_library
+    first, fill = (tmp_path / what).read_text(), Stage.fill
 
-    def meddled(module: str, function: str, *rest: Any) -> Any:
-        if (function == "build") == (what == "graph.tsv"):
+    def meddled(stage: Stage[Any], *rest: Any) -> Any:
+        if (stage.options.kind == "kg") == (what == "graph.tsv"):
             other = "".join(reversed(first.splitlines(keepends=True))).replace("\tbased_in\t", "\tdwells_in\t")
             (tmp_path / "new").write_text(other)
             os.replace(tmp_path / "new", tmp_path / what)
-        return call(module, function, *rest)
+        return fill(stage, *rest)
 
-    monkeypatch.setattr(tasks.engine.stage, "call_library", meddled)
+    monkeypatch.setattr(Stage, "fill", meddled)
     with pytest.raises(InputError, match=rf"{what} was replaced by another file while it was read"):
         graph_and_questions(profile)
     kind = "kg" if what == "graph.tsv" else "questions"
     assert not list((tmp_path / "home" / "artifacts").glob(f"{kind}/*"))
-    monkeypatch.setattr(tasks.engine.stage, "call_library", call)
+    monkeypatch.setattr(Stage, "fill", fill)
     (tmp_path / what).write_text(first)
     kg, _ = graph_and_questions(profile)
     with KgStore.open(kg.folder) as store:

@@ -12,6 +12,7 @@ from kgqa_core.kg.formats.detect import READERS
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine import key as caching
 from tasks.engine.key import code_digest, import_closure, stage_key
+from tasks.kg import build_kg, export_dkg
 
 
 @pytest.fixture
@@ -39,8 +40,24 @@ def forget() -> None:
 
 
 def digest(name: str) -> str:
+    """Of a stage's body that imports a module and calls it."""
     forget()
-    return code_digest(name)
+    return code_digest(BODIES[name])
+
+
+def calls_upper() -> None:
+    from sample import upper
+
+    upper.g()
+
+
+def calls_lower() -> None:
+    from sample.lower import f
+
+    f()
+
+
+BODIES = {"sample.upper": calls_upper, "sample.lower": calls_lower}
 
 
 def test_comments_formatting_and_docstrings_do_not_count(package: Path) -> None:
@@ -61,6 +78,24 @@ def test_code_that_is_not_imported_does_not_count(package: Path) -> None:
     assert digest("sample.upper") == before
 
 
+def test_the_body_of_a_stage_and_what_it_calls_count(package: Path) -> None:
+    assert digest("sample.upper") != digest("sample.lower")
+    (package / "upper.py").write_text("def g():\n    return 3\n")
+    changed = digest("sample.upper"), digest("sample.lower")
+    (package / "lower.py").write_text("def f():\n    return 3\n")
+    assert digest("sample.upper") == changed[0], "it does not import lower any more"
+    assert digest("sample.lower") != changed[1]
+
+
+def test_code_of_a_stage_is_that_of_the_library_functions_that_it_calls() -> None:
+    built, exported = (code_digest(one.body) for one in (build_kg, export_dkg))
+    assert built != exported
+    names = {
+        name for one in (build_kg, export_dkg) for name in caching._named_modules(one.body, caching._body(one.body))
+    }
+    assert {"kgqa_core.kg.build", "kgqa_core.dkg.export"} <= names
+
+
 def test_closure_of_the_graph_build_has_no_retriever_in_it() -> None:
     names = set(import_closure("kgqa_core.kg.build"))
     assert "kgqa_core.kg.store" in names
@@ -73,9 +108,13 @@ def test_closure_of_the_graph_build_holds_every_reader() -> None:
         assert type(reader.reader()).__module__ in names, name
 
 
+def body() -> None:
+    """Of a stage."""
+
+
 def key(options: object, digest: str = "d1", outside: str = "o") -> str:
     ref = ArtifactRef(kind="kg", path="/somewhere", digest=digest)
-    return stage_key("dkg", "kgqa_core.types", {"kg": ref, "options": options}, {"file": outside}, ("numpy",))[0]
+    return stage_key("dkg", (body,), {"kg": ref, "options": options}, {"file": outside}, ("numpy",))[0]
 
 
 def test_key_changes_with_options_inputs_and_outside_files() -> None:
