@@ -56,7 +56,7 @@ def _atlas(folder: Path) -> list[Words]:
 
 
 def _zjqa(folder: Path) -> list[Words]:
-    return [("run", "--profile", "zjqa")]
+    return [("run", "--profile", "zjqa", "--set", "answering.limit=100")]
 
 
 def _toy(folder: Path) -> list[Words]:
