@@ -11,11 +11,12 @@ from kgqa_core.config import LINKED, Profile, make_profile, split_knowledge, spl
 from kgqa_core.errors import ConfigError
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.abstention import judge, score_abstention, train_abstainer, unpack_benchmark
-from tasks.answerability import benchmark_in
 from tasks.answering import answer
+from tasks.benchmarks import benchmark_in
+from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
 from tasks.engine.secrets import take_in
-from tasks.evaluation import publish, score_all
+from tasks.evaluation import score_all
 from tasks.kg import export_dkg
 from tasks.linking import link_topics
 from tasks.retrieval import retrieve_all, train_retrievers

@@ -1,21 +1,28 @@
-"""The flow that builds an answerability benchmark from any graph and questions over it."""
+"""Flows of answerability benchmarks: one is built from any graph and questions, parsers are scored on it."""
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
-from flows.cli.graph_folders import graph_in
 from kgqa_core.config import Profile
 from kgqa_core.datasets.load import input_files
+from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
-from tasks.answerability import build_benchmark
-from tasks.engine.run import completed, tracked_run
+from kgqa_core.report.answerability import metric_rows, paper_table, write
+from kgqa_core.store.artifacts import ArtifactRef, verify
+from tasks.benchmarks import benchmark_examples, benchmark_in, benchmark_questions, build_benchmark, score_parsers
+from tasks.engine.prefect_pages import show_page, table
+from tasks.engine.run import Run, completed, tracked_run
 from tasks.engine.secrets import take_in
-from tasks.kg import build_kg
+from tasks.kg import build_kg, graph_in
+from tasks.linking import build_mentions, link_questions
 from tasks.questions import load_questions
 
 
@@ -35,6 +42,72 @@ def build_answerability(profile: Profile, graph: str | None = None) -> dict[str,
         run.save(status="made")
         data = {"run_id": run.id, "kg": kg, "questions": questions, "made": made}
         return completed(f"answerability over {profile.kg.name}", data)
+
+
+@flow(name="kgqa-answerability-scores", flow_run_name="answerability scores {profile.kg.name}")
+def evaluate_parsers(profile: Profile, benchmark: str, parsed: dict[str, str] | None = None) -> dict[str, Any]:
+    """Train parsers on a benchmark, tune their thresholds on dev, and score them with and without.
+
+    Args:
+        profile: Every parameter of a run; `answerability`, `linking`, `parsing` and the seed count here.
+        benchmark: Folder of the benchmark.
+        parsed: `parser/training` and a folder with what it parsed already, in place of training.
+    """
+    with tracked_run(profile) as run:
+        made, kg = benchmark_in(Path(benchmark))
+        run.home.use_folder(made.folder)
+        forms = {name: parsed_in(Path(folder)) for name, folder in (parsed or {}).items()}
+        forms = forms or parse_all(made, kg, profile)
+        scores = score_parsers(made, forms, profile.seed)
+        data = publish(run, profile, scores)
+        return completed(f"{len(forms)} parsers on {profile.kg.name}", data)
+
+
+def parse_all(benchmark: ArtifactRef, kg: ArtifactRef, profile: Profile) -> dict[str, ArtifactRef]:
+    """What each parser says of the dev and test questions, by `parser/training`."""
+    from tasks.parsing import train_and_parse
+
+    options = profile.answerability
+    questions = benchmark_questions(benchmark, kg)
+    linked = None
+    if options.topics == "linked":
+        linked = link_questions(kg, build_mentions(kg), questions, profile.linking)
+    examples = {
+        training: benchmark_examples(benchmark, kg, questions, training, linked) for training in options.training
+    }
+    return {
+        f"{parser}/{training}": train_and_parse(parser, kg, examples[training], profile)
+        for parser in options.parsers
+        for training in options.training
+    }
+
+
+def parsed_in(folder: Path) -> ArtifactRef:
+    """What a parser said, in a folder.  Raises ArtifactError where that is none."""
+    ref = verify(folder.expanduser().resolve())
+    if ref.kind != "parsed":
+        raise ArtifactError(f"{folder} holds an artifact of kind {ref.kind}, not what a parser said (parsed)")
+    return ref
+
+
+def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
+    """Write the run's report and record, and show both in Prefect and MLflow; run_id, report and aggregates."""
+    aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
+    run.folder.mkdir(parents=True, exist_ok=True)
+    facts = [("Benchmark", profile.kg.name), ("Topics", profile.answerability.topics), ("Seed", str(profile.seed))]
+    created = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    report = write(run.folder, aggregates=aggregates, title=profile.kg.name, facts=facts, created=created)
+    run.tracker.log(run.tracked, metrics=[(name, value, 0) for name, value in metric_rows(aggregates)])
+    run.tracker.file(run.tracked, report)
+    for name in ("aggregates.json", "scores.parquet"):
+        run.tracker.file(run.tracked, scores.folder / name, "scores")
+    grid = paper_table(aggregates)
+    rows: list[Mapping[str, Any]] = [
+        dict(zip(grid.columns, (name, *map(str, cells)), strict=True)) for name, cells in grid.rows
+    ]
+    show_page("kgqa-answerability", [f"## {profile.kg.name}", grid.note, table(rows)], f"Table 3 of {profile.kg.name}")
+    run.save(status="done", report=str(report), aggregates=aggregates)
+    return {"run_id": run.id, "report": str(report), "scores": scores, "aggregates": aggregates}
 
 
 def check(profile: Profile, graph: str | None = None) -> None:

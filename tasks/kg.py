@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 from kgqa_core.config import DkgOptions, KgOptions
-from kgqa_core.errors import InputError
+from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
 from tasks.engine.external_digests import UNREADABLE, file_digest
 from tasks.engine.stage import Call, Counts, StageContext, stage
 
@@ -70,3 +71,14 @@ def update_dkg(stage: StageContext, kg: ArtifactRef, old_dkg: ArtifactRef, optio
 def dump_digests(options: KgOptions) -> dict[str, str]:
     """Digests of the files that a graph would be read from, as they enter its key."""
     return _dump_files(SimpleNamespace(options=options))
+
+
+def graph_in(folder: Path) -> ArtifactRef:
+    """The graph in a folder that `kgqa kg build` wrote.  Raises ArtifactError where there is none, or it is damaged."""
+    folder = folder.expanduser()
+    what = f"there is no graph folder {folder}"
+    if (folder / MANIFEST).is_file():
+        if (kind := read_manifest(folder)["kind"]) == "kg":
+            return verify(folder.resolve())
+        what = f"{folder} holds an artifact of kind {kind}, not a graph"
+    raise ArtifactError(f"{what}; `kgqa kg build FILE… --out DIR` makes one")

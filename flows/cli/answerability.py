@@ -178,8 +178,8 @@ def evaluate(
     session.prepare(home, verbose=verbose)
     session.start_logging(verbose=verbose)
     with err.status("checking the inputs …"):
-        from flows.cli.answerability_scores import evaluate_parsers, parsed_in
-        from tasks.answerability import benchmark_in
+        from flows.answerability import evaluate_parsers, parsed_in
+        from tasks.benchmarks import benchmark_in
 
         benchmark_in(folder)
         for place in there.values():

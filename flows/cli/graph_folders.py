@@ -16,7 +16,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.delta import options_of, update
 from kgqa_core.kg.diff import LISTS, compare
 from kgqa_core.spool import spool_in
-from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from kgqa_core.store.outputs import claim_files
 from kgqa_core.store.publish import claim_folder, source_of
 from tasks.engine.progress import StageMonitor
@@ -127,17 +127,6 @@ def export_folder(
 
         ref = claim.publish(fill)
     return _result(ref, out, started)
-
-
-def graph_in(folder: Path) -> ArtifactRef:
-    """The graph in a folder that `kgqa kg build` wrote.  Raises ArtifactError where there is none, or it is damaged."""
-    folder = folder.expanduser()
-    what = f"there is no graph folder {folder}"
-    if (folder / MANIFEST).is_file():
-        if (kind := read_manifest(folder)["kind"]) == "kg":
-            return verify(folder.resolve())
-        what = f"{folder} holds an artifact of kind {kind}, not a graph"
-    raise ArtifactError(f"{what}; `kgqa kg build FILE… --out DIR` makes one")
 
 
 def _spool_beside(out: Path) -> None:

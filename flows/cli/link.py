@@ -99,7 +99,7 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
         from flows.linking import mentions_of
 
         return session.stage_artifact(record, "kg").folder, mentions or mentions_of(record).folder
-    from flows.cli.graph_folders import graph_in
+    from tasks.kg import graph_in
 
     graph = graph_in(kg or Path())
     if mentions is not None:

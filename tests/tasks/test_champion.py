@@ -12,8 +12,8 @@ import pytest
 from kgqa_core.config import make_profile
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from tasks.engine.champion import champion, contend, model_of
+from tasks.engine.publish import publish as publish_run
 from tasks.engine.run import Run, StageRecord
-from tasks.evaluation import publish as publish_run
 from tasks.tracking.mlflow_store import NoTracker
 from tests.support.finished import binary, finished_run, publish, questions
 
@@ -216,8 +216,8 @@ def test_the_record_of_a_run_says_what_it_made_before_it_can_be_champion(
 
     monkeypatch.setattr("kgqa_core.report.page.write", lambda *_, **__: None)
     monkeypatch.setattr("kgqa_core.report.examples.gather_examples", lambda **_: [])
-    monkeypatch.setattr("tasks.evaluation._remember", lambda *_: None)
-    monkeypatch.setattr("tasks.evaluation._show_in_prefect", lambda *_: None)
-    monkeypatch.setattr("tasks.evaluation.contend", read_then_contend)
+    monkeypatch.setattr("tasks.engine.publish._remember", lambda *_: None)
+    monkeypatch.setattr("tasks.engine.publish._show_in_prefect", lambda *_: None)
+    monkeypatch.setattr("tasks.engine.publish.contend", read_then_contend)
     assert publish_run(run, run.profile, run.made("scores")["scores"])["champion"]["moved"]
     assert json.loads(path.read_text())["champion"]["champion_run"] == "run-a"

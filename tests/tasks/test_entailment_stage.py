@@ -18,7 +18,7 @@ from kgqa_core.evaluation.long_tail import read_entailment
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question
 from tasks.engine.run import Run, tracked_run
-from tasks.entailment import entail_all
+from tasks.evaluation import entail_all
 from tests.support.models import save_classifier
 from tests.support.prefect_server import on_shared_server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kgqa_core.config import PassagesOptions, PopularityOptions
-from tasks.ltgen import _views
+from tasks.benchmarks import _views
 from tasks.passages import _corpus
 
 

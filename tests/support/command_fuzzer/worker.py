@@ -40,7 +40,7 @@ MARK = "KGQA_FUZZER_CASE"
 START = "from flows.cli.start import main; main()"
 """What the installed script does."""
 HEAVY = ("prefect", "flows.pipeline", "flows.answer", "flows.cli.graph_folders", "flows.preflight", "flows.forecast",
-         "flows.refresh", "flows.ltgen", "flows.answerability", "flows.cli.answerability_scores", "flows.abstention",
+         "flows.refresh", "flows.ltgen", "flows.answerability", "flows.abstention",
          "kgqa_core.runs.diff", "kgqa_core.report.runs", "mlflow")  # fmt: skip
 
 
