@@ -15,7 +15,7 @@ from tasks.answering import answer
 from tasks.benchmarks import benchmark_in
 from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 from tasks.evaluation import score_all
 from tasks.kg import export_dkg
 from tasks.linking import link_topics
@@ -87,7 +87,7 @@ def profile_for(base: Profile) -> Profile:
 
 def check(profile: Profile, benchmark: Path) -> None:
     """Raise the first fault of what the flow needs.  Raises InputError, ArtifactError, ConfigError."""
-    take_in(profile)
+    load_secrets(profile)
     benchmark_in(benchmark)
 
 

@@ -18,7 +18,7 @@ from kgqa_core.system import System
 from tasks.abstention import judge
 from tasks.answering import answer, answer_from, compute_all
 from tasks.engine.run import TRAINED_AS, tracked_run
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 from tasks.linking import build_mentions, link_questions
 from tasks.passages import retrieve_passages
 from tasks.questions import load_questions
@@ -56,7 +56,7 @@ def open_system(
     """
     home = Home.current()
     profile = make_profile(record["profile"])
-    take_in(profile)
+    load_secrets(profile)
     name, trained, rewriter = _parts(record, profile, knowledge)
     index = _index(record, name)
     abstainer, others = _abstention(record, name)

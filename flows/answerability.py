@@ -20,7 +20,7 @@ from kgqa_core.store.artifacts import ArtifactRef, verify
 from tasks.benchmarks import benchmark_examples, benchmark_in, benchmark_questions, build_benchmark, score_parsers
 from tasks.engine.prefect_pages import show_page, table
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 from tasks.kg import build_kg, graph_in
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import load_questions
@@ -115,7 +115,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
 
     Raises KgInputError, ArtifactError, InputError or QuestionFileError.
     """
-    take_in(profile)
+    load_secrets(profile)
     if graph:
         graph_in(Path(graph))
     else:

@@ -14,7 +14,7 @@ from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from tasks.benchmarks import draw_entities, write_kinds, write_sheets
 from tasks.engine.run import completed, tracked_run
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 from tasks.kg import build_kg, graph_in
 
 
@@ -44,7 +44,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
 
     Raises KgInputError, ArtifactError, ModelError or EndpointError.
     """
-    take_in(profile)
+    load_secrets(profile)
     if graph:
         graph_in(Path(graph))
     else:

@@ -20,7 +20,7 @@ from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.passages.corpus import find_corpus
 from kgqa_core.retrieval.hops import check_hops
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 
 
 def check(profile: Profile) -> None:
@@ -28,7 +28,7 @@ def check(profile: Profile) -> None:
 
     Raises KgInputError, QuestionFileError, ModelError, EndpointError or ConfigError.
     """
-    take_in(profile)
+    load_secrets(profile)
     find_sources(profile.kg.files)
     check_format(profile.kg.format)
     _check_main_questions(profile)

@@ -21,8 +21,15 @@ from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import load_questions
 from tasks.resume.refresh import Decision, decide, remember
-from tasks.resume.reuse import keep, keep_all
-from tasks.resume.starting_point import Start, is_current, kept_parts, read_since, run_of_these_inputs, starting_point
+from tasks.resume.reuse import reuse, reuse_all
+from tasks.resume.starting_point import (
+    StartingRun,
+    is_current,
+    read_since,
+    reused_artifacts,
+    run_of_these_inputs,
+    starting_point,
+)
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
 
@@ -68,21 +75,21 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
         return completed(said, summary | {"refresh": decision.as_json()})
 
 
-def _graph(run: Run, start: Start | None, profile: Profile) -> tuple[ArtifactRef, ArtifactRef]:
+def _graph(run: Run, start: StartingRun | None, profile: Profile) -> tuple[ArtifactRef, ArtifactRef]:
     """The graph of the dump and its arrays: made from nothing, kept, or brought up to date."""
     if start is None:
         kg = build_kg(profile.kg)
         return kg, export_dkg(kg, profile.dkg)
     if is_current(start, profile):
         whose = f"{start.role} {start.run_id}"
-        return keep(run, "kg", start.kg, whose), keep(run, "dkg", start.dkg, whose)
+        return reuse(run, "kg", start.kg, whose), reuse(run, "dkg", start.dkg, whose)
     kg = update_kg(start.kg, profile.kg)
     return kg, update_dkg(kg, start.dkg, profile.dkg)
 
 
 def _learnt(
     run: Run,
-    start: Start | None,
+    start: StartingRun | None,
     decision: Decision,
     kg: ArtifactRef,
     dkg: ArtifactRef,
@@ -91,7 +98,7 @@ def _learnt(
 ) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
     """Retrievers by name, corpus and rewriter: trained on the new graph, or those of the run that is gone on from."""
     if start is not None and not decision.retrain:
-        return keep_all(run, kept_parts(start, profile), f"{start.role} {start.run_id}: {decision.why}")
+        return reuse_all(run, reused_artifacts(start, profile), f"{start.role} {start.run_id}: {decision.why}")
     retrievers = train_retrievers(kg, dkg, questions, profile)
     corpus = corpus_of(kg, dkg, questions, profile)
     return retrievers, corpus, rewriter_of(corpus, profile)

@@ -16,21 +16,21 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks import rewriting
 from tasks.answering import answer_all
-from tasks.engine.called_run import Given, handed, made_here
 from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
+from tasks.engine.stage_request import StageRequest, in_process, receive
 from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import load_questions
-from tasks.resume.reuse import keep, keep_all
-from tasks.resume.starting_point import kept_parts, starting_point, take_over
+from tasks.resume.reuse import reuse, reuse_all
+from tasks.resume.starting_point import reused_artifacts, starting_point, take_over
 from tasks.retrieval import retrieve_all, train_retrievers
 
 
 @flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")
-def train_retriever(profile: Profile, given: Given | None = None) -> dict[str, Any]:
+def train_retriever(profile: Profile, given: StageRequest | None = None) -> dict[str, Any]:
     """Train the retrievers of a profile (Rigel, the path retriever, relation rankers) on its graph and questions.
 
     What a killed training has saved is taken up, and a finished one is found.  The next run of the pipeline with the
@@ -40,8 +40,8 @@ def train_retriever(profile: Profile, given: Given | None = None) -> dict[str, A
         profile: Every parameter of a run; only the graph, the questions and the retrievers count here.
         given: Filled in by a run that calls this one; leave it empty.
     """
-    profile = made_here(profile)
-    with tracked_run(profile) as run, handed(given, run) as inputs:
+    profile = in_process(profile)
+    with tracked_run(profile) as run, receive(given, run) as inputs:
         kg = inputs.get("kg") or build_kg(profile.kg)
         dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
         questions = inputs.get("questions") or load_questions(kg, profile.questions, profile.seed)
@@ -49,7 +49,7 @@ def train_retriever(profile: Profile, given: Given | None = None) -> dict[str, A
 
 
 @flow(name="kgqa-generate-corpus", flow_run_name="generate corpus {profile.kg.name}/{profile.questions.name}")
-def generate_corpus(profile: Profile, given: Given | None = None) -> dict[str, Any]:
+def generate_corpus(profile: Profile, given: StageRequest | None = None) -> dict[str, Any]:
     """Make the KG-to-Text corpus of a profile: a teacher's sentences for gold subgraphs, checked by a QA model.
 
     Answers of endpoints are paid once: a killed run goes on where it was.
@@ -58,8 +58,8 @@ def generate_corpus(profile: Profile, given: Given | None = None) -> dict[str, A
         profile: Every parameter of a run; the graph, the questions, `corpus` and `llm` count here.
         given: Filled in by a run that calls this one; leave it empty.
     """
-    profile = made_here(profile)
-    with tracked_run(profile) as run, handed(given, run) as inputs:
+    profile = in_process(profile)
+    with tracked_run(profile) as run, receive(given, run) as inputs:
         kg = inputs.get("kg") or build_kg(profile.kg)
         dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
         questions = inputs.get("questions") or load_questions(kg, profile.questions, profile.seed)
@@ -68,7 +68,7 @@ def generate_corpus(profile: Profile, given: Given | None = None) -> dict[str, A
 
 
 @flow(name="kgqa-finetune-rewriter", flow_run_name="finetune rewriter {profile.kg.name}/{profile.questions.name}")
-def finetune_rewriter(profile: Profile, given: Given | None = None) -> dict[str, Any]:
+def finetune_rewriter(profile: Profile, given: StageRequest | None = None) -> dict[str, Any]:
     """Adapt the language model that puts facts into sentences (LoRA) to the corpus of a profile.
 
     The corpus is made first where it is missing.  What a killed training has saved is taken up.
@@ -77,8 +77,8 @@ def finetune_rewriter(profile: Profile, given: Given | None = None) -> dict[str,
         profile: Every parameter of a run; the graph, the questions, `corpus`, `rewriter` and `llm` count here.
         given: Filled in by a run that calls this one; leave it empty.
     """
-    profile = made_here(profile)
-    with tracked_run(profile) as run, handed(given, run) as inputs:
+    profile = in_process(profile)
+    with tracked_run(profile) as run, receive(given, run) as inputs:
         corpus = inputs.get("corpus") or _corpus(profile)
         return _ended(run, {"rewriter": rewriting.finetune_rewriter(corpus, profile.rewriter, profile.seed)})
 
@@ -104,9 +104,9 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> dict[str, Any]:
         run.decide("evaluates", f"what {start.role} {start.run_id} trained")
         take_over(run, start)
         whose = f"{start.role} {start.run_id}"
-        kg, dkg = (keep(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
+        kg, dkg = (reuse(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
         questions = load_questions(kg, profile.questions, profile.seed)
-        retrievers, _, rewriter = keep_all(run, kept_parts(start, profile), whose)
+        retrievers, _, rewriter = reuse_all(run, reused_artifacts(start, profile), whose)
         linked = link_topics(kg, questions, profile)
         facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
         passages = passages_of(questions, profile)

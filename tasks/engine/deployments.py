@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from kgqa_core.config import Profile
 from kgqa_core.errors import WorkerError
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json
-from tasks.engine.called_run import Given, called_run, is_dead, made_here
 from tasks.engine.run import TRAINED_AS, Run, current_run
+from tasks.engine.stage_request import StageRequest, in_process, is_dead, is_requested
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -36,7 +36,7 @@ log = logging.getLogger("kgqa")
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """Where a stage is made: by a deployment, or here when there is none; and why."""
 
     deployment: str | None
@@ -58,23 +58,23 @@ def make(
     whose code would make another artifact than the one that was asked for.
     """
     run, kind = current_run(), stage.kind
-    if called_run(kind, key, parts):
+    if is_requested(kind, key, parts):
         return None, "made by the run of a deployment"
     if stage.deployment is None or run.profile is None or stage.only_here(call):
         return None, ""
     wish = run.profile.operations.gpu_stages
     if wish == "here":
         return None, ""
-    place = find_place(stage.deployment, wish)
+    place = choose_placement(stage.deployment, wish)
     if place.deployment is None:
         log.info("%s is made in this process: %s", kind, place.why)
         return None, f"made in this process: {place.why}"
     inputs = {name: value for name, value in arguments.items() if isinstance(value, ArtifactRef)}
-    request = Given(kind=kind, key=key, made_of=json.loads(canonical_json(parts)), inputs=inputs, caller=run.id)
+    request = StageRequest(kind=kind, key=key, made_of=json.loads(canonical_json(parts)), inputs=inputs, caller=run.id)
     return _call(place, request, run.profile, run)
 
 
-def find_place(name: str, wish: str) -> Place:
+def choose_placement(name: str, wish: str) -> Placement:
     """Where a stage is made that the deployment `flow/name` can make.  wish: `operations.gpu_stages`.
 
     Raises WorkerError when `deployments` are wanted and the server or the deployment is missing.
@@ -86,7 +86,7 @@ def find_place(name: str, wish: str) -> Place:
 
     address = get_current_settings().api.url
     if wish == "here":
-        return Place(None, "operations.gpu_stages is here")
+        return Placement(None, "operations.gpu_stages is here")
     if address is None:
         return _without(wish, "PREFECT_API_URL names no server")
     try:
@@ -101,16 +101,16 @@ def find_place(name: str, wish: str) -> Place:
         return _without(wish, f"the server {address} does not answer ({fault})")
     if wish == "auto" and (deployment.paused or not online):
         why = "is paused" if deployment.paused else f"has no worker online in its pool {pool}"
-        return Place(None, f"the deployment {name} {why}")
-    return Place(name, f"by the deployment {name}", pool)
+        return Placement(None, f"the deployment {name} {why}")
+    return Placement(name, f"by the deployment {name}", pool)
 
 
-def was_called_for(ref: ArtifactRef) -> bool:
+def was_requested(ref: ArtifactRef) -> bool:
     """Whether a deployment made this artifact because this process asked for it."""
     return ref.path in _CALLED
 
 
-def _call(place: Place, asked: Given, profile: Profile, run: Run) -> tuple[ArtifactRef, str]:
+def _call(place: Placement, asked: StageRequest, profile: Profile, run: Run) -> tuple[ArtifactRef, str]:
     """Wait for a run of the deployment and take what it made."""
     from prefect.client.orchestration import get_client
 
@@ -141,7 +141,7 @@ def _call(place: Place, asked: Given, profile: Profile, run: Run) -> tuple[Artif
 
 
 def _join_or_start(
-    client: SyncPrefectClient, deployment: str, asked: Given, profile: Profile, run: Run
+    client: SyncPrefectClient, deployment: str, asked: StageRequest, profile: Profile, run: Run
 ) -> tuple[FlowRun, bool]:
     """A run of the deployment for this artifact, and whether it was started now or by another caller."""
     from prefect.client.schemas.filters import FlowRunFilter
@@ -161,7 +161,7 @@ def _join_or_start(
     child: Any = run_deployment(
         deployment,
         parameters={
-            "profile": made_here(profile).model_dump(mode="json"),
+            "profile": in_process(profile).model_dump(mode="json"),
             "given": asked.model_dump(mode="json"),
         },
         timeout=0,
@@ -172,7 +172,7 @@ def _join_or_start(
     return child, True
 
 
-def _wait(client: SyncPrefectClient, child: FlowRun, place: Place, run: Run, *, ours: bool) -> FlowRun:
+def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run, *, ours: bool) -> FlowRun:
     """The called run when it has ended; it is cancelled when the caller is stopped while it waits."""
     import httpx
 
@@ -199,7 +199,7 @@ def _wait(client: SyncPrefectClient, child: FlowRun, place: Place, run: Run, *, 
     return child
 
 
-def _tell(client: SyncPrefectClient, child: FlowRun, place: Place, told: float) -> float:
+def _tell(client: SyncPrefectClient, child: FlowRun, place: Placement, told: float) -> float:
     """Say now and then what a run that has not started waits for; when that was said last."""
     if time.monotonic() - told < TELL_SECONDS:
         return told
@@ -242,13 +242,13 @@ def _workers_online(client: SyncPrefectClient, pool: str | None) -> bool:
     return any(worker.status == "ONLINE" for worker in client.read_workers_for_work_pool(pool))
 
 
-def _without(wish: str, why: str) -> Place:
+def _without(wish: str, why: str) -> Placement:
     if wish == "deployments":
         raise WorkerError(
             f"operations.gpu_stages is deployments, but {why}; start a server and `prefect deploy --all`, or set "
             "operations.gpu_stages to auto or here"
         )
-    return Place(None, why)
+    return Placement(None, why)
 
 
 def _told(child: FlowRun, deployment: str) -> str:

@@ -24,7 +24,7 @@ Stamp = tuple[tuple[str, FileState], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Digested:
+class FileDigest:
     """A file or folder whose digest entered a key, with its state at that time.
 
     settled: whether any change after it must show in the state.
@@ -39,7 +39,7 @@ class Digested:
 _HASHED: dict[Path, tuple[Stamp, str]] = {}
 """Files and folders that this process has read, with the stamp that they had then."""
 
-_NOTED: ContextVar[list[Digested] | None] = ContextVar("noted", default=None)
+_NOTED: ContextVar[list[FileDigest] | None] = ContextVar("noted", default=None)
 
 SETTLED = 2_000_000_000
 """Nanoseconds after which a further change of a file shows in its times, however coarse the file system keeps them."""
@@ -59,7 +59,7 @@ def file_digest(path: Path) -> str:
             digest = _digest(file, path, stamp, now)
     found = _NOTED.get()
     if found is not None:
-        found.append(Digested(path, stamp, digest, _settled(stamp, now)))
+        found.append(FileDigest(path, stamp, digest, _settled(stamp, now)))
     return digest
 
 
@@ -80,9 +80,9 @@ def _settled(stamp: Stamp, now: int) -> bool:
 
 
 @contextlib.contextmanager
-def noted() -> Iterator[list[Digested]]:
+def recorded_digests() -> Iterator[list[FileDigest]]:
     """What `file_digest` digests inside."""
-    found: list[Digested] = []
+    found: list[FileDigest] = []
     token = _NOTED.set(found)
     try:
         yield found
@@ -90,7 +90,7 @@ def noted() -> Iterator[list[Digested]]:
         _NOTED.reset(token)
 
 
-def check_unchanged(files: Iterable[Digested]) -> None:
+def check_unchanged(files: Iterable[FileDigest]) -> None:
     """Raises InputError where a file is no longer what its digest is of, so that nothing is cached under its key.
 
     A file is read again only where its times cannot tell: it was written just before its digest was made, or nothing

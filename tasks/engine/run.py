@@ -27,10 +27,10 @@ from kgqa_core.runs.changes import flatten
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, storage_faults, write_json
 from tasks.engine import server_lost as outage
 from tasks.engine import temporary_server
-from tasks.engine.owners import Owner, care_for_the_dead
 from tasks.engine.progress import StageMonitor
+from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.engine.runners import check_runner
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 from tasks.tracking.buffered_tracker import open_tracker
 from tasks.tracking.mlflow_store import DataSet, NoTracker, Tracker
 
@@ -263,16 +263,16 @@ def latest_run() -> Run | None:
 def tracked_run(profile: Profile) -> Iterator[Run]:
     """Open a run for a flow: a folder in the home, a parent run in the tracker, a ledger for its stages."""
     check_runner(profile.operations.runner)
-    take_in(profile)
+    load_secrets(profile)
     outage.watch()
     home = Home.current().prepare()
     run_id = new_run_id()
     folder = home.root / "runs" / run_id
     home.use(f"runs/{run_id}")
     with storage_faults(home.root):
-        owner = Owner(folder)
+        owner = RunLock(folder)
     tracker = open_tracker(home, folder)
-    care_for_the_dead(home, run_id, tracker)
+    reap_killed_runs(home, run_id, tracker)
     run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
     global _latest
     _latest = run

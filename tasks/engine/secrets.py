@@ -20,7 +20,7 @@ SECRET = re.compile(r"key|token|secret|passw|auth|sig", re.IGNORECASE)
 """Names of query parameters whose values are secrets."""
 
 
-def take_in(profile: Profile) -> None:
+def load_secrets(profile: Profile) -> None:
     """Refuse a profile that holds a secret, and fill the variables of `operations.secrets` that are not set.
 
     Raises ConfigError, which names no secret.

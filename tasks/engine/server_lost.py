@@ -25,7 +25,7 @@ BUSY_TRIES = 3
 """Tries of a request that a server answers with 503 before that counts: on SQLite it does so when two write at once."""
 
 
-class Watch(logging.Handler):
+class ServerLossHandler(logging.Handler):
     """Listens to the tries of Prefect's client, and says once that the server is away."""
 
     def __init__(self) -> None:
@@ -75,9 +75,9 @@ def _only_busy(told: str) -> bool:
 def watch() -> None:
     """Say when the server is lost, from now on in this process; what was lost before does not count."""
     heard = logging.getLogger("prefect.client")
-    for one in [one for one in heard.handlers if isinstance(one, Watch)]:
+    for one in [one for one in heard.handlers if isinstance(one, ServerLossHandler)]:
         heard.removeHandler(one)
-    heard.addHandler(Watch())
+    heard.addHandler(ServerLossHandler())
     heard.setLevel(logging.DEBUG)
     logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
 
@@ -86,7 +86,7 @@ def away() -> bool:
     """Whether a try to reach the server has failed in the last minutes, and it does not answer now either."""
     from prefect.settings import PREFECT_API_URL
 
-    heard = [one for one in logging.getLogger("prefect.client").handlers if isinstance(one, Watch)]
+    heard = [one for one in logging.getLogger("prefect.client").handlers if isinstance(one, ServerLossHandler)]
     if not PREFECT_API_URL.value() or not any(time.monotonic() - one.last < SILENCE for one in heard):
         return False
     try:

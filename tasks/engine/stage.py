@@ -31,7 +31,7 @@ from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
 from kgqa_core.store.shards import Part
 from tasks.engine import deployments
-from tasks.engine.external_digests import Digested, check_unchanged, noted
+from tasks.engine.external_digests import FileDigest, check_unchanged, recorded_digests
 from tasks.engine.key import StageKey, stage_key
 from tasks.engine.run import Run, StageRecord, current_run
 from tasks.engine.shards import Work, clear_parts, is_divided, make_parts
@@ -91,7 +91,7 @@ class _Key:
     key: str
     parts: dict[str, Any]
     arguments: dict[str, Any]
-    files: list[Digested] = field(default_factory=list)
+    files: list[FileDigest] = field(default_factory=list)
 
     @property
     def call(self) -> Call:
@@ -227,7 +227,7 @@ class Stage(Generic[P]):
         bound.apply_defaults()
         arguments = dict(bound.arguments)
         call = SimpleNamespace(**arguments)
-        with noted() as files:
+        with recorded_digests() as files:
             digests = self.options.external(call)
         code = (self.body,) if self.options.code is None else (self.body, self.options.code(call))
         return _Key(*stage_key(self.options.kind, code, arguments, digests, self.options.packages), arguments, files)
@@ -272,7 +272,7 @@ def stage(
 
 def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, cached: bool, seconds: float) -> None:
     manifest = read_manifest(ref.folder)
-    own = manifest["run_id"] == run_id or deployments.was_called_for(ref)
+    own = manifest["run_id"] == run_id or deployments.was_requested(ref)
     record.artifact = ref
     record.status = "cached" if cached or not own else "computed"  # another run may have made it while this one waited
     record.seconds = round(seconds, 3)

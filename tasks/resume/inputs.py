@@ -40,7 +40,7 @@ MORE, LINKED, FEEDBACK = "questions/more/", "linked/learnt", "feedback"
 """Stages of what the retriever learns from beside the questions: further sets, linked questions, an earlier run."""
 
 
-def learnt_kinds(profile: Profile) -> list[str]:
+def trained_kinds(profile: Profile) -> list[str]:
     """Kinds of the trained artifacts that a profile needs."""
     kinds = [kind for name, kind in TRAINED_AS.items() if name in profile.retrieval.retrievers]
     kinds = list(dict.fromkeys(kinds))
@@ -54,7 +54,7 @@ def artifacts(record: Mapping[str, Any]) -> Iterator[tuple[str, ArtifactRef]]:
             yield stage["name"], ArtifactRef.model_validate(stage["artifact"])
 
 
-def learnt_from(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
+def training_inputs(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
     """What the retriever of a run learnt from beside the questions, by stage; what the home lost is left out."""
     made = list(artifacts(record))
     found = {name: ref for name, ref in made if name.startswith(MORE) or name == FEEDBACK}
@@ -66,19 +66,19 @@ def learnt_from(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
     return {name: ref for name, ref in found.items() if (ref.folder / MANIFEST).is_file()}
 
 
-def same_reading(record: Mapping[str, Any], profile: Profile, home: Path) -> bool:
+def reads_same_inputs(record: Mapping[str, Any], profile: Profile, home: Path) -> bool:
     """Whether all that a finished run read beside its graph and questions is what a profile reads today."""
     stages = dict(artifacts(record))
     try:
-        for name, digests in read_beside(profile).items():
+        for name, digests in external_inputs(profile).items():
             if name not in stages or not _alike(_made_of(stages[name]).get("outside"), digests):
                 return False
-        return _other_feedback(learnt_from(record), profile, home) is None
+        return _other_feedback(training_inputs(record), profile, home) is None
     except ArtifactError:
         return False
 
 
-def other_training(kind: str, trained: ArtifactRef, profile: Profile) -> str | None:
+def training_change(kind: str, trained: ArtifactRef, profile: Profile) -> str | None:
     """How a profile trains another artifact of a kind than the one that is there, in words; None when it does not."""
     stage, section = LEARNERS[kind]
     made, options = _made_of(trained), section(profile)
@@ -92,42 +92,42 @@ def other_training(kind: str, trained: ArtifactRef, profile: Profile) -> str | N
     return None
 
 
-def other_lessons(lessons: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
+def training_input_change(training_inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
     """How a profile's retriever learns from other things than these, in words; None when it does not.
 
-    lessons: of `learnt_from`.  How they are made is compared and not what came out, for that changes with every fact.
+    training_inputs: of `training_inputs`.  How they are made is compared and not what came out, for that changes with every fact.
     """
     if "rigel" not in profile.retrieval.retrievers:
         return None
     wanted = {MORE + one.name: one for one in profile.questions.more}
-    for name in sorted({*wanted, *(name for name in lessons if name.startswith(MORE))}):
+    for name in sorted({*wanted, *(name for name in training_inputs if name.startswith(MORE))}):
         told = repr(name.removeprefix(MORE))
-        if name not in lessons or name not in wanted:
+        if name not in training_inputs or name not in wanted:
             return f"the further question set {told} {'came' if name in wanted else 'went'}"
-        made, one = _made_of(lessons[name]), wanted[name]
+        made, one = _made_of(training_inputs[name]), wanted[name]
         how = {"options": one.decisive(), "seed": profile.seed}
         if not (
             _alike(made.get("options"), how) and _alike(made.get("outside"), load_more.external_digests(options=one))
         ):
             return f"the further question set {told} is another"
-    return _other_links(lessons, profile) or _other_feedback(lessons, profile, home)
+    return _other_links(training_inputs, profile) or _other_feedback(training_inputs, profile, home)
 
 
-def _other_links(lessons: Mapping[str, ArtifactRef], profile: Profile) -> str | None:
+def _other_links(training_inputs: Mapping[str, ArtifactRef], profile: Profile) -> str | None:
     if not profile.retriever.soft_start:
         return None
-    if LINKED not in lessons:
+    if LINKED not in training_inputs:
         return "the linked questions that retriever learnt from are not known"
-    made, options = _made_of(lessons[LINKED]), profile.linking
+    made, options = _made_of(training_inputs[LINKED]), profile.linking
     same = _alike(made.get("options", {}).get("options"), options.decisive())
     same = same and _alike(made.get("outside"), link_questions.external_digests(options=options))
     return None if same else "the questions that retriever learns from are linked otherwise"
 
 
-def _other_feedback(lessons: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
+def _other_feedback(training_inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
     """A run that is gone is taken for the one that it was."""
     word = profile.retriever.feedback if "rigel" in profile.retrieval.retrievers else None
-    if (word is None) != (FEEDBACK not in lessons):
+    if (word is None) != (FEEDBACK not in training_inputs):
         return f"the feedback of retriever {'came' if word is not None else 'went'}"
     if word is None:
         return None
@@ -135,14 +135,16 @@ def _other_feedback(lessons: Mapping[str, ArtifactRef], profile: Profile, home: 
         today = {name: ref.digest for name, ref in feedback_sources(home, word)[1].items()}
     except InputError:
         return None
-    read = {name: digest for name, digest in _made_of(lessons[FEEDBACK]).get("inputs", {}).items() if name != "dkg"}
+    read = {
+        name: digest for name, digest in _made_of(training_inputs[FEEDBACK]).get("inputs", {}).items() if name != "dkg"
+    }
     return None if _alike(read, today) else f"the feedback of retriever is that of another run ({word})"
 
 
-def read_beside(profile: Profile) -> dict[str, Mapping[str, str]]:
+def external_inputs(profile: Profile) -> dict[str, Mapping[str, str]]:
     """Digests of what a profile's stages read today, by stage; graph and questions apart."""
     found = {}
-    for kind in learnt_kinds(profile):
+    for kind in trained_kinds(profile):
         stage, section = LEARNERS[kind]
         found[kind] = stage.external_digests(options=section(profile))
     if "rigel" in profile.retrieval.retrievers:

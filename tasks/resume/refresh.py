@@ -17,8 +17,8 @@ from kgqa_core.kg.delta import DIFF
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json, read_manifest, write_json
 from tasks.engine.prefect_pages import cell, show_page, table
 from tasks.engine.run import TRAINED_AS, Run, current_run
-from tasks.resume.inputs import learnt_kinds, other_lessons, other_training, same_reading
-from tasks.resume.starting_point import DECISION, Start, same_outcome
+from tasks.resume.inputs import reads_same_inputs, trained_kinds, training_change, training_input_change
+from tasks.resume.starting_point import DECISION, StartingRun, same_outcome
 
 log = logging.getLogger("kgqa")
 
@@ -46,7 +46,7 @@ class Decision:
 
 
 def decide(
-    start: Start | None, kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile
+    start: StartingRun | None, kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile
 ) -> Decision:
     """Whether what learns is trained again on a new graph, and why."""
     if start is None:
@@ -70,7 +70,9 @@ def decide(
         return Decision(start.run_id, True, f"trained again: {reason}; {graph}", changes=changes, share=share)
     same_graph = kg == start.kg or not any(count for kind in changes.values() for count in kind.values())
     same_questions = questions.digest == start.parts["questions"].digest
-    same_rest = same_outcome(start.profile, profile) and same_reading(start.record, profile, current_run().home.root)
+    same_rest = same_outcome(start.profile, profile) and reads_same_inputs(
+        start.record, profile, current_run().home.root
+    )
     if start.newest and same_graph and same_questions and same_rest:
         why = f"nothing to do: the files are others, but the graph is that of {start.role} {start.run_id}"
         return Decision(start.run_id, False, why, nothing=True, changes=changes, since_training=since)
@@ -145,17 +147,17 @@ def _too_much(since: float, share: float, limit: float) -> str | None:
     return f"{since:.2%} of the triples changed{along}, more than operations.retrain_share allows ({limit:.2%})"
 
 
-def _other_training(start: Start, profile: Profile) -> str | None:
+def _other_training(start: StartingRun, profile: Profile) -> str | None:
     """What keeps trained artifacts from going on: one is missing, or was trained otherwise or on something else."""
-    for kind in learnt_kinds(profile):
+    for kind in trained_kinds(profile):
         if kind not in start.parts:
             return f"run {start.run_id} has no {kind}"
-        if (reason := other_training(kind, start.parts[kind], profile)) is not None:
+        if (reason := training_change(kind, start.parts[kind], profile)) is not None:
             return reason
-    return other_lessons(start.lessons, profile, current_run().home.root)
+    return training_input_change(start.training_inputs, profile, current_run().home.root)
 
 
-def _other_questions(start: Start, questions: ArtifactRef) -> str | None:
+def _other_questions(start: StartingRun, questions: ArtifactRef) -> str | None:
     old, new = (read_manifest(ref.folder).get("made_of", {}) for ref in (start.parts["questions"], questions))
     if any(canonical_json(old.get(name)) != canonical_json(new.get(name)) for name in ("outside", "options")):
         return "the questions are others"
@@ -167,7 +169,7 @@ def _other_questions(start: Start, questions: ArtifactRef) -> str | None:
     return f"{moved} questions that were learnt from are in dev or test now" if moved else None
 
 
-def _unfit(start: Start, dkg: ArtifactRef, profile: Profile) -> str | None:
+def _unfit(start: StartingRun, dkg: ArtifactRef, profile: Profile) -> str | None:
     """Why a trained retriever cannot be used on the new graph, if so."""
     from kgqa_core.dkg.csr import Dkg
     from kgqa_core.retrieval.registry import make_opener

@@ -14,15 +14,15 @@ from tasks.engine.run import TRAINED_AS, Run
 
 
 @task(name="keep", task_run_name="keep {title}", tags=["kgqa"], description="Go on with what an earlier run made.")
-def _keep(title: str, ref: Any, why: str) -> Any:
+def _reuse(title: str, ref: Any, why: str) -> Any:
     return Completed(message=f"kept from {why}", data=ref)
 
 
-def keep(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
+def reuse(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
     """Take an artifact of an earlier run for this one.  name: of its stage.  why: whose it is, in words."""
     run.home.use(f"{ref.kind}/{ref.folder.name}")
     with run.stage(name, f"{name} kept", trains=name in TRAINED_AS.values() or name == "rewriter") as record:
-        state = _keep(name, quote(ref), why, return_state=True)
+        state = _reuse(name, quote(ref), why, return_state=True)
         state.result()
         run.states[ref.path] = state
         record.artifact, record.status = ref, "kept"
@@ -30,11 +30,11 @@ def keep(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
     return ref
 
 
-def keep_all(
+def reuse_all(
     run: Run, parts: Mapping[str, ArtifactRef], why: str
 ) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
     """Take an earlier run's trained artifacts, and what they learnt from, by stage: its retrievers by name, its corpus
     and its rewriter."""
-    kept = {name: keep(run, name, ref, why) for name, ref in parts.items()}
+    kept = {name: reuse(run, name, ref, why) for name, ref in parts.items()}
     retrievers = {name: kept[kind] for name, kind in TRAINED_AS.items() if kind in kept}
     return retrievers, kept.get("corpus"), kept.get("rewriter")

@@ -16,7 +16,7 @@ from tasks.engine.champion import champion
 from tasks.engine.run import Run
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
-from tasks.resume.inputs import artifacts, learnt_from, learnt_kinds, same_reading
+from tasks.resume.inputs import artifacts, reads_same_inputs, trained_kinds, training_inputs
 
 DECISION = "refresh.json"
 """What a refresh decided, beside the record of its run."""
@@ -25,12 +25,13 @@ log = logging.getLogger("kgqa")
 
 
 @dataclass(frozen=True)
-class Start:
+class StartingRun:
     """The finished run that a refresh goes on from.
 
-    role: what it is, in words.  record: of the run.  parts: its artifacts by the name of their stage.  lessons: what
-    its retriever learnt from beside the questions, likewise.  since_training: share of the triples that changed between
-    the training and this run.  newest: no run has finished since, so that questions are answered with this one.
+    role: what it is, in words.  record: of the run.  parts: its artifacts by the name of their stage.
+    training_inputs: what its retriever learnt from beside the questions, likewise.  since_training: share of the
+    triples that changed between the training and this run.  newest: no run has finished since, so that questions are
+    answered with this one.
     """
 
     run_id: str
@@ -38,7 +39,7 @@ class Start:
     profile: Profile
     record: Mapping[str, Any]
     parts: dict[str, ArtifactRef]
-    lessons: dict[str, ArtifactRef]
+    training_inputs: dict[str, ArtifactRef]
     since_training: float = 0.0
     newest: bool = True
 
@@ -79,7 +80,7 @@ def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
         read = tuple(_outside(read_manifest(parts[name].folder)) for name in ("kg", "questions"))
         same = read == (dump_digests(profile.kg), question_digests(profile.questions))
         same = same and _decisive(make_profile(record["profile"])) == _decisive(profile)
-        return record if same and same_reading(record, profile, home.root) else None
+        return record if same and reads_same_inputs(record, profile, home.root) else None
     except (ArtifactError, ConfigError, KeyError) as fault:
         log.warning("run %s has read these files, but cannot be compared with: %s", record["run_id"], fault)
         return None
@@ -98,7 +99,7 @@ def _readers(home: Home, profile: Profile) -> Iterator[dict[str, Any]]:
     return (each for each in finished_runs(home, profile) if "evaluates" not in (each.get("decisions") or {}))
 
 
-def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> Start | None:
+def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> StartingRun | None:
     """The run to go on from: the one asked for, else the champion's, else the newest whose artifacts are there.
 
     None where there is none.  Raises ArtifactError when the run asked for is none, or its artifacts are gone.
@@ -124,25 +125,25 @@ def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> S
     return None
 
 
-def is_current(start: Start, profile: Profile) -> bool:
+def is_current(start: StartingRun, profile: Profile) -> bool:
     """Whether the graph of a run was read from the very files, with the very options, of a profile."""
     same_options = start.profile.kg.decisive() == profile.kg.decisive()
     return same_options and _outside(read_manifest(start.kg.folder)) == dump_digests(profile.kg)
 
 
-def kept_parts(start: Start, profile: Profile) -> dict[str, ArtifactRef]:
+def reused_artifacts(start: StartingRun, profile: Profile) -> dict[str, ArtifactRef]:
     """The trained artifacts of a run that a profile needs, and what its retriever learnt from, by stage.
 
     Raises ArtifactError when the run lacks a trained one.
     """
-    missing = [kind for kind in learnt_kinds(profile) if kind not in start.parts]
+    missing = [kind for kind in trained_kinds(profile) if kind not in start.parts]
     if missing:
         raise ArtifactError(
             f"run {start.run_id} has no {missing[0]}, which this profile needs; run the pipeline, or leave out what "
             "needs it in retrieval.retrievers and answering.knowledge"
         )
-    kept = {kind: start.parts[kind] for kind in learnt_kinds(profile)}
-    return kept | (start.lessons if "retriever" in kept else {})
+    kept = {kind: start.parts[kind] for kind in trained_kinds(profile)}
+    return kept | (start.training_inputs if "retriever" in kept else {})
 
 
 def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
@@ -153,7 +154,7 @@ def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
         return None
 
 
-def take_over(run: Run, start: Start) -> None:
+def take_over(run: Run, start: StartingRun) -> None:
     """Write down beside a run's record that it uses what `start` trained, and how much has changed since."""
     write_json(run.folder / DECISION, {"start": start.run_id, "since_training": start.since_training})
 
@@ -168,7 +169,7 @@ def _names(profile: Mapping[str, Any]) -> tuple[Any, Any]:
     return profile.get("kg", {}).get("name"), profile.get("questions", {}).get("name")
 
 
-def _open(home: Home, record: Mapping[str, Any], role: str, *, newest: bool) -> Start:
+def _open(home: Home, record: Mapping[str, Any], role: str, *, newest: bool) -> StartingRun:
     """A run whose graph, questions and trained artifacts are there and whole.  Raises ArtifactError, ConfigError."""
     wanted = ("kg", "dkg", "questions", "retriever", "hop_path", "relation_ranker", "corpus", "rewriter")
     refs = {name: ref for name, ref in artifacts(record) if name in wanted}
@@ -180,7 +181,7 @@ def _open(home: Home, record: Mapping[str, Any], role: str, *, newest: bool) -> 
     decided = read_decision(home, record["run_id"]) or {}
     since = float(decided.get("since_training", 0.0))
     profile = make_profile(record["profile"])
-    return Start(record["run_id"], role, profile, record, refs, learnt_from(record), since, newest)
+    return StartingRun(record["run_id"], role, profile, record, refs, training_inputs(record), since, newest)
 
 
 def _outside(manifest: Mapping[str, Any]) -> Any:

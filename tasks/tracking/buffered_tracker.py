@@ -38,7 +38,7 @@ class Store(Protocol):
         ...
 
 
-class SafeTracker:
+class BufferedTracker:
     """A `Tracker` that never raises: it hands each call to a store, or writes it down while the store is away.
 
     connect: opens the store, may raise.  folder: of the run.  where: the store's address, for messages.
@@ -263,9 +263,9 @@ class SafeTracker:
         return True
 
 
-def open_tracker(home: Home, folder: Path) -> SafeTracker:
+def open_tracker(home: Home, folder: Path) -> BufferedTracker:
     """MLflow behind a tracker that never raises, for the run with this folder."""
-    return SafeTracker(lambda: MlflowStore(home), folder, tracking_uri(home))
+    return BufferedTracker(lambda: MlflowStore(home), folder, tracking_uri(home))
 
 
 def _now() -> int:

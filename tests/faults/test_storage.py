@@ -234,10 +234,10 @@ def test_prefects_client_stops_trying_where_the_disk_of_its_own_server_is_full(
     record = logging.makeLogRecord({"msg": "Received response with retryable status code 503. Another attempt will be "
                                     "made in 2s. This is attempt 1/5."})  # fmt: skip
     with temporary_settings({PREFECT_API_URL: ""}):
-        outage.Watch().emit(record)
+        outage.ServerLossHandler().emit(record)
         choke(small)
         with pytest.raises(StorageError, match="no space left for the home"):
-            outage.Watch().emit(record)
+            outage.ServerLossHandler().emit(record)
 
 
 def test_a_full_disk_is_recognised_anywhere_in_a_chain_of_faults(tmp_path: Path) -> None:

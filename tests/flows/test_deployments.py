@@ -29,8 +29,8 @@ from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import ConfigError, InputError, KgqaError, WorkerError
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.store.locks import myself
-from tasks.engine import called_run as deployed
 from tasks.engine import deployments as calling
+from tasks.engine import stage_request as deployed
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
@@ -121,26 +121,26 @@ def test_without_a_server_stages_are_made_here_or_it_is_said_what_is_missing(mon
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
-        place = calling.find_place(TRAIN, "auto")
+        place = calling.choose_placement(TRAIN, "auto")
         assert place.deployment is None and "PREFECT_API_URL names no server" in place.why
         with pytest.raises(WorkerError, match="prefect deploy --all"):
-            calling.find_place(TRAIN, "deployments")
+            calling.choose_placement(TRAIN, "deployments")
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
-        assert "does not answer" in calling.find_place(TRAIN, "auto").why
-    assert calling.find_place(TRAIN, "here").deployment is None
+        assert "does not answer" in calling.choose_placement(TRAIN, "auto").why
+    assert calling.choose_placement(TRAIN, "here").deployment is None
 
 
 def test_auto_takes_a_deployment_that_has_a_worker() -> None:
-    assert "has no deployment" in calling.find_place(CORPUS, "auto").why
+    assert "has no deployment" in calling.choose_placement(CORPUS, "auto").why
     with get_client(sync_client=True) as client:
         client.create_work_pool(WorkPoolCreate(name="gpu", type="process"))
         made = client.create_flow(stages.generate_corpus)
         client.create_deployment(made, "generate-corpus", work_pool_name="gpu")
-        assert "no worker online" in calling.find_place(CORPUS, "auto").why
-        assert calling.find_place(CORPUS, "deployments").deployment == CORPUS
+        assert "no worker online" in calling.choose_placement(CORPUS, "auto").why
+        assert calling.choose_placement(CORPUS, "deployments").deployment == CORPUS
         client.send_worker_heartbeat("gpu", "trainer", heartbeat_interval_seconds=30)
-        assert calling.find_place(CORPUS, "auto").deployment == CORPUS
-        assert calling.find_place("kgqa-finetune-rewriter/finetune-rewriter", "auto").deployment is None
+        assert calling.choose_placement(CORPUS, "auto").deployment == CORPUS
+        assert calling.choose_placement("kgqa-finetune-rewriter/finetune-rewriter", "auto").deployment is None
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
             return client.read_flow_run(state.state_details.flow_run_id)
 
     monkeypatch.setattr("prefect.deployments.run_deployment", run_deployment)
-    place = calling.Place(TRAIN, "", "gpu")
+    place = calling.Placement(TRAIN, "", "gpu")
     monkeypatch.setattr(calling, "find_place", lambda kind, wish: place)
     return asked
 
@@ -216,13 +216,13 @@ def test_the_message_of_a_failed_deployment_comes_through(
 
 
 def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profile: Profile, tmp_path: Path) -> None:
-    given = deployed.Given(
+    given = deployed.StageRequest(
         kind="retriever", key="k" * 64, made_of={"code": "abc", "packages": {"torch": "1"}}, inputs={}, caller="r"
     )
     home = Home(tmp_path / "home").prepare()
     run = Run(id="r", home=home, tracker=NoTracker())
     with (
-        deployed.handed(given, run) as inputs,
+        deployed.receive(given, run) as inputs,
         pytest.raises(WorkerError, match=r"packages\.torch: \"2\" here, \"1\" asked"),
     ):
         assert inputs == {}
@@ -230,7 +230,7 @@ def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profil
     lost = ArtifactRef(kind="kg", path=str(home.root / "artifacts" / "kg" / "gone"), digest="d")
     with (
         pytest.raises(WorkerError, match="KGQA_HOME"),
-        deployed.handed(given.model_copy(update={"inputs": {"kg": lost}}), run),
+        deployed.receive(given.model_copy(update={"inputs": {"kg": lost}}), run),
     ):
         raise AssertionError("nothing is handed over")
 
@@ -261,9 +261,9 @@ def test_a_called_run_that_died_is_started_again(
 
 def test_a_called_run_counts_as_dead_only_when_its_process_left_its_lock(tmp_path: Path) -> None:
     home = Home(tmp_path / "home").prepare()
-    given = deployed.Given(kind="retriever", key="k", made_of={}, inputs={}, caller="r")
+    given = deployed.StageRequest(kind="retriever", key="k", made_of={}, inputs={}, caller="r")
     assert not deployed.is_dead(home, "r")
-    with deployed.handed(given, Run(id="r", home=home, tracker=NoTracker())):
+    with deployed.receive(given, Run(id="r", home=home, tracker=NoTracker())):
         left = (home.root / "locks" / "called-r.lock").read_text()
         assert not deployed.is_dead(home, "r")
     assert not deployed.is_dead(home, "r")
@@ -283,7 +283,7 @@ def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr("prefect.deployments.run_deployment", run_deployment)
-    place = calling.Place(TRAIN, "", "gpu")
+    place = calling.Placement(TRAIN, "", "gpu")
     monkeypatch.setattr(calling, "find_place", lambda kind, wish: place)
     monkeypatch.setattr(calling, "time", SimpleNamespace(sleep=stop, monotonic=time.monotonic))
     with pytest.raises(KeyboardInterrupt):
@@ -295,7 +295,10 @@ def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkey
 
 
 def test_two_callers_of_one_artifact_wait_for_one_run(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, given = Home.current(), deployed.Given(kind="retriever", key="a" * 64, made_of={}, inputs={}, caller="one")
+    home, given = (
+        Home.current(),
+        deployed.StageRequest(kind="retriever", key="a" * 64, made_of={}, inputs={}, caller="one"),
+    )
 
     def run_deployment(name: str, **asked: Any) -> Any:
         with get_client(sync_client=True) as client:

@@ -172,7 +172,7 @@ def test_a_relation_that_comes_trains_again(place: Path) -> None:
 
 
 @flow(name="deciding")
-def deciding(start: starting.Start, profile: Profile) -> refreshing.Decision:
+def deciding(start: starting.StartingRun, profile: Profile) -> refreshing.Decision:
     questions = load_questions(start.kg, profile.questions, profile.seed)
     return refreshing.decide(start, start.kg, start.dkg, questions, profile)
 

@@ -13,7 +13,7 @@ from prefect.blocks.system import Secret
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.llm.faults import shown
-from tasks.engine.secrets import take_in
+from tasks.engine.secrets import load_secrets
 from tests.support.prefect_server import on_shared_server
 
 KEY = "block-canary-4711"
@@ -37,7 +37,7 @@ def test_a_block_fills_the_variable_that_is_not_set(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("LAB_KEY", "")
     monkeypatch.setenv("KGQA_STORE_OPTIONS", "")
     profile = wants(LAB_KEY="lab-key", KGQA_STORE_OPTIONS="options")
-    take_in(profile)
+    load_secrets(profile)
     assert os.environ["LAB_KEY"] == KEY
     assert json.loads(os.environ["KGQA_STORE_OPTIONS"]) == {"key": "a", "secret": KEY}
     assert KEY not in profile.model_dump_json()
@@ -45,7 +45,7 @@ def test_a_block_fills_the_variable_that_is_not_set(monkeypatch: pytest.MonkeyPa
 
 def test_the_environment_goes_before_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_KEY", "mine")
-    take_in(wants(LAB_KEY="no such block"))
+    load_secrets(wants(LAB_KEY="no such block"))
     assert os.environ["LAB_KEY"] == "mine"
 
 
@@ -55,7 +55,7 @@ def test_a_block_that_is_not_there_is_named_with_the_way_out(
 ) -> None:
     monkeypatch.delenv("LAB_KEY", raising=False)
     with pytest.raises(ConfigError, match=f"operations.secrets.LAB_KEY: .*{said}.*or set LAB_KEY in the environment"):
-        take_in(wants(LAB_KEY=block))
+        load_secrets(wants(LAB_KEY=block))
     assert "LAB_KEY" not in os.environ
 
 
@@ -64,7 +64,7 @@ def test_a_block_that_is_not_there_is_named_with_the_way_out(
 )
 def test_only_variables_for_secrets_are_filled(variable: str) -> None:
     with pytest.raises(ConfigError, match="is not a variable for a secret"):
-        take_in(wants(**{variable: "lab-key"}))
+        load_secrets(wants(**{variable: "lab-key"}))
     assert KEY not in os.environ.get(variable, "")
 
 
@@ -76,7 +76,7 @@ def test_only_variables_for_secrets_are_filled(variable: str) -> None:
 def test_an_address_with_a_secret_has_no_place_in_a_profile(address: str, named: bool) -> None:
     llm = {"endpoints": {"lab": {"base_url": address}}} if named else {"base_url": address}
     with pytest.raises(ConfigError, match="llm.*base_url.*environment variable") as caught:
-        take_in(make_profile({"llm": llm}))
+        load_secrets(make_profile({"llm": llm}))
     assert "canary" not in str(caught.value)
 
 
@@ -88,10 +88,10 @@ def test_an_address_with_a_secret_has_no_place_in_a_profile(address: str, named:
 def test_an_address_that_may_hide_a_password_is_refused_and_never_shown(address: str, named: bool) -> None:
     llm = {"endpoints": {"lab": {"base_url": address}}} if named else {"base_url": address}
     with pytest.raises(ConfigError, match="llm.*base_url") as caught:
-        take_in(make_profile({"llm": llm}))
+        load_secrets(make_profile({"llm": llm}))
     for part in ("canary", "can/", "ary@"):
         assert part not in str(caught.value) and ("@" not in address or part not in shown(address))
 
 
 def test_an_address_with_a_version_is_fine() -> None:
-    take_in(make_profile({"llm": {"base_url": "https://lab.test/v1?api-version=2026-01-01"}}))
+    load_secrets(make_profile({"llm": {"base_url": "https://lab.test/v1?api-version=2026-01-01"}}))

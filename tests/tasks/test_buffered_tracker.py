@@ -16,9 +16,9 @@ import pytest
 from kgqa_core.config import make_profile
 from kgqa_core.store.artifacts import Home, write_json
 from kgqa_core.store.locks import idle
-from tasks.engine.owners import OWNER, Owner, care_for_the_dead
 from tasks.engine.run import tracked_run
-from tasks.tracking.buffered_tracker import SafeTracker
+from tasks.engine.run_lock import OWNER, RunLock, reap_killed_runs
+from tasks.tracking.buffered_tracker import BufferedTracker
 from tasks.tracking.journal import REFUSED, UNTRACKED
 from tasks.tracking.mlflow_store import PENDING, read_handle
 from tests.support.finished import publish
@@ -102,13 +102,13 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "tracked").prepare()
 
 
-def tracker_of(store: FakeStore, home: Home, run: str = "own") -> SafeTracker:
+def tracker_of(store: FakeStore, home: Home, run: str = "own") -> BufferedTracker:
     def connect() -> FakeStore:
         if not store.up:
             raise ConnectionError("connection refused")
         return store
 
-    return SafeTracker(connect, home.root / "runs" / run, WHERE)
+    return BufferedTracker(connect, home.root / "runs" / run, WHERE)
 
 
 def waiting(home: Home, run: str = "own") -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ def dead_run(home: Home, run: str, record: dict[str, Any] | None = None) -> Path
     """A run whose process was killed while it held the run's lock."""
     folder = home.root / "runs" / run
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.engine.owners import Owner\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.engine.run_lock import Owner\n"
         "owner = Owner(Path(sys.argv[1]))\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=Path(__file__).parents[2])
@@ -172,7 +172,7 @@ def test_tracker_away_from_the_start_is_followed_by_the_next_run(
     store: FakeStore, home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.up = False
-    owner = Owner(home.root / "runs" / "first")
+    owner = RunLock(home.root / "runs" / "first")
     tracker = tracker_of(store, home, "first")
     run = tracker.start("whole", {"run": "first"})
     tracker.log(run, params={"seed": 7})
@@ -183,7 +183,7 @@ def test_tracker_away_from_the_start_is_followed_by_the_next_run(
     assert left == 3 and "3 calls of this run stay in" in caplog.text
     store.up = True
     later = tracker_of(store, home, "second")
-    assert care_for_the_dead(home, "second", later) == ["first"]
+    assert reap_killed_runs(home, "second", later) == ["first"]
     assert not waiting(home, "first") and not (home.root / "runs" / "first" / OWNER).exists()
     assert store.runs["run0"]["params"] == {"seed": "7"} and store.runs["run0"]["status"] == "FINISHED"
     record = json.loads((home.root / "runs" / "first" / "run.json").read_text())
@@ -196,7 +196,7 @@ def test_calls_stay_while_the_tracker_is_away(store: FakeStore, home: Home) -> N
     tracker.start("whole", {})
     folder = dead_run(home, "first")
     later = tracker_of(store, home, "second")
-    assert care_for_the_dead(home, "second", later) == []
+    assert reap_killed_runs(home, "second", later) == []
     assert len(waiting(home, "first")) == 1 and (folder / OWNER).exists()
     assert json.loads((folder / "run.json").read_text())["status"] == "killed"
 
@@ -267,13 +267,13 @@ def test_runs_of_killed_processes_are_closed_and_those_of_living_ones_are_not(st
     alive = tracker_of(store, home, "alive")
     alive.start("whole", {"run": "alive"})
     folder = dead_run(home, "dead", {"status": "running"})
-    owner = Owner(home.root / "runs" / "alive")
-    assert care_for_the_dead(home, "new", tracker_of(store, home, "new")) == ["dead"]
+    owner = RunLock(home.root / "runs" / "alive")
+    assert reap_killed_runs(home, "new", tracker_of(store, home, "new")) == ["dead"]
     assert [row["status"] for row in store.runs.values()] == ["KILLED", "KILLED", "FINISHED", "RUNNING"]
     assert json.loads((folder / "run.json").read_text())["status"] == "killed"
     assert not (folder / OWNER).exists() and (home.root / "runs" / "alive" / OWNER).exists()
     owner.release(settled=True)
-    assert care_for_the_dead(home, "new", tracker_of(store, home, "new")) == []
+    assert reap_killed_runs(home, "new", tracker_of(store, home, "new")) == []
 
 
 def test_password_of_the_address_is_never_said(home: Home, caplog: pytest.LogCaptureFixture) -> None:
@@ -282,7 +282,7 @@ def test_password_of_the_address_is_never_said(home: Home, caplog: pytest.LogCap
     def connect() -> FakeStore:
         raise ConnectionError(f"no answer from {where}")
 
-    tracker = SafeTracker(connect, home.root / "runs" / "own", where)
+    tracker = BufferedTracker(connect, home.root / "runs" / "own", where)
     tracker.start("whole", {})
     assert tracker.close() == 1
     assert "canary" not in caplog.text and "http://tracker.test/mlflow" in caplog.text
@@ -296,13 +296,13 @@ def test_a_run_that_is_taken_for_dead_before_its_lock_is_its_own_holds_a_new_one
     def late(handle: Any, how: int) -> None:
         if not cared:
             cared.append(True)
-            assert care_for_the_dead(home, "other", tracker_of(store, home, "other")) == ["own"]
+            assert reap_killed_runs(home, "other", tracker_of(store, home, "other")) == ["own"]
         flock(handle, how)
 
     monkeypatch.setattr("kgqa_core.store.locks.fcntl.flock", late)
-    owner = Owner(folder)
+    owner = RunLock(folder)
     assert json.loads((folder / OWNER).read_text())["run"] == "own" and not idle(folder / OWNER)
-    assert care_for_the_dead(home, "other", tracker_of(store, home, "other")) == []
+    assert reap_killed_runs(home, "other", tracker_of(store, home, "other")) == []
     owner.release(settled=True)
 
 
@@ -316,15 +316,15 @@ def test_only_a_file_system_without_locks_lets_a_run_go_on_without_one(
     monkeypatch.setattr("kgqa_core.store.locks.fcntl.flock", broken)
     if number == errno.EIO:
         with pytest.raises(OSError, match="no lock"):
-            Owner(home.root / "runs" / "own")
+            RunLock(home.root / "runs" / "own")
     else:
-        Owner(home.root / "runs" / "own").release(settled=True)
+        RunLock(home.root / "runs" / "own").release(settled=True)
 
 
 def test_lock_names_its_owner(home: Home) -> None:
     import os
 
-    owner = Owner(home.root / "runs" / "own")
+    owner = RunLock(home.root / "runs" / "own")
     told = json.loads((home.root / "runs" / "own" / OWNER).read_text())
     assert told["pid"] == os.getpid() and told["run"] == "own" and told["host"] and told["since"]
     owner.release(settled=False)

@@ -17,7 +17,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.external_digests import UNREADABLE, check_unchanged, file_digest, noted
+from tasks.engine.external_digests import UNREADABLE, check_unchanged, file_digest, recorded_digests
 from tasks.engine.run import tracked_run
 from tasks.engine.stage import Stage
 from tasks.kg import build_kg
@@ -100,7 +100,7 @@ def test_a_dump_that_changes_while_a_graph_is_built_from_it_makes_none(tmp_path:
 def test_a_file_that_is_not_what_its_digest_is_of_is_refused(tmp_path: Path, how: str) -> None:
     dump = tmp_path / "graph.tsv"
     write_graph(dump, 300)
-    with noted() as files:
+    with recorded_digests() as files:
         file_digest(dump)
     check_unchanged(files)
     change, words = CHANGES[how]
@@ -119,7 +119,7 @@ def test_a_change_that_no_time_shows_is_seen_in_what_was_just_written(
     os.utime(dump, ns=(time.time_ns() + HOUR,) * 2)
     coarse = FileState.of(dump)
     monkeypatch.setattr(FileState, "of", lambda path: coarse)
-    with noted() as files:
+    with recorded_digests() as files:
         file_digest(dump)
     check_unchanged(files)
     dump.write_text(dump.read_text().swapcase())
@@ -130,7 +130,7 @@ def test_a_change_that_no_time_shows_is_seen_in_what_was_just_written(
 def test_new_permissions_are_no_new_content(tmp_path: Path) -> None:
     dump = tmp_path / "graph.tsv"
     write_graph(dump, 300)
-    with noted() as files:
+    with recorded_digests() as files:
         file_digest(dump)
     dump.chmod(0o600)
     os.link(dump, tmp_path / "backup")
@@ -138,7 +138,7 @@ def test_new_permissions_are_no_new_content(tmp_path: Path) -> None:
 
 
 def test_a_file_that_comes_after_its_digest_is_not_cached_as_unreadable(tmp_path: Path) -> None:
-    with noted() as files:
+    with recorded_digests() as files:
         assert file_digest(tmp_path / "graph.tsv") == UNREADABLE
     check_unchanged(files)
     write_graph(tmp_path / "graph.tsv", 300)
@@ -149,7 +149,7 @@ def test_a_file_that_comes_after_its_digest_is_not_cached_as_unreadable(tmp_path
 def test_a_file_that_comes_into_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "one.txt").write_text("One.\n")
-    with noted() as files:
+    with recorded_digests() as files:
         file_digest(tmp_path / "corpus")
     (tmp_path / "corpus" / "two.txt").write_text("Two.\n")
     with pytest.raises(InputError, match=r"two\.txt came while it was read"):

@@ -22,10 +22,10 @@ from tasks.resume.inputs import (
     LINKED,
     MORE,
     artifacts,
-    learnt_from,
-    other_lessons,
-    other_training,
-    same_reading,
+    reads_same_inputs,
+    training_change,
+    training_input_change,
+    training_inputs,
 )
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import write_triples
@@ -104,12 +104,12 @@ def test_an_earlier_run_and_further_sets_teach_the_retriever(
     assert counts(second, "questions") == counts(first, "questions")
     assert [own.name for own in second.stages].count("linked") == 2
     record = json.loads((second.folder / "run.json").read_text())
-    lessons = learnt_from(record)
-    assert set(lessons) == {MORE + "others", LINKED, FEEDBACK}
+    learnt = training_inputs(record)
+    assert set(learnt) == {MORE + "others", LINKED, FEEDBACK}
     profile = second.profile
-    assert profile is not None and same_reading(record, profile, second.home.root)
-    assert other_lessons(lessons, profile, second.home.root) is None
-    assert other_training("retriever", dict(artifacts(record))["retriever"], profile) is None
+    assert profile is not None and reads_same_inputs(record, profile, second.home.root)
+    assert training_input_change(learnt, profile, second.home.root) is None
+    assert training_change("retriever", dict(artifacts(record))["retriever"], profile) is None
     unknown = settings(inputs, retriever=SMALL | {"feedback": "no-such-run"})
     with pytest.raises(InputError, match="no run 'no-such-run'"):
         learning(make_profile(unknown))

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import pytest
 
 from kgqa_core.store.artifacts import Home, write_json
-from tasks.engine.owners import Owner, care_for_the_dead
+from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import open_tracker
 from tasks.tracking.journal import UNTRACKED
 from tasks.tracking.mlflow_store import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
@@ -176,7 +176,7 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
 
     with _servers(tmp_path / "server", port) as wanted:
         wanted(True)
-        owner = Owner(home.root / "runs" / "one")
+        owner = RunLock(home.root / "runs" / "one")
         tracker = open_tracker(home, home.root / "runs" / "one")
         run = tracker.start("whole", {"kgqa.run_id": "one"})
         tell(tracker, run, 0)
@@ -198,7 +198,7 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         owner.release(settled=not tracker.close())
         wanted(True)
         later = open_tracker(home, home.root / "runs" / "two")
-        assert care_for_the_dead(home, "two", later) == ["one"]
+        assert reap_killed_runs(home, "two", later) == ["one"]
         client = later.store._client
         found = client.get_run(run)
         assert found.info.status == "FINISHED" and len(found.inputs.dataset_inputs) == 1

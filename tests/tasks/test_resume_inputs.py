@@ -19,12 +19,12 @@ from tasks.resume.inputs import (
     LEARNERS,
     LINKED,
     MORE,
-    learnt_from,
-    learnt_kinds,
-    other_lessons,
-    other_training,
-    read_beside,
-    same_reading,
+    external_inputs,
+    reads_same_inputs,
+    trained_kinds,
+    training_change,
+    training_input_change,
+    training_inputs,
 )
 from tests.support.finished import finished_run, questions
 
@@ -74,7 +74,7 @@ def made(home: Home, name: str, made_of: dict[str, Any]) -> ArtifactRef:
 
 def record_of(home: Home, profile: Profile, **inputs: Any) -> dict[str, Any]:
     """The record of a run that read what a profile reads now.  inputs: of the retriever."""
-    refs = {name: made(home, name, {"outside": dict(read)}) for name, read in read_beside(profile).items()}
+    refs = {name: made(home, name, {"outside": dict(read)}) for name, read in external_inputs(profile).items()}
     [more] = profile.questions.more
     how = {
         "options": {"options": more.decisive(), "seed": profile.seed},
@@ -96,56 +96,61 @@ def record_of(home: Home, profile: Profile, **inputs: Any) -> dict[str, Any]:
 def test_what_was_trained_alike_goes_on_and_other_options_and_seeds_do_not(
     kind: str, home: Home, profile: Profile
 ) -> None:
-    assert set(LEARNERS) == set(learnt_kinds(profile))
+    assert set(LEARNERS) == set(trained_kinds(profile))
     stage, of = LEARNERS[kind]
     options = of(profile)
     [section] = [name for name in type(profile).model_fields if getattr(profile, name) is options]
     how = {"options": options.decisive(), "seed": profile.seed}
     trained = made(home, kind, {"options": how, "outside": dict(stage.external_digests(options=options))})
-    assert other_training(kind, trained, profile) is None
+    assert training_change(kind, trained, profile) is None
     changed = {"size": 3} if kind == "corpus" else {"epochs": 3}
     other = profile.model_copy(update={section: options.model_copy(update=changed)})
-    assert other_training(kind, trained, other) == f"the options of {kind} changed"
-    assert other_training(kind, trained, profile.model_copy(update={"seed": 8})) == f"the seed of {kind} changed"
+    assert training_change(kind, trained, other) == f"the options of {kind} changed"
+    assert training_change(kind, trained, profile.model_copy(update={"seed": 8})) == f"the seed of {kind} changed"
     if kind == "relation_ranker":
         Path(options.training_sets[0]).write_text("as it is now")
         told = "what relation_ranker learns from changed: training set 0"
-        assert other_training(kind, trained, profile) == told
+        assert training_change(kind, trained, profile) == told
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_of_any_sort_that_changed_is_noticed(file: str, home: Home, profile: Profile, tmp_path: Path) -> None:
     record = record_of(home, profile)
-    assert same_reading(record, profile, home.root)
+    assert reads_same_inputs(record, profile, home.root)
     (tmp_path / file).write_text("as it is now")
-    assert not same_reading(record, profile, home.root)
+    assert not reads_same_inputs(record, profile, home.root)
 
 
 def test_a_set_is_known_by_what_it_says_and_how_it_is_read(home: Home, profile: Profile, tmp_path: Path) -> None:
-    lessons = learnt_from(record_of(home, profile))
-    assert set(lessons) == {MORE + "others", LINKED}
-    assert other_lessons(lessons, profile, home.root) is None
+    learnt = training_inputs(record_of(home, profile))
+    assert set(learnt) == {MORE + "others", LINKED}
+    assert training_input_change(learnt, profile, home.root) is None
     (tmp_path / "elsewhere.jsonl").write_text("as it was")
     moved = [{"name": "others", "path": str(tmp_path / "elsewhere.jsonl")}]
-    assert other_lessons(lessons, profile_of(tmp_path, questions={"more": moved}), home.root) is None
+    assert training_input_change(learnt, profile_of(tmp_path, questions={"more": moved}), home.root) is None
     for more, told in (
         ([{**moved[0], "language": "zh"}], "'others' is another"),
         ([], "'others' went"),
         ([*moved, {"name": "newer", "path": "x"}], "'newer' came"),
     ):
         changed = profile_of(tmp_path, questions={"more": more})
-        assert other_lessons(lessons, changed, home.root) == f"the further question set {told}"
+        assert training_input_change(learnt, changed, home.root) == f"the further question set {told}"
     (tmp_path / "more.jsonl").write_text("as it is now")
-    assert other_lessons(lessons, profile, home.root) == "the further question set 'others' is another"
+    assert training_input_change(learnt, profile, home.root) == "the further question set 'others' is another"
 
 
 def test_a_soft_start_is_learnt_from_links_and_a_plain_one_is_not(home: Home, profile: Profile, tmp_path: Path) -> None:
-    lessons = learnt_from(record_of(home, profile))
+    learnt = training_inputs(record_of(home, profile))
     other = profile_of(tmp_path, linking={"threshold": 0.5})
-    assert other_lessons(lessons, other, home.root) == "the questions that retriever learns from are linked otherwise"
-    assert "are not known" in str(other_lessons({MORE + "others": lessons[MORE + "others"]}, profile, home.root))
+    assert (
+        training_input_change(learnt, other, home.root)
+        == "the questions that retriever learns from are linked otherwise"
+    )
+    assert "are not known" in str(
+        training_input_change({MORE + "others": learnt[MORE + "others"]}, profile, home.root)
+    )
     plain = profile_of(tmp_path, linking={"threshold": 0.5}, retriever={"soft_start": False})
-    assert other_lessons(lessons, plain, home.root) is None
+    assert training_input_change(learnt, plain, home.root) is None
 
 
 def test_links_depend_on_what_the_encoder_of_their_context_runs_in(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,11 +174,11 @@ def test_feedback_is_that_of_the_run_that_is_meant_today(home: Home, tmp_path: P
         digests[run] = {"questions": refs["questions"], "facts": facts.digest, "answers": refs["answers/rigel"]}
     first, second = digests
     plain = {"questions": {"more": []}, "retriever": {"soft_start": False}}
-    lessons = {FEEDBACK: made(home, FEEDBACK, {"inputs": {"dkg": "another graph now", **digests[first]}})}
+    learnt = {FEEDBACK: made(home, FEEDBACK, {"inputs": {"dkg": "another graph now", **digests[first]}})}
 
-    def told(word: str | None, own: dict[str, ArtifactRef] = lessons) -> str | None:
+    def told(word: str | None, own: dict[str, ArtifactRef] = learnt) -> str | None:
         named = profile_of(tmp_path, **{**plain, "retriever": {"soft_start": False, "feedback": word}})
-        return other_lessons(own, named, home.root)
+        return training_input_change(own, named, home.root)
 
     assert told(first) is told("20260101") is told("gone") is None
     assert told(second) == f"the feedback of retriever is that of another run ({second})"

@@ -25,7 +25,7 @@ from tasks.engine.run import Run, flow_run_id
 log = logging.getLogger("kgqa")
 
 
-class Given(BaseModel):
+class StageRequest(BaseModel):
     """What a calling run hands over: input artifacts, and the key of the artifact that it waits for."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
@@ -42,11 +42,11 @@ class Given(BaseModel):
     """Id of the calling run."""
 
 
-_GIVEN: ContextVar[Given | None] = ContextVar("kgqa_given", default=None)
+_GIVEN: ContextVar[StageRequest | None] = ContextVar("kgqa_given", default=None)
 
 
 @contextlib.contextmanager
-def handed(given: Given | None, run: Run) -> Iterator[dict[str, ArtifactRef]]:
+def receive(given: StageRequest | None, run: Run) -> Iterator[dict[str, ArtifactRef]]:
     """The artifacts that a caller hands over, as they lie in this home; none for a run that nobody called.
 
     While the block lasts, a lock in the home says that this process lives.
@@ -73,7 +73,7 @@ def is_dead(home: Home, flow_run: str) -> bool:
         return nobody_holds_it and read_owner(path) is not None
 
 
-def called_run(kind: str, key: str, parts: Mapping[str, Any]) -> bool:
+def is_requested(kind: str, key: str, parts: Mapping[str, Any]) -> bool:
     """Whether this run was called to make an artifact of this kind.
 
     Raises WorkerError that names what differs where this machine would make another artifact.
@@ -102,7 +102,7 @@ def called_run(kind: str, key: str, parts: Mapping[str, Any]) -> bool:
     )
 
 
-def made_here(profile: Profile) -> Profile:
+def in_process(profile: Profile) -> Profile:
     """The profile of a run that makes its GPU stages itself."""
     return profile.model_copy(update={"operations": profile.operations.model_copy(update={"gpu_stages": "here"})})
 

@@ -23,7 +23,7 @@ from prefect.states import Completed, Crashed, Failed
 
 from kgqa_core.store.artifacts import Home, write_json
 from kgqa_core.store.locks import acquire, free
-from tasks.tracking.buffered_tracker import SafeTracker
+from tasks.tracking.buffered_tracker import BufferedTracker
 
 log = logging.getLogger("kgqa.tracking")
 OWNER = "owner.lock"
@@ -33,7 +33,7 @@ CLOCKS = 5.0
 """Seconds by which the clocks of a server and of this machine may differ."""
 
 
-class Owner:
+class RunLock:
     """The hold of this process on a run's folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ def _locked(path: Path) -> TextIO:
         raise
 
 
-def care_for_the_dead(home: Home, run_id: str, tracker: SafeTracker) -> list[str]:
+def reap_killed_runs(home: Home, run_id: str, tracker: BufferedTracker) -> list[str]:
     """Send what earlier runs of the home could not, close what killed ones left open; their ids.
 
     run_id: the run that cares.  Does nothing for runs whose process lives, and nothing to the store while it is away.
