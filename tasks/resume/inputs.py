@@ -92,42 +92,42 @@ def training_change(kind: str, trained: ArtifactRef, profile: Profile) -> str | 
     return None
 
 
-def training_input_change(training_inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
+def training_input_change(inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
     """How a profile's retriever learns from other things than these, in words; None when it does not.
 
-    training_inputs: of `training_inputs`.  How they are made is compared and not what came out, for that changes with every fact.
+    inputs: of `training_inputs`.  How they are made is compared and not what came out, which changes with every fact.
     """
     if "rigel" not in profile.retrieval.retrievers:
         return None
     wanted = {MORE + one.name: one for one in profile.questions.more}
-    for name in sorted({*wanted, *(name for name in training_inputs if name.startswith(MORE))}):
+    for name in sorted({*wanted, *(name for name in inputs if name.startswith(MORE))}):
         told = repr(name.removeprefix(MORE))
-        if name not in training_inputs or name not in wanted:
+        if name not in inputs or name not in wanted:
             return f"the further question set {told} {'came' if name in wanted else 'went'}"
-        made, one = _made_of(training_inputs[name]), wanted[name]
+        made, one = _made_of(inputs[name]), wanted[name]
         how = {"options": one.decisive(), "seed": profile.seed}
         if not (
             _alike(made.get("options"), how) and _alike(made.get("outside"), load_more.external_digests(options=one))
         ):
             return f"the further question set {told} is another"
-    return _other_links(training_inputs, profile) or _other_feedback(training_inputs, profile, home)
+    return _other_links(inputs, profile) or _other_feedback(inputs, profile, home)
 
 
-def _other_links(training_inputs: Mapping[str, ArtifactRef], profile: Profile) -> str | None:
+def _other_links(inputs: Mapping[str, ArtifactRef], profile: Profile) -> str | None:
     if not profile.retriever.soft_start:
         return None
-    if LINKED not in training_inputs:
+    if LINKED not in inputs:
         return "the linked questions that retriever learnt from are not known"
-    made, options = _made_of(training_inputs[LINKED]), profile.linking
+    made, options = _made_of(inputs[LINKED]), profile.linking
     same = _alike(made.get("options", {}).get("options"), options.decisive())
     same = same and _alike(made.get("outside"), link_questions.external_digests(options=options))
     return None if same else "the questions that retriever learns from are linked otherwise"
 
 
-def _other_feedback(training_inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
+def _other_feedback(inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
     """A run that is gone is taken for the one that it was."""
     word = profile.retriever.feedback if "rigel" in profile.retrieval.retrievers else None
-    if (word is None) != (FEEDBACK not in training_inputs):
+    if (word is None) != (FEEDBACK not in inputs):
         return f"the feedback of retriever {'came' if word is not None else 'went'}"
     if word is None:
         return None
@@ -135,9 +135,7 @@ def _other_feedback(training_inputs: Mapping[str, ArtifactRef], profile: Profile
         today = {name: ref.digest for name, ref in feedback_sources(home, word)[1].items()}
     except InputError:
         return None
-    read = {
-        name: digest for name, digest in _made_of(training_inputs[FEEDBACK]).get("inputs", {}).items() if name != "dkg"
-    }
+    read = {name: digest for name, digest in _made_of(inputs[FEEDBACK]).get("inputs", {}).items() if name != "dkg"}
     return None if _alike(read, today) else f"the feedback of retriever is that of another run ({word})"
 
 

@@ -146,9 +146,7 @@ def test_a_soft_start_is_learnt_from_links_and_a_plain_one_is_not(home: Home, pr
         training_input_change(learnt, other, home.root)
         == "the questions that retriever learns from are linked otherwise"
     )
-    assert "are not known" in str(
-        training_input_change({MORE + "others": learnt[MORE + "others"]}, profile, home.root)
-    )
+    assert "are not known" in str(training_input_change({MORE + "others": learnt[MORE + "others"]}, profile, home.root))
     plain = profile_of(tmp_path, linking={"threshold": 0.5}, retriever={"soft_start": False})
     assert training_input_change(learnt, plain, home.root) is None
 
