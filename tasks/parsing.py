@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kgqa_core.config import DecodeOptions, ParsingOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.external_digests import encoder_digest
@@ -137,11 +139,11 @@ def parse_decode(
     )
 
 
-def train_and_parse(name: str, kg: ArtifactRef, examples: ArtifactRef, profile: Profile) -> ArtifactRef:
+def train_and_parse(
+    name: Literal[rng, decode], kg: ArtifactRef, examples: ArtifactRef, profile: Profile
+) -> ArtifactRef:
     """What the parser `name`, trained on the examples of split train, says of those of dev and test."""
     if name == "rng":
         return parse_rng(kg, examples, train_rng(kg, examples, profile.parsing, profile.seed), profile.parsing)
-    if name == "decode":
-        options = profile.parsing.decode
-        return parse_decode(kg, examples, train_decode(kg, examples, options, profile.seed), options)
-    raise AssertionError(name)
+    options = profile.parsing.decode
+    return parse_decode(kg, examples, train_decode(kg, examples, options, profile.seed), options)
