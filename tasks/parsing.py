@@ -140,7 +140,7 @@ def parse_decode(
 
 
 def train_and_parse(
-    name: Literal[rng, decode], kg: ArtifactRef, examples: ArtifactRef, profile: Profile
+    name: Literal["rng", "decode"], kg: ArtifactRef, examples: ArtifactRef, profile: Profile
 ) -> ArtifactRef:
     """What the parser `name`, trained on the examples of split train, says of those of dev and test."""
     if name == "rng":
