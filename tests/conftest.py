@@ -33,6 +33,12 @@ settings.register_profile(
 settings.load_profile("kgqa")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Try properties on fewer examples where slow tests are left out."""
+    if "not slow" in config.option.markexpr:
+        os.environ["KGQA_QUICK_EXAMPLES"] = "1"
+
+
 def pytest_sessionfinish() -> None:
     """End the tests' Prefect server, where one was started."""
     if "tests.support.prefect_server" in sys.modules:

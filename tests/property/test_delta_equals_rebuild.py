@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from flows.cli.graph_folders import build_folder, export_folder, update_folder
@@ -19,10 +19,9 @@ from kgqa_core.kg.diff import differences, keyed_digest
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, STATEMENTS, Batch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.store.artifacts import content_digest
+from tests.support.examples import examples
 
-SETTINGS = settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+SETTINGS = examples(8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LABELS = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel")
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"

@@ -8,13 +8,14 @@ from unittest.mock import patch
 import duckdb
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.dkg import frontier_numba
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow, trace
 from kgqa_core.dkg.last_hop import last_hop
+from tests.support.examples import examples
 
 ENTITIES, RELATIONS = 8, 3
 
@@ -59,7 +60,7 @@ def by_join(dkg: Dkg, x: EntityWeights, r: torch.Tensor, triples: list[tuple[int
         ).fetchall()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(problems(), st.sampled_from([0.0, 0.2, 0.6]))
 def test_follow_equals_sql_join_on_random_graphs(problem: Any, epsilon: float) -> None:
     dkg, x, r, triples = problem
@@ -70,7 +71,7 @@ def test_follow_equals_sql_join_on_random_graphs(problem: Any, epsilon: float) -
         assert list(zip(y.row.tolist(), y.entity.tolist(), y.weight.tolist(), strict=True)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(problems())
 def test_follow_equals_dense_product_with_gradients_on_random_graphs(problem: Any) -> None:
     dkg, x, r, _ = problem
@@ -91,7 +92,7 @@ def test_follow_equals_dense_product_with_gradients_on_random_graphs(problem: An
         assert all(torch.equal(mine, theirs) for mine, theirs in zip(side, sides[2], strict=True))  # type: ignore[arg-type]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(problems(), st.one_of(st.none(), st.integers(0, 12)), st.sampled_from([0.0, 0.2]), st.integers(1, 6))
 def test_kernel_equals_reference_with_budget_on_random_graphs(
     problem: Any, budget: Any, epsilon: float, k: int
@@ -105,7 +106,7 @@ def test_kernel_equals_reference_with_budget_on_random_graphs(
         assert mine[0].tolist() == theirs[0].tolist() and mine[1].tolist() == theirs[1].tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(problems())
 def test_edges_and_triples_round_trip_on_random_graphs(problem: Any) -> None:
     dkg, _, _, triples = problem
@@ -121,7 +122,7 @@ def test_edges_and_triples_round_trip_on_random_graphs(problem: Any) -> None:
     assert dkg.find_edge(source, rel, tail).tolist() == edges.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(problems(), st.one_of(st.none(), st.integers(0, 12)), st.sampled_from([0.0, 0.2]), st.booleans(), st.data())
 def test_lazy_last_hop_equals_expansion_on_random_graphs(
     problem: Any, budget: Any, epsilon: float, exclude: bool, data: st.DataObject

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
@@ -19,6 +19,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.base import BLANKS
 from kgqa_core.kg.look.dump import BASE, dump
 from kgqa_core.kg.store import KgStore
+from tests.support.examples import examples
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 FORGED = "http://x/t> .\n<http://forged/s> <http://forged/p> <http://forged/o"
@@ -86,7 +87,7 @@ def read_back(key: str | None) -> str | None:
     return unquote(key.removeprefix(BASE)) if key is not None and key.startswith(BASE) else key
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(12, suppress_health_check=list(HealthCheck))
 @given(triples)
 def test_an_export_holds_the_triples_of_the_graph_and_no_other(wanted: list[Triple]) -> None:
     with tempfile.TemporaryDirectory() as folder, hostile(Path(folder), wanted) as store:
@@ -102,7 +103,7 @@ def test_an_export_holds_the_triples_of_the_graph_and_no_other(wanted: list[Trip
         assert not any(f"<{part}>" in line.split() for line in text.split("\n") for part in ("http://forged/s",))
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(6, suppress_health_check=list(HealthCheck))
 @given(triples)
 def test_tsv_has_one_row_of_three_fields_for_each_triple(wanted: list[Triple]) -> None:
     with tempfile.TemporaryDirectory() as folder, hostile(Path(folder), wanted) as store:

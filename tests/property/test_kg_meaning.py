@@ -7,12 +7,13 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.ingest import filters
 from kgqa_core.kg.store import KgStore
+from tests.support.examples import examples
 from tests.support.staged import EN, LABEL, STRING, graph
 
 SOME = filters.WIKIBASE + "somevalue"
@@ -146,7 +147,7 @@ def built(folder, statements, qualifiers, options):
     return counts, tables, triples, sets
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(statements, qualifiers, options, st.integers(0, 5))
 def test_the_meaning_is_as_in_plain_python_and_every_statement_is_counted(statements, qualifiers, options, seed):
     if options.relations and not {p for _, p, _, _ in statements} & {"P19", "r"}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
@@ -13,10 +13,9 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.base import BLANKS
 from kgqa_core.kg.formats.ntriples import why
 from kgqa_core.kg.store import SCHEMA, KgStore
+from tests.support.examples import examples
 
-SETTINGS = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+SETTINGS = examples(15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 _forbidden = '<>"{}|^`\\' + "".join(map(chr, range(0x21)))

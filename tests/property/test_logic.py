@@ -22,11 +22,13 @@ from kgqa_core.logic.forms import (
     Arg,
     Compare,
     Count,
+    Entity,
     Greater,
     Join,
     Minus,
     Nth,
     Or,
+    Step,
     TimeConstraint,
     elements,
     is_value,
@@ -265,3 +267,19 @@ def equal_or_not(seed, one, other, draw):
 @EXAMPLES
 def test_two_forms_are_isomorphic_or_not_however_they_are_written(examples):
     check(examples, equal_or_not, seeds(examples), some.sets, some.sets, st.randoms(use_true_random=False))
+
+
+def test_what_the_graph_has_not_is_said_in_the_same_words():
+    graph = random_graph(1)
+    with store_of(graph) as store:
+        memory = MemoryGraph(store)
+        for form in (
+            Entity("nobody"),
+            Join((Step("nothing"),), Entity(ENTITIES[0])),
+            Join((Step(LINKS[0]),), Entity("x")),
+        ):
+            with pytest.raises(FormError) as said:
+                memory.execute(form)
+            with pytest.raises(FormError) as wanted:
+                execute(form, store)
+            assert str(said.value) == str(wanted.value)

@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kgqa_core.datasets.question import FILE, OPTIONAL, SCHEMA, read_questions, write_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.store.digest import content_digest
 from kgqa_core.types import LEVELS, ROLES, Question
+from tests.support.examples import examples
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
@@ -43,7 +44,7 @@ QUESTIONS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(questions=st.lists(QUESTIONS, max_size=6, unique_by=lambda question: question.id))
 def test_what_is_written_is_read_in_order_of_id(tmp_path: Path, questions: list[Question]) -> None:
     write_questions(tmp_path, questions)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.datasets.splits import check_splits, hold_out, split_by_group
 from kgqa_core.errors import QuestionFileError
+from tests.support.examples import examples
 
 NEEDS = {"train": "models learn from it", "dev": "it chooses", "test": "it is scored"}
 SHARES = (0.7, 0.1, 0.2)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.integers(0, 30), min_size=3, max_size=120), st.integers(0, 5))
 def test_every_question_is_in_one_split_and_groups_stay_together(groups: list[int], seed: int) -> None:
     chosen = split_by_group({f"q{n}": group for n, group in enumerate(groups)}, SHARES, seed)

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kgqa_core.config import DkgOptions
@@ -20,6 +20,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.update import update
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+from tests.support.examples import examples
 
 KINDS = ["entity", "entity", "entity", "literal", "literal"]
 TRIPLES = [(0, 0, 1), (0, 1, 3), (1, 0, 0), (1, 1, 3), (2, 0, 1), (2, 1, 4)]
@@ -114,7 +115,7 @@ def triples_of(kinds: list[str | None], relations: list[bool]):
     return st.lists(st.sampled_from([t for t in every if fits(t, kinds, relations)]), min_size=1, max_size=25)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(25, suppress_health_check=[HealthCheck.too_slow])
 @given(graphs(), st.booleans(), st.booleans(), st.booleans())
 def test_a_merged_dkg_is_that_of_an_export_to_the_byte(both, literal_inverses, in_order, in_memory):
     options = {"literal_inverses": literal_inverses}

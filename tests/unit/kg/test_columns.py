@@ -6,12 +6,13 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats import columns as columns_module
 from kgqa_core.kg.formats import source as source_module
+from tests.support.examples import examples
 from tests.support.reading import read_text
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -109,7 +110,7 @@ def test_a_field_that_csv_finds_too_long_is_one_reject(tmp_path):
     assert [(line, reason) for line, reason, _ in found.rejects] == [(3, "field larger than field limit (131072)")]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.tuples(*[st.text('ab",;\n é', min_size=1, max_size=6)] * 3), min_size=1, max_size=12),
     st.integers(5, 60),

@@ -7,11 +7,12 @@ import random
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.kg.ingest import order_kernels, runs
 from kgqa_core.kg.ingest.intern import Interner, Strings, write_run
+from tests.support.examples import examples
 
 RANKS = np.array([0, 3, 1, 2, 4], dtype=np.int64)
 """The place of each tag in the order of tags."""
@@ -44,7 +45,7 @@ texts = st.text(st.sampled_from("ab\0é/ 𝄞\x7f"), max_size=20) | st.text(max_
 pairs = st.lists(st.tuples(texts, st.integers(0, 4)), max_size=120)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(pairs)
 def test_equal_terms_have_equal_ids_and_others_others(terms):
     interner = Interner(1 << 30)
@@ -55,7 +56,7 @@ def test_equal_terms_have_equal_ids_and_others_others(terms):
     assert interner.texts() == [text.encode() for text, _ in first]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(pairs)
 def test_terms_come_out_in_the_order_of_bytes_then_tags_entities_first(terms):
     interner = Interner(1 << 30)
@@ -68,7 +69,7 @@ def test_terms_come_out_in_the_order_of_bytes_then_tags_entities_first(terms):
     assert entities == sum(rank == 0 for _, rank in found)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(pairs, min_size=1, max_size=4), st.sampled_from([1 << 9, 1 << 20]))
 def test_generations_on_disk_merge_to_the_same_as_one_in_memory(tmp_path_factory, generations, memory):
     folder = tmp_path_factory.mktemp("runs")

@@ -6,13 +6,14 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.kg.formats.base import REJECTS, empty
 from kgqa_core.kg.formats.ntriples import read_chunk, why
 from kgqa_core.kg.formats.source import Chunk, block_of
 from tests.support import kg_oracles
+from tests.support.examples import examples
 from tests.unit.kg.conftest import GRAPH
 
 COLUMNS = ("subject", "predicate", "object", "kind", "datatype")
@@ -70,7 +71,7 @@ def test_a_line_is_read_as_the_oracle_reads_it(line):
     same(line.encode())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.randoms(use_true_random=False))
 def test_mutated_lines_are_read_and_rejected_as_the_oracle_does(generator: random.Random):
     lines = []
@@ -89,7 +90,7 @@ def test_mutated_lines_are_read_and_rejected_as_the_oracle_does(generator: rando
     same(b"\n".join(lines))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.binary(max_size=200) | st.text(st.sampled_from('<>"\\ ._:@^#ua1\r\né'), max_size=120).map(str.encode))
 def test_any_bytes_are_read_without_loss(data):
     same(data)

@@ -14,7 +14,7 @@ import time
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.errors import KgInputError
@@ -22,6 +22,7 @@ from kgqa_core.kg.formats import decompress
 from kgqa_core.kg.formats import source as source_module
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.source import Source
+from tests.support.examples import examples
 
 TEXT = "".join(f"entity{i * 7919 % 10007}\tr\te{i} é漢\n" for i in range(50_000)).encode()
 
@@ -255,7 +256,7 @@ def test_invalid_utf8_is_rejected_on_its_line_and_nothing_else_changes(tmp_path)
         assert rejects(one, size) == rejects(one) and rows(one, size) == rows(one)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.binary(max_size=14).map(lambda b: b.replace(b"\n", b" ").replace(b"\0", b"0")), max_size=30),
     st.integers(3, 40),

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
@@ -22,6 +22,7 @@ from kgqa_core.kg.ingest.duck import memory_bytes
 from kgqa_core.kg.ingest.intern import Interner
 from kgqa_core.kg.ingest.staging import Staging
 from tests.support import kg_oracles
+from tests.support.examples import examples
 from tests.unit.kg.conftest import GRAPH
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -256,7 +257,7 @@ def batches(draw):
     return Batch(frame(some), qualifiers=frame(rows, QUALIFIERS) if rows else None)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(batches(), min_size=1, max_size=4), st.booleans(), st.sampled_from([200, 1 << 20]))
 def test_tables_are_those_that_plain_joins_over_strings_make(tmp_path_factory, given_, plain, budget):
     if plain:

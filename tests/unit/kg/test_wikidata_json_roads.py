@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.kg.formats.base import REJECTS, empty
@@ -19,6 +19,7 @@ from kgqa_core.kg.formats.wikidata import json_names as names
 from kgqa_core.kg.formats.wikidata.json import read_quickly
 from kgqa_core.kg.formats.wikidata.json_values import GREGORIAN, JULIAN, degrees, time_term
 from kgqa_core.kg.formats.wikidata.json_walk import walk
+from tests.support.examples import examples
 from tests.support.reading import ENTITY_IRI, both_roads, claim, differences, dump, item, snak
 
 TIMES = [  # dates of history: a year BC is one less in XSD 1.1, and days in the Julian calendar are converted
@@ -58,7 +59,7 @@ def test_times_are_those_of_wikidatas_rdf():
     assert sorted(found.statements["object"]) == sorted(wanted for *_, wanted in TIMES)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.randoms(use_true_random=False))
 def test_times_of_any_kind_are_the_same_on_both_roads(draw: random.Random):
     values = []
@@ -92,7 +93,7 @@ def test_degrees_are_written_as_php_writes_them(value, text):
     assert degrees(value) == text
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.randoms(use_true_random=False), st.lists(st.floats(-400, 400), max_size=30))
 def test_coordinates_of_any_kind_are_the_same_on_both_roads(draw: random.Random, floats: list[float]):
     texts = [json.dumps(value) for value in floats]
@@ -181,7 +182,7 @@ def _mutated(text: bytes, draw: random.Random) -> bytes:
     return bytes(data).replace(b"\n", b" ")
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_mutated_entities_are_the_same_on_both_roads(draw: random.Random, text_only: bool):
     lines = [_mutated(draw.choice(ENTITIES), draw) for _ in range(150)]

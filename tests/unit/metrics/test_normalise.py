@@ -1,10 +1,11 @@
 """Text as the metrics compare it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.metrics.normalise import join, normalise, tokens
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_korean_keeps_its_spaces() -> None:
     assert tokens("대한 민국") == ("대한", "민국")
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.text(alphabet=st.sampled_from("aTh 北1,.-'+§$0京"), max_size=20))
 def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalise(text)

@@ -9,13 +9,14 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kgqa_core.rewriting import align_names, align_sentences, align_tokens, align_values
 from kgqa_core.rewriting.align_sentences import split
 from kgqa_core.rewriting.faithfulness import Triple, check
 from kgqa_core.rewriting.template import paragraph, sentences
+from tests.support.examples import examples
 
 TOLKIEN = [
     ("J. R. R. Tolkien", "people.person.place_of_birth", "Bloemfontein"),
@@ -195,14 +196,14 @@ def _triples(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[Triple]]:
     return st.lists(triple, min_size=1, max_size=5, unique=True)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(_triples(NAMES), st.integers(0, 5))
 @example([("Ada", "borders", "S.W.A.T."), ("LL Cool J", "borders", "G")], 0)
 def test_template_sentences_invent_nothing(triples, variant):
     assert check(paragraph(sentences(triples, "en", variant)), triples).invented == ()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(_triples(CHINESE), st.integers(0, 5))
 def test_chinese_template_sentences_invent_nothing(triples, variant):
     assert check(paragraph(sentences(triples, "zh", variant), "zh"), triples, "zh").invented == ()

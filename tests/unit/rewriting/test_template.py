@@ -6,13 +6,14 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.kg.nameless import is_cvt
 from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.phrases import phrase, plural, words
 from kgqa_core.rewriting.template import Named, paragraph, sentences
+from tests.support.examples import examples
 
 NAMES = st.one_of(
     st.sampled_from(
@@ -52,7 +53,7 @@ def variants(*triples: Named, language: str = "en") -> set[str]:
     return {told(*triples, language=language, variant=variant) for variant in range(12)}
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(st.tuples(NAMES, RELATIONS, NAMES), max_size=8), st.sampled_from(["en", "zh", "de"]), st.integers(0, 7))
 def test_every_triple_is_told_once_and_by_the_names_of_its_entities(
     triples: list[Named], language: str, variant: int
@@ -66,7 +67,7 @@ def test_every_triple_is_told_once_and_by_the_names_of_its_entities(
     assert found == sentences(list(triples), language, variant), "the same triples read the same"
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(NAMES, RELATIONS, NAMES), min_size=1, max_size=6), st.sampled_from(["en", "zh"]))
 def test_nameless_nodes_are_not_named(triples: list[Named], language: str) -> None:
     other = [tuple("Ada" if name in ("CVT3", "") else name for name in triple) for triple in triples]

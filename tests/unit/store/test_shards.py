@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kgqa_core.answering import answer as answering
@@ -23,8 +23,9 @@ from kgqa_core.rewriting import write as writing
 from kgqa_core.store.shards import add_counts, share
 from tests.support.chat_server import ChatServer
 from tests.support.divided import Made, World, divided, make_world, whole
+from tests.support.examples import examples
 
-QUICK = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = examples(8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

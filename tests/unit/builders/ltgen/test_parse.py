@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.builders.ltgen.parse import AGENT, TRIPLES, USER, QaField, read_conv, read_qa
+from tests.support.examples import examples
 from tests.support.ltgen import FAULTS, HARMLESS
 
 WORDS = st.lists(
@@ -32,7 +33,7 @@ def blocks(turns: list[tuple[str, str, str]]) -> list[list[tuple[str, str]]]:
 
 
 @given(st.lists(TURN, min_size=1, max_size=5), st.sampled_from(FORMS), st.integers(0, 9))
-@settings(deadline=None, max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_a_dialogue_is_read_back_from_every_form(turns: list[tuple[str, str, str]], form: str, seed: int) -> None:
     text = FAULTS[form](blocks(turns), Random(seed))
     fields, cut = read_conv(text)
@@ -42,7 +43,7 @@ def test_a_dialogue_is_read_back_from_every_form(turns: list[tuple[str, str, str
 
 
 @given(st.lists(st.tuples(NAMES, NAMES, SENTENCES), min_size=1, max_size=5), st.sampled_from(FORMS), st.integers(0, 9))
-@settings(deadline=None, max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_questions_are_read_back_from_every_form(rows: list[tuple[str, str, str]], form: str, seed: int) -> None:
     pairs = [(f"({entity}, {relation})", question) for entity, relation, question in rows]
     text = FAULTS[form]([[("Entity Relation Pair", pair), ("Question", asked)] for pair, asked in pairs], Random(seed))
@@ -50,7 +51,7 @@ def test_questions_are_read_back_from_every_form(rows: list[tuple[str, str, str]
 
 
 @given(st.lists(TURN, min_size=1, max_size=4), st.floats(0, 1))
-@settings(deadline=None, max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_what_comes_before_the_cut_is_read_as_without_it(turns: list[tuple[str, str, str]], share: float) -> None:
     whole = FAULTS["never opened"](blocks(turns), Random(0)).replace(": ", ": <<<")
     end = int(len(whole) * share)
