@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 import torch
 from peft import LoraConfig, TaskType, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -148,6 +149,29 @@ def runner(train: Callable[..., dict[str, Any]], usual: Options) -> Callable[...
         return train(out, **given)
 
     return run
+
+
+def resumed(
+    run: Callable[..., Any], world: Any, folder: Path, options: Options, stop_at: int, **given: Any
+) -> tuple[Listener, dict[str, bytes]]:
+    """Kill a training at a step and run it again: what the second try reported, and the files that it wrote."""
+    often, work = options.model_copy(update={"checkpoint_seconds": 1e-9}), folder / "work"
+    with pytest.raises(KeyboardInterrupt):
+        run(world, folder / "first", often, work=work, monitor=Listener(stop_at), **given)
+    again = Listener()
+    run(world, folder / "second", often, work=work, monitor=again, **given)
+    return again, content(folder / "second")
+
+
+def ignores_checkpoints(run: Callable[..., Any], world: Any, folder: Path, options: Options) -> list[dict[str, bytes]]:
+    """The files of two trainings beside a checkpoint: one of another seed, and one that is damaged."""
+    often, work = options.model_copy(update={"checkpoint_seconds": 1e-9}), folder / "work"
+    with pytest.raises(KeyboardInterrupt):
+        run(world, folder / "first", often, work=work, monitor=Listener(9), seed=99)
+    run(world, folder / "second", options, work=work)
+    (work / "checkpoint.safetensors").write_bytes(b"half a file")
+    run(world, folder / "third", options, work=work)
+    return [content(folder / "second"), content(folder / "third")]
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import Plan, load, walk
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from tests.support.models import Listener, content, runner
+from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
 OPTIONS = RetrieverOptions(
     encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
@@ -75,26 +75,15 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:
-    options = QUICK.model_copy(update={"checkpoint_seconds": 1e-9})
-    with pytest.raises(KeyboardInterrupt):
-        run(world, tmp_path / "first", options, work=tmp_path / "work", monitor=Listener(stop_at))
-    listener = Listener()
-    run(world, tmp_path / "second", options, work=tmp_path / "work", monitor=listener)
+    listener, files = resumed(run, world, tmp_path, QUICK, stop_at)
     assert listener.steps[0] == max(1, stop_at)  # the step that was lost is done again, no other
-    assert content(tmp_path / "second") == content(undisturbed)
+    assert files == content(undisturbed)
     assert list((tmp_path / "work").iterdir()) == []
 
 
 @pytest.mark.slow
 def test_checkpoint_of_other_options_or_damaged_is_not_used(world: Any, undisturbed: Path, tmp_path: Path) -> None:
-    options = QUICK.model_copy(update={"checkpoint_seconds": 1e-9})
-    with pytest.raises(KeyboardInterrupt):
-        run(world, tmp_path / "first", options, work=tmp_path / "work", monitor=Listener(9), seed=99)
-    run(world, tmp_path / "second", QUICK, work=tmp_path / "work")
-    assert content(tmp_path / "second") == content(undisturbed)
-    (tmp_path / "work" / "checkpoint.safetensors").write_bytes(b"half a file")
-    run(world, tmp_path / "third", QUICK, work=tmp_path / "work")
-    assert content(tmp_path / "third") == content(undisturbed)
+    assert ignores_checkpoints(run, world, tmp_path, QUICK) == [content(undisturbed)] * 2
 
 
 def test_curves_and_metrics_are_given_by_step(world: Any, undisturbed: Path, tmp_path: Path) -> None:

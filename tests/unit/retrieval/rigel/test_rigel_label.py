@@ -22,7 +22,7 @@ from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from tests.support.models import Listener, content, runner
+from tests.support.models import Listener, content, resumed, runner
 
 OPTIONS = RetrieverOptions(
     decoder="label",
@@ -91,11 +91,7 @@ def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path:
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:
-    options = QUICK.model_copy(update={"checkpoint_seconds": 1e-9})
-    with pytest.raises(KeyboardInterrupt):
-        run(world, tmp_path / "first", options, work=tmp_path / "work", monitor=Listener(stop_at))
-    run(world, tmp_path / "second", options, work=tmp_path / "work")
-    assert content(tmp_path / "second") == content(undisturbed)
+    assert resumed(run, world, tmp_path, QUICK, stop_at)[1] == content(undisturbed)
 
 
 def test_no_weight_depends_on_the_number_of_relations(trained: Path) -> None:

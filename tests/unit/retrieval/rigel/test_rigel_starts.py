@@ -24,7 +24,7 @@ from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.starts import as_learnt, leg_texts, make_starts, widened, with_candidates
 from kgqa_core.types import Question
-from tests.support.models import Listener, content, runner
+from tests.support.models import content, resumed, runner
 from tests.unit.retrieval.conftest import COUNTRIES
 
 OPTIONS = RetrieverOptions(
@@ -151,7 +151,7 @@ def test_learns_which_candidate_is_meant_and_resumes_to_the_same_bytes(world: An
     write_questions(folder, linked)
     columns = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
     pl.DataFrame(rows, schema=columns, orient="row").write_parquet(folder / "links.parquet")
-    options = SOFT.model_copy(update={"min_steps": 60, "hops": 1, "checkpoint_seconds": 1e-9})
+    options = SOFT.model_copy(update={"min_steps": 60, "hops": 1})
     counts = run(world, tmp_path / "soft", options, questions=folder)
     assert counts["dev_hits_at_1"] == 1.0
     trained = load(tmp_path / "soft", world.dkg)
@@ -161,7 +161,4 @@ def test_learns_which_candidate_is_meant_and_resumes_to_the_same_bytes(world: An
     found = RigelRetriever(world.dkg, trained, RetrievalOptions()).retrieve(asked)
     assert [own.entities[0][0] in question.answers for own, question in zip(found, asked, strict=True)] == [True] * 3
     assert found[0].entities[0][1] > 0.3, "the right candidate weighs more than the linker gave it"
-    with pytest.raises(KeyboardInterrupt):
-        run(world, tmp_path / "first", options, questions=folder, work=tmp_path / "work", monitor=Listener(13))
-    run(world, tmp_path / "second", options, questions=folder, work=tmp_path / "work")
-    assert content(tmp_path / "second") == content(tmp_path / "soft")
+    assert resumed(run, world, tmp_path, options, 13, questions=folder)[1] == content(tmp_path / "soft")
