@@ -140,6 +140,21 @@ class Listener:
         self.notes.append(message)
 
 
+class Stopper(Listener):
+    """Raises at the n-th training step of the whole training, whatever its part."""
+
+    def __init__(self, stop_at: int) -> None:
+        super().__init__()
+        self.left = stop_at
+
+    def progress(self, done: float, total: float | None, what: str) -> None:
+        super().progress(done, total, what)
+        if what == "training steps":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+
 def runner(train: Callable[..., dict[str, Any]], usual: Options) -> Callable[..., dict[str, Any]]:
     """`run(world, out)`: a retriever's training on the small world; `usual` options and seed 7 where none are given."""
 

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from benchmarks import dkg_follow
 from kgqa_core.dkg.csr import Dkg
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "dkg_follow.py"
 
 
-def load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, SCRIPT.parent / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_benchmark_compares_all_roads_on_a_small_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    module = load("dkg_follow")
     graph, out = tmp_path / "kb.txt", tmp_path / "figures.json"
     graph.write_text("".join(f"film {i}|{'directed_by' if i % 2 else 'genre'}|thing {i % 7}\n" for i in range(60)))
     threads = torch.get_num_threads()
     try:
         assert (
-            module.main(["--kg", str(graph), "--batch", "3", "--rounds", "5", "--threads", "1", "--json", str(out)])
+            dkg_follow.main(["--kg", str(graph), "--batch", "3", "--rounds", "5", "--threads", "1", "--json", str(out)])
             == 0
         )
     finally:
@@ -52,12 +40,13 @@ def test_benchmark_of_sizes_generates_measures_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    module = load("dkg_scale")
+    from benchmarks import dkg_scale
+
     out = tmp_path / "figures.json"
     options = ["--edges", "2000", "20000", "--questions", "5", "--budget", "50", "--triples", "0", "--hub", "3000"]
     threads = torch.get_num_threads()
     try:
-        assert module.main(["--work", str(tmp_path), *options, "--rounds", "5", "--json", str(out)]) == 0
+        assert dkg_scale.main(["--work", str(tmp_path), *options, "--rounds", "5", "--json", str(out)]) == 0
     finally:
         torch.set_num_threads(threads)
     figures = json.loads(out.read_text())

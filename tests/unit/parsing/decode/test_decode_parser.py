@@ -16,7 +16,7 @@ from kgqa_core.parsing.decode.train import train
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.parsing.parsed import read_parsed
 from kgqa_core.store.publish import publish_folder
-from tests.support.models import Listener, save_seq2seq
+from tests.support.models import Listener, Stopper, save_seq2seq
 from tests.support.parsing import U, key
 
 OPTIONS = DecodeOptions(
@@ -143,18 +143,3 @@ def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
         path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ArtifactError, match="decoder"):
         parsed(world, tmp_path / "broken", tmp_path / "parsed")
-
-
-class Stopper(Listener):
-    """Raises at the n-th training step of the whole training, whatever its part."""
-
-    def __init__(self, stop_at: int) -> None:
-        super().__init__()
-        self.left = stop_at
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        super().progress(done, total, what)
-        if what == "training steps":
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt

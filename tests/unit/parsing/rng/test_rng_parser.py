@@ -16,7 +16,7 @@ from kgqa_core.parsing.rng.generate import as_text
 from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.train import train
 from kgqa_core.parsing.rng.written import readable, together
-from tests.support.models import Listener, content
+from tests.support.models import Listener, Stopper, content
 
 OPTIONS = ParsingOptions(
     scratch_width=64, scratch_vocabulary=200, epochs=15, hard_epochs=4, patience=20, batch_size=4, learning_rate=6e-3,
@@ -96,21 +96,6 @@ def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
         (broken / path.name).write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ArtifactError):
         parsed(world, broken, tmp_path / "parsed")
-
-
-class Stopper(Listener):
-    """Raises at the n-th training step of the whole training, whatever its phase."""
-
-    def __init__(self, stop_at: int) -> None:
-        super().__init__()
-        self.left = stop_at
-
-    def progress(self, done: float, total: float | None, what: str) -> None:
-        super().progress(done, total, what)
-        if what == "training steps":
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
 
 
 @pytest.mark.slow

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from benchmarks import webqsp_paths as bench
 from kgqa_core.datasets.webqsp import Parsed
-
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "webqsp_paths.py"
-
-
-@pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("webqsp_paths", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def question(number: int, split: str, chain: tuple[str, ...] = ("a.b.c",)) -> Parsed:
@@ -29,7 +15,7 @@ def question(number: int, split: str, chain: tuple[str, ...] = ("a.b.c",)) -> Pa
     return Parsed(f"{split}-{number}", text, split, "jamaican", "m.03_r3", "Jamaica", chain, (), False)
 
 
-def test_a_tenth_of_train_is_dev_and_questions_without_chain_are_left_out(bench: ModuleType) -> None:
+def test_a_tenth_of_train_is_dev_and_questions_without_chain_are_left_out() -> None:
     questions = [question(number, "train") for number in range(40)] + [question(0, "test"), question(1, "test", ())]
     parts = bench.splits(questions, 7)
     assert {name: len(own) for name, own in parts.items()} == {"train": 36, "dev": 4, "test": 1}
@@ -37,7 +23,7 @@ def test_a_tenth_of_train_is_dev_and_questions_without_chain_are_left_out(bench:
     assert {one.split for one in parts["dev"]} == {"train"}
 
 
-def test_the_topic_is_masked_by_its_mention_or_its_name(bench: ModuleType) -> None:
+def test_the_topic_is_masked_by_its_mention_or_its_name() -> None:
     row = bench.row(question(3, "test", ("a.b.c", "d.e.f")), "[X]")
     assert (row.text, row.paths, row.weights, row.hops) == (
         "what does [X] people speak 3",
@@ -51,9 +37,7 @@ def test_the_topic_is_masked_by_its_mention_or_its_name(bench: ModuleType) -> No
     assert bench.row(nameless, "[X]").text == "who rules"
 
 
-def test_the_record_counts_every_test_question_with_a_chain(
-    bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_record_counts_every_test_question_with_a_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     questions = [question(number, "train") for number in range(20)]
     questions += [question(0, "test"), question(1, "test", ()), question(2, "test", ("x.y.z",))]
     monkeypatch.setattr(bench, "read_parsed", lambda folder: questions)

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import pytest
-
+from benchmarks import relation_ranking as bench
 from kgqa_core.retrieval.relation_ranking.training_examples import Lesson
 
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "relation_ranking.py"
 
-
-@pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("relation_ranking_benchmark", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_question_that_is_measured_on_is_not_learnt_from(bench: ModuleType) -> None:
+def test_a_question_that_is_measured_on_is_not_learnt_from() -> None:
     learning = [Lesson(text, "Skype", ("developer", "age"), (0,)) for text in ("Who developed  it?", "How old is it?")]
     test = [bench.Asked("1", "who developed it?", "Skype", ("developer", "age"), frozenset({"developer"}))]
     task, left_out = bench.apart(bench.Task(learning, learning[:1], test, {}))
@@ -37,7 +20,7 @@ def cell(found: list[int], **more: Any) -> dict[str, Any]:
     return {"hits": hits, "options": {"negatives": 3}, "most": None, "most_test": None, "most_dev": None} | more
 
 
-def test_amr_is_compared_with_pair_where_both_were_measured_alike(bench: ModuleType) -> None:
+def test_amr_is_compared_with_pair_where_both_were_measured_alike() -> None:
     cells = {
         "d/pair/7": cell([1, 0, 1, 0]),
         "d/amr/7": cell([1, 1, 1, 0]),

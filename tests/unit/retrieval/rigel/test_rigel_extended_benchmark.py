@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import extended_retriever as bench
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.retrieval.starts import widened
 
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "extended_retriever.py"
-
-
-@pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("extended_retriever", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 def test_noise_gives_three_candidates_of_which_the_right_one_is_first_in_seven_of_ten(
-    bench: ModuleType, world: Any, tmp_path: Path
+    world: Any, tmp_path: Path
 ) -> None:
     bench.write_noise(tmp_path, world.questions, world.dkg)
     best = read_questions(tmp_path)
@@ -39,7 +25,7 @@ def test_noise_gives_three_candidates_of_which_the_right_one_is_first_in_seven_o
         assert question.topic_weights[0] == max(question.topic_weights) <= 0.8
 
 
-def test_samples_are_the_same_every_time(bench: ModuleType, world: Any) -> None:
+def test_samples_are_the_same_every_time(world: Any) -> None:
     chosen = bench.sample(world.questions, (10, 5, 3))
     assert chosen == bench.sample(world.questions, (10, 5, 3))
     assert [sum(own.split == split for own in chosen) for split in ("train", "dev", "test")] == [10, 5, 3]
@@ -51,7 +37,7 @@ def cell(variant: str, seed: int, hits: list[int]) -> dict[str, Any]:
 
 
 def test_a_cell_replaces_the_one_in_its_place_and_the_table_pairs_shared_seeds(
-    bench: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "results.json"
     for one in (cell("plain", 7, [1, 1]), cell("plain", 7, [0, 1]), cell("min", 7, [1, 1]), cell("min", 8, [0, 0])):
@@ -68,7 +54,7 @@ def test_a_cell_replaces_the_one_in_its_place_and_the_table_pairs_shared_seeds(
         bench.differences([cells[0], cells[2] | {"questions": ["a", "c"]}])
 
 
-def test_a_record_has_the_same_table_without_the_scores_of_single_questions(bench: ModuleType, tmp_path: Path) -> None:
+def test_a_record_has_the_same_table_without_the_scores_of_single_questions(tmp_path: Path) -> None:
     whole, kept = tmp_path / "whole.json", tmp_path / "kept.json"
     for one in (cell("plain", 7, [0, 1]), cell("min", 7, [1, 1])):
         bench.put(whole, one)

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pytest
 
+from benchmarks import unseen_relations as bench
 from kgqa_core.dkg.csr import Dkg
 
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "unseen_relations.py"
 
-
-@pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("unseen_relations", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_share_of_the_relations_that_questions_use_is_drawn_with_the_seed(bench: ModuleType, world: Any) -> None:
+def test_a_share_of_the_relations_that_questions_use_is_drawn_with_the_seed(world: Any) -> None:
     assert bench.draw(world.questions, 0.5, 7) == bench.draw(world.questions[::-1], 0.5, 7)
     assert len(bench.draw(world.questions, 0.5, 7)) == 1
     assert bench.draw(world.questions, 1.0, 7) == ["capital", "currency"]
 
 
-def test_a_question_is_unseen_when_its_path_has_a_held_out_relation_in_either_direction(
-    bench: ModuleType, world: Any
-) -> None:
+def test_a_question_is_unseen_when_its_path_has_a_held_out_relation_in_either_direction(world: Any) -> None:
     paths = {question.relation_paths for question in world.questions if bench.unseen(question, ["capital"])}
     assert paths == {(("capital",),), (("<inv>-capital", "currency"),)}
 
 
-def test_the_graph_without_a_relation_keeps_the_other_triples_and_all_entities(
-    bench: ModuleType, world: Any, tmp_path: Path
-) -> None:
+def test_the_graph_without_a_relation_keeps_the_other_triples_and_all_entities(world: Any, tmp_path: Path) -> None:
     bench.without(world.dkg, ["capital"], tmp_path / "small")
     small = Dkg.open(tmp_path / "small")
     assert small.relation_keys == ["currency", "neighbour", "<inv>-currency", "<inv>-neighbour"]
@@ -55,7 +36,7 @@ def test_the_graph_without_a_relation_keeps_the_other_triples_and_all_entities(
     assert keys[1] == {fact for fact in keys[0] if fact[1] != "capital"}
 
 
-def test_a_cell_replaces_its_earlier_figure_and_leaves_the_others(bench: ModuleType, tmp_path: Path) -> None:
+def test_a_cell_replaces_its_earlier_figure_and_leaves_the_others(tmp_path: Path) -> None:
     cell = {"dataset": "zjqa", "holdout": 0.1, "decoder": "label", "seed": 7, "test": 1}
     for own in (cell, cell | {"decoder": "layer"}, cell | {"test": 2}):
         bench.put(tmp_path / "results" / "out.json", own)
