@@ -93,7 +93,8 @@ def test_the_judge_sees_every_kind_of_breach(tmp_path: Path) -> None:
     run_id = next(one for one in report.parameters if one.name == "run_id")
     kinds = {value: kind for kind, value in TEXTS.items()}
     given = [Case(n, report, run_id, kinds[TEXT[deed]]) for n, deed in enumerate(seen)]
-    rows = run(given, tmp_path, target="tests.support.command_fuzzer.careless:main")
+    quick = {"KGQA_FUZZER_IDLE_SECONDS": "3"}
+    rows = run(given, tmp_path, environment=quick, target="tests.support.command_fuzzer.careless:main")
     for row, expected in zip(rows, seen.values(), strict=True):
         assert expected in "; ".join(row["violations"]), (row, expected)
 

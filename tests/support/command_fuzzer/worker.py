@@ -26,7 +26,7 @@ from tests.support.command_fuzzer import judge, world
 from tests.support.command_fuzzer.commands import commands
 from tests.support.command_fuzzer.kinds import Case, Prepared, prepare
 
-IDLE_SECONDS, BUSY_SECONDS = 15.0, 60.0
+IDLE_SECONDS, BUSY_SECONDS = float(os.environ.get("KGQA_FUZZER_IDLE_SECONDS", "15")), 60.0
 """A case that does nothing, or works, for as long does not end."""
 FLOW_SECONDS = 90.0
 SERVE_SECONDS = 25.0
