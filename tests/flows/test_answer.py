@@ -20,14 +20,20 @@ from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question
 
 
-def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(
-    own_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: dict[str, Any] = {}
-    monkeypatch.setattr(asking.System, "open", lambda **given: opened.update(given))
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a system is opened with; every artifact of a run lies in `/KIND`."""
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(asking.System, "open", lambda **words: given.update(words))
     monkeypatch.setattr(
         asking, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
     )
+    return given
+
+
+def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(
+    opened: dict[str, Any], own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(asking, "mentions_of", lambda record: ArtifactRef(kind="mentions", path="/mentions", digest=""))
     profile = make_profile({"seed": 11, "retrieval": {"retrievers": ["hop_path", "kaping"]}})
     record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
@@ -42,13 +48,8 @@ def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(
 
 
 def test_a_linked_variant_is_asked_like_its_retriever_and_told_topics_need_no_dictionary(
-    own_home: Path, monkeypatch: pytest.MonkeyPatch
+    opened: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: dict[str, Any] = {}
-    monkeypatch.setattr(asking.System, "open", lambda **given: opened.update(given))
-    monkeypatch.setattr(
-        asking, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
-    )
     monkeypatch.setattr(asking, "mentions_of", lambda record: pytest.fail("nothing is to be found out"))
     profile = make_profile({"retrieval": {"retrievers": ["hop_path"], "topics": "linked"}})
     record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}

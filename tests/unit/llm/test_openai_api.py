@@ -58,13 +58,16 @@ def test_parameters_and_model_reach_the_server() -> None:
     assert body["messages"] == [{"role": "user", "content": "x"}]
 
 
-def test_never_more_requests_at_once_than_allowed() -> None:
+@pytest.mark.parametrize(
+    ("allowed", "prompts"), [(3, 15), (150, 300)], ids=["few", "more than the library keeps connections"]
+)
+def test_as_many_requests_at_once_as_are_allowed_and_never_more(allowed: int, prompts: int) -> None:
     with ChatServer() as server:
-        model = make(server, concurrency=3, timeout_seconds=120.0, retries=0)
+        model = make(server, concurrency=allowed, timeout_seconds=120.0, retries=0)
         model.generate(["first"], PARAMS)  # goes alone
-        server.gate = 3  # would never open if fewer were sent
-        out = model.generate([f"p{number}" for number in range(15)], PARAMS)
-    assert [completion.finish for completion in out] == ["stop"] * 15 and server.most_at_once == 3
+        server.gate = allowed  # would never open if fewer were sent
+        out = model.generate([f"p{number}" for number in range(prompts)], PARAMS)
+    assert [completion.finish for completion in out] == ["stop"] * prompts and server.most_at_once == allowed
 
 
 @pytest.mark.parametrize(
@@ -275,15 +278,6 @@ def test_top_k_is_sent_where_it_is_asked_for() -> None:
         make(server).generate(["a"], PARAMS)
     assert (server.bodies[0]["top_k"], server.bodies[0]["top_p"]) == (50, 0.9)
     assert not {"top_k", "top_p"} & set(server.bodies[1])
-
-
-def test_more_requests_at_once_than_the_library_keeps_connections() -> None:
-    with ChatServer() as server:
-        model = make(server, concurrency=150, timeout_seconds=120.0, retries=0)
-        model.generate(["first"], PARAMS)  # goes alone
-        server.gate = 150  # would never open if fewer were sent
-        out = model.generate([f"p{number}" for number in range(300)], PARAMS)
-    assert [completion.finish for completion in out] == ["stop"] * 300 and server.most_at_once == 150
 
 
 def test_content_in_parts_and_odd_replies_are_read() -> None:

@@ -397,24 +397,24 @@ def test_a_pilot_of_the_texts_is_kept_and_left_out_of_the_forecast(world):
         assert len(server.prompts) == cold.calls > 1
 
 
-def test_unusable_input_says_what_to_do(world):
+@pytest.mark.parametrize(
+    ("question", "retriever", "triple", "fault", "message"),
+    [
+        ("q9", "hop_path", 0, ArtifactError, "'q9'"),
+        ("q1", "hop_path", 999, GraphMismatch, "triple 999"),
+        ("q1", "rigel", 0, ArtifactError, "facts of rigel"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(world, question, retriever, triple, fault, message):
+    frame = pl.DataFrame([(question, retriever, 0, 1.0, 0, 1, triple, 1)], schema=FACTS, orient="row")
+    frame.write_parquet(world.folder / "facts" / "facts.parquet")
+    with pytest.raises(fault, match=message):
+        world.write("template")
+
+
+def test_an_unknown_format_and_missing_facts_say_what_to_do(world):
     with pytest.raises(InputError, match="did you mean 'template'"):
         world.write("templates")
-    pl.DataFrame([("q9", "hop_path", 0, 1.0, 0, 1, 0, 1)], schema=FACTS, orient="row").write_parquet(
-        world.folder / "facts" / "facts.parquet"
-    )
-    with pytest.raises(ArtifactError, match="'q9'"):
-        world.write("template")
-    pl.DataFrame([("q1", "hop_path", 0, 1.0, 0, 1, 999, 1)], schema=FACTS, orient="row").write_parquet(
-        world.folder / "facts" / "facts.parquet"
-    )
-    with pytest.raises(GraphMismatch, match="triple 999"):
-        world.write("template")
-    pl.DataFrame([("q1", "rigel", 0, 1.0, 0, 1, 0, 1)], schema=FACTS, orient="row").write_parquet(
-        world.folder / "facts" / "facts.parquet"
-    )
-    with pytest.raises(ArtifactError, match="facts of rigel"):
-        world.write("template")
     (world.folder / "facts" / "facts.parquet").unlink()
     with pytest.raises(ArtifactError, match="is missing"):
         world.write("template")

@@ -24,16 +24,19 @@ with held(Path(sys.argv[1]), "x", print, run="20260101-000000-abcd"):
 """
 
 
+def holding(path: Path, seconds: str) -> subprocess.Popen[str]:
+    """A process that holds the lock."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", HOLDER, str(path), seconds]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    return holder
+
+
 def test_whoever_waits_is_told_the_process_host_run_and_time(tmp_path: Path) -> None:
     path = tmp_path / "locks" / "x.lock"
     path.parent.mkdir()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path), "2"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder = holding(path, "2")
     owner = read_owner(path)
     assert owner is not None and owner.pid == holder.pid and not owner.gone
     said: list[str] = []
@@ -44,21 +47,17 @@ def test_whoever_waits_is_told_the_process_host_run_and_time(tmp_path: Path) -> 
         f"which has been computing the same facts since {owner.when}"
     ]
     assert holder.wait(30) == 0
+    assert holder.stdout is not None
     holder.stdout.close()
     assert path.read_text() == "" and owner.gone
 
 
 def test_a_lock_whose_holder_was_killed_is_free_at_once_and_names_the_next(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path), "60"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder = holding(path, "60")
     holder.kill()
     holder.wait()
+    assert holder.stdout is not None
     holder.stdout.close()
     owner = read_owner(path)
     assert owner is not None and owner.pid == holder.pid and owner.gone
