@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.examples import QUICK
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 os.environ.update(
@@ -27,16 +29,17 @@ for _name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "OPENA
     os.environ.pop(_name, None)
 
 
-settings.register_profile(
-    "kgqa", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)  # a busy machine is no fault
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
+settings.register_profile("kgqa", UNHURRIED)
+settings.register_profile("kgqa-quick", UNHURRIED, max_examples=40)
 settings.load_profile("kgqa")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Try properties on fewer examples where slow tests are left out."""
     if "not slow" in config.option.markexpr:
-        os.environ["KGQA_QUICK_EXAMPLES"] = "1"
+        os.environ[QUICK] = "1"
+        settings.load_profile("kgqa-quick")
 
 
 def pytest_sessionfinish() -> None:

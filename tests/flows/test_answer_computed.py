@@ -28,7 +28,9 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, outcome.json["run_id"]
 
 
-@pytest.mark.parametrize(("topics", "answerer"), [("both", "symbolic"), ("linked", "hybrid")])
+@pytest.mark.parametrize(
+    ("topics", "answerer"), [("both", "symbolic"), pytest.param("linked", "hybrid", marks=pytest.mark.slow)]
+)
 def test_a_file_is_answered_with_computed_answers(
     computed: tuple[Path, str], tmp_path: Path, topics: str, answerer: str
 ) -> None:

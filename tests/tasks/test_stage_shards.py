@@ -70,7 +70,7 @@ def left_over(home: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "shards"),
     [
-        ("inline", 3),
+        pytest.param("inline", 3, marks=pytest.mark.slow),
         ("thread", 4),
         pytest.param("process", 3, marks=pytest.mark.slow),
         pytest.param("dask", 4, marks=pytest.mark.slow),

@@ -36,10 +36,16 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("undisturbed") / "retriever"
-    run(world, folder, QUICK)
-    return folder
+def listened(world: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Listener]:
+    """A quick training and what it reported."""
+    folder, listener = tmp_path_factory.mktemp("undisturbed") / "retriever", Listener()
+    run(world, folder, QUICK, monitor=listener)
+    return folder, listener
+
+
+@pytest.fixture(scope="module")
+def undisturbed(listened: tuple[Path, Listener]) -> Path:
+    return listened[0]
 
 
 @pytest.mark.parametrize("loss", ["bce", "normalised"])
@@ -86,10 +92,9 @@ def test_checkpoint_of_other_options_or_damaged_is_not_used(world: Any, undistur
     assert ignores_checkpoints(run, world, tmp_path, QUICK) == [content(undisturbed)] * 2
 
 
-def test_curves_and_metrics_are_given_by_step(world: Any, undisturbed: Path, tmp_path: Path) -> None:
-    listener = Listener()
-    run(world, tmp_path / "retriever", QUICK, monitor=listener)
-    curve = pl.read_parquet(undisturbed / "curves.parquet")
+def test_curves_and_metrics_are_given_by_step(listened: tuple[Path, Listener]) -> None:
+    folder, listener = listened
+    curve = pl.read_parquet(folder / "curves.parquet")
     assert curve.columns == ["step", "epoch", "split", "metric", "value"]
     assert {"loss", "hits_at_1"} <= set(curve["metric"])
     assert {"loss", "dev_hits_at_1"} <= {name for name, _ in listener.metrics}
