@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kgqa_core.config import AbstentionOptions
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.stage import Counts, StageContext, folder, folders, stage
+from tasks.engine.context import Counts, StageContext, folder, folders
+from tasks.engine.stage import stage
 
 
 @stage(

@@ -17,8 +17,9 @@ from kgqa_core.config import (
     split_retriever,
 )
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import encoder_digest, model_digest
-from tasks.engine.stage import Call, Counts, StageContext, folder, stage
+from tasks.engine.stage import stage
 from tasks.parsing import parsing_examples, train_and_parse
 
 

@@ -20,8 +20,9 @@ from kgqa_core.config import (
 )
 from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
+from tasks.engine.context import Call, Counts, StageContext, folder, folders
 from tasks.engine.external_digests import file_digest, model_digest
-from tasks.engine.stage import Call, Counts, StageContext, folder, folders, stage
+from tasks.engine.stage import stage
 
 if TYPE_CHECKING:
     from kgqa_core.builders.ltgen.write import Kind

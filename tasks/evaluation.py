@@ -9,9 +9,10 @@ from kgqa_core.config import EntailmentOptions, EvaluationOptions, Price, Profil
 from kgqa_core.evaluation.entailment import has_references
 from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.context import Counts, StageContext, folder, folders
 from tasks.engine.external_digests import file_digest
 from tasks.engine.run import current_run
-from tasks.engine.stage import Counts, StageContext, folder, folders, stage
+from tasks.engine.stage import stage
 
 log = logging.getLogger("kgqa")
 

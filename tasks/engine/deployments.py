@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from kgqa_core.config import Profile
 from kgqa_core.errors import WorkerError
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json
+from tasks.engine.context import StageOptions
 from tasks.engine.run import TRAINED_AS, Run, current_run
 from tasks.engine.stage_request import StageRequest, in_process, is_dead, is_requested
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import FlowRun
 
-    from tasks.engine.stage import StageOptions
 
 POLL_SECONDS = 2.0
 TELL_SECONDS = 60.0

@@ -144,12 +144,6 @@ class Run:
         self._tell(record)
         return StageMonitor(title, lambda rows: self.tracker.log(record.tracked, metrics=rows))
 
-    def publish_counts(self, title: str, ref: ArtifactRef, *, cached: bool = False) -> None:
-        """Show the artifact of a stage as a page in Prefect; cached: it was there already."""
-        from tasks.engine.prefect_pages import publish_stage_page
-
-        publish_stage_page(self, title, ref, cached=cached)
-
     def decide(self, name: str, text: str) -> None:
         """Remember a decision that was taken on the way, such as what a refresh trains again and why."""
         self.decisions[name] = text

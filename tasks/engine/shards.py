@@ -28,12 +28,12 @@ from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json
 from kgqa_core.store.locks import free
+from tasks.engine.context import Fills, StageContext
 from tasks.engine.progress import StageMonitor
 from tasks.engine.runners import server_named, task_runner, threads_of, workers_of
 
 if TYPE_CHECKING:
     from tasks.engine.run import Run
-    from tasks.engine.stage import Stage
 
 log = logging.getLogger("kgqa")
 
@@ -73,7 +73,7 @@ class Work:
     kind: str
     key: str
     title: str
-    stage: Stage[Any]
+    stage: Fills
     parts: Mapping[str, Any]
     arguments: Mapping[str, Any]
 
@@ -145,8 +145,6 @@ class Order:
 
 def make_part(title: str, home: str, order: Order, number: int, among: int, threads: int | None) -> ArtifactRef:
     """One part of a stage's work, in whatever process this is."""
-    from tasks.engine.stage import StageContext
-
     work, handle = order.work, order.handle
     if threads is not None:
         _keep_to(threads)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,62 +26,18 @@ from prefect.states import Completed, State
 from prefect.utilities.annotations import quote
 
 from kgqa_core.errors import EndpointError
-from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
-from kgqa_core.store.shards import Part
 from tasks.engine import deployments
+from tasks.engine.context import Call, Counts, Merge, StageContext, StageOptions
 from tasks.engine.external_digests import FileDigest, check_unchanged, recorded_digests
 from tasks.engine.key import StageKey, stage_key
+from tasks.engine.prefect_pages import publish_stage_page
 from tasks.engine.run import Run, StageRecord, current_run
 from tasks.engine.shards import Work, clear_parts, is_divided, make_parts
 
 P = ParamSpec("P")
-Counts = Mapping[str, Any]
-"""What a stage counts of its artifact, for its manifest, Prefect and MLflow."""
-
-Call = Any
-"""The arguments of a stage's call, as attributes: `call.options.name`."""
-
-
-@dataclass(frozen=True)
-class StageContext:
-    """What the body of a stage works with beside its arguments.
-
-    out: empty folder that becomes the artifact when the body returns.  work: folder that a killed stage finds again.
-    cache: folder of the home that keeps vectors and completions for all runs.  budget: what may be spent at endpoints,
-    of stages that pay.  part: (k, n) when the body is to do the k-th of n shares of the work.
-    """
-
-    out: Path
-    work: Path
-    cache: Path
-    monitor: Monitor
-    budget: Budget | None = None
-    part: Part | None = None
-
-
 Body = Callable[Concatenate[StageContext, P], Counts]
-Merge = Callable[[StageContext, Sequence[Path], Call], Counts]
-
-
-@dataclass(frozen=True)
-class StageOptions:
-    """How a stage is named, keyed and run; see `stage`."""
-
-    kind: str
-    label: Callable[[Call], str] = lambda call: ""
-    variant: Callable[[Call], str] = lambda call: ""
-    external: Callable[[Call], Mapping[str, str]] = lambda call: {}
-    code: Callable[[Call], Callable[..., Any]] | None = None
-    packages: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ("cpu",)
-    retries: int = 0
-    merge: Merge | None = None
-    pays: bool = False
-    trains: bool = False
-    deployment: str | None = None
-    only_here: Callable[[Call], bool] = lambda call: False
 
 
 @dataclass(frozen=True)
@@ -96,16 +52,6 @@ class _Key:
     @property
     def call(self) -> Call:
         return SimpleNamespace(**self.arguments)
-
-
-def folder(ref: ArtifactRef | None) -> Path | None:
-    """Folder of an artifact that a stage may lack."""
-    return ref.folder if ref is not None else None
-
-
-def folders(refs: Mapping[str, ArtifactRef]) -> dict[str, Path]:
-    """Folders of artifacts, by name."""
-    return {name: ref.folder for name, ref in refs.items()}
 
 
 class Stage(Generic[P]):
@@ -135,7 +81,7 @@ class Stage(Generic[P]):
             state = self._task(run, key, title, hit)
             ref = hit or state.result()
             if hit is not None:
-                run.publish_counts(title, ref, cached=True)
+                publish_stage_page(run, title, ref, cached=True)
             run.states[ref.path] = state
             if options.merge is not None:
                 clear_parts(run.home, options.kind, key.key)
@@ -219,7 +165,7 @@ class Stage(Generic[P]):
         with monitor:
             record = {"stage": title, "made_of": key.parts, **run.provenance()}
             ref, _ = run.home.compute(options.kind, key.key, fill, record, monitor)
-        run.publish_counts(title, ref)
+        publish_stage_page(run, title, ref, cached=False)
         return ref
 
     def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Key:

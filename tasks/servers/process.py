@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tasks.servers.__main__ import PARENT
+from tasks.servers.parent import PARENT
 
 LOG_BYTES = 4 * 2**20
 """A log that is longer when a server starts is begun anew."""
