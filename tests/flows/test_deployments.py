@@ -181,7 +181,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     monkeypatch.setattr("prefect.deployments.run_deployment", run_deployment)
     place = calling.Placement(TRAIN, "", "gpu")
-    monkeypatch.setattr(calling, "find_place", lambda kind, wish: place)
+    monkeypatch.setattr(calling, "choose_placement", lambda name, wish: place)
     return asked
 
 
@@ -284,7 +284,7 @@ def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkey
 
     monkeypatch.setattr("prefect.deployments.run_deployment", run_deployment)
     place = calling.Placement(TRAIN, "", "gpu")
-    monkeypatch.setattr(calling, "find_place", lambda kind, wish: place)
+    monkeypatch.setattr(calling, "choose_placement", lambda name, wish: place)
     monkeypatch.setattr(calling, "time", SimpleNamespace(sleep=stop, monotonic=time.monotonic))
     with pytest.raises(KeyboardInterrupt):
         trains(profile)

@@ -120,8 +120,8 @@ def dead_run(home: Home, run: str, record: dict[str, Any] | None = None) -> Path
     """A run whose process was killed while it held the run's lock."""
     folder = home.root / "runs" / run
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.engine.run_lock import Owner\n"
-        "owner = Owner(Path(sys.argv[1]))\nos.kill(os.getpid(), signal.SIGKILL)\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.engine.run_lock import RunLock\n"
+        "owner = RunLock(Path(sys.argv[1]))\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=Path(__file__).parents[2])
     assert done.returncode == -9
