@@ -337,8 +337,9 @@ def test_whole_run_goes_on_without_its_tracker_and_is_named_in_the_end(
     monkeypatch.setenv("KGQA_HOME", str(home.root))
     monkeypatch.setattr("tasks.engine.run.open_tracker", lambda home, folder: tracker_of(store, home, folder.name))
     store.up = False
-    with tracked_run(make_profile({"kg": {"name": "toy"}, "retriever": {"epochs": 3}})) as run:
-        with run.stage("retriever", "retriever toy"):
+    profile = make_profile({"kg": {"name": "toy"}, "retriever": {"epochs": 3}})
+    with tracked_run(profile) as run:
+        with run.stage("retriever", "retriever toy", {"options": profile.retriever}):
             run.decide("refresh", "nothing is trained again: 0 of 300 triples changed")
         assert json.loads((run.folder / "run.json").read_text())["status"] == "running"
         store.up = True
@@ -382,15 +383,17 @@ def test_a_stage_that_is_found_is_told_in_one_call_and_one_that_works_shows_its_
     monkeypatch.setenv("KGQA_HOME", str(home.root))
     monkeypatch.setattr("tasks.engine.run.open_tracker", lambda home, folder: tracker_of(store, home, folder.name))
     made = publish(home, "kg", "made", {}, {}, "run-a")
-    with tracked_run(make_profile({"kg": {"name": "toy"}})) as run:
+    profile = make_profile({"kg": {"name": "toy"}})
+    options = {"options": profile.kg}
+    with tracked_run(profile) as run:
         before = store.calls
-        with run.stage("kg", "kg toy") as record:
+        with run.stage("kg", "kg toy", options) as record:
             record.artifact, record.status, record.counts = made, "cached", {"triples": 3}
         assert store.calls - before == 3
         found = store.runs["run1"]
         assert found["params"]["kg.name"] == "toy" and found["tags"]["kgqa.status"] == "cached"
         assert {row[0] for row in found["metrics"]} == {"count/triples", "seconds"}
-        with run.stage("kg", "kg again") as record:
+        with run.stage("kg", "kg again", options) as record:
             with run.monitor("kg again"):
                 assert store.runs["run2"]["params"]["kg.name"] == "toy"
             record.artifact, record.status = made, "computed"

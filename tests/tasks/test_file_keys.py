@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 from kgqa_core.config import PassagesOptions, PopularityOptions
 from tasks.benchmarks import _views
@@ -13,7 +14,7 @@ def test_a_file_of_page_views_under_another_name_is_of_another_month(tmp_path: P
     january, user = tmp_path / "pageviews-202101-user", tmp_path / "pageviews-user"
     for file in (january, user):
         file.write_text("en.wikipedia Oslo 1 desktop 99 A99\n")
-    keys = [_views({"popularity": PopularityOptions(files=(str(file),))}) for file in (january, user)]
+    keys = [_views(SimpleNamespace(popularity=PopularityOptions(files=(str(file),)))) for file in (january, user)]
     assert keys[0] != keys[1]
 
 
@@ -22,8 +23,8 @@ def test_a_table_of_titles_is_not_taken_for_one_of_views(tmp_path: Path) -> None
     views.write_text("a\t1\n")
     titles.write_text("a\tA\n")
     both = PopularityOptions(files=(str(views), str(titles)))
-    assert _views({"popularity": both}) != _views(
-        {"popularity": PopularityOptions(files=(str(views),), titles=str(titles))}
+    assert _views(SimpleNamespace(popularity=both)) != _views(
+        SimpleNamespace(popularity=PopularityOptions(files=(str(views),), titles=str(titles)))
     )
 
 
@@ -31,11 +32,11 @@ def test_a_corpus_without_ids_under_another_name_is_another_corpus(tmp_path: Pat
     keys = []
     for name in ("one.txt", "two.txt"):
         (tmp_path / name).write_text("Documents are called one.txt:1 or two.txt:1.\n")
-        keys.append(_corpus({"options": PassagesOptions(corpus=str(tmp_path / name), retriever="bm25")}))
+        keys.append(_corpus(SimpleNamespace(options=PassagesOptions(corpus=str(tmp_path / name), retriever="bm25"))))
     assert keys[0] != keys[1]
     folders = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "one.txt").write_text("Called one.txt:1 in any folder.\n")
-        folders.append(_corpus({"options": PassagesOptions(corpus=str(tmp_path / name), retriever="bm25")}))
+        folders.append(_corpus(SimpleNamespace(options=PassagesOptions(corpus=str(tmp_path / name), retriever="bm25"))))
     assert folders[0] == folders[1]
