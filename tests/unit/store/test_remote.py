@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +336,11 @@ class KillAt:
     def note(self, message: str) -> None: ...
 
 
+def often(waiting: set[Future[None]], timeout: float, return_when: str) -> Any:
+    """Tell progress after a moment, so that a quick machine has not sent all by then."""
+    return wait(waiting, min(timeout, 0.02), return_when)
+
+
 def many(out: Path, work: Path) -> dict[str, int]:
     for number in range(60):
         (out / f"part-{number:02d}.bin").write_bytes(bytes([number]) * 400_000)
@@ -351,6 +357,7 @@ def test_a_server_that_dies_while_it_is_sent_to_costs_nothing_and_the_next_run_c
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(store_module, "WORKERS", 2)
+        monkeypatch.setattr(store_module, "wait", often)
         home = Home(tmp_path / "one").prepare()
         killer = KillAt(server)
         with caplog.at_level(logging.DEBUG):
