@@ -29,6 +29,7 @@ from flows.cli._options import (
     SetOption,
     VerboseOption,
 )
+from flows.cli._runs import show, summarise
 from flows.cli._session import err, print_json
 from flows.cli.abstention import abstain
 from flows.cli.answerability import answerability_app
@@ -42,7 +43,6 @@ from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
 from flows.cli.refresh import refresh
 from flows.cli.usage import CommandApp
-from kgqa_core.report.terminal import VisibleText
 from kgqa_core.spool import spooling
 
 app = CommandApp(
@@ -303,38 +303,6 @@ def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
     show(record, seconds=time.monotonic() - started, to_stderr=as_json)
     if as_json:
         print_json(summarise(record))
-
-
-def summarise(record: dict[str, Any]) -> dict[str, Any]:
-    """A run's record as `--json` prints it."""
-    return {
-        "home": record["home"],
-        "run_id": record["run_id"],
-        "report": record["report"],
-        "mlflow_run_id": record["mlflow_run_id"],
-        "stages": {
-            stage["name"]: {"status": stage["status"], "seconds": stage["seconds"]} for stage in record["stages"]
-        },
-        "champion": record.get("champion"),
-        "scores": record["aggregates"]["scores"],
-    }
-
-
-def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
-    """Print a run: its stages, its scores, and links to it."""
-    from flows.cli.ui import links
-    from kgqa_core.report.console import stage_table
-    from kgqa_core.report.tables import score_tables
-
-    console = err if to_stderr else session.out
-    console.print(stage_table(record["stages"], seconds))
-    for table in score_tables(record["aggregates"]):
-        console.print(table)
-    if record.get("champion"):
-        why = record["champion"]["why"].removeprefix("champion ")
-        console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)
-    for name, address in links(record).items():
-        console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ def refresh(
     started = time.monotonic()
     place = session.begin(chosen, home, verbose=verbose)
     with err.status("starting Prefect …"):
-        from flows.cli.app import show, summarise
+        from flows.cli._runs import show, summarise
         from flows.refresh import refresh as follow
     summary = follow(chosen)
     decision, record = summary["refresh"], session.newest_run(place, summary["run_id"])

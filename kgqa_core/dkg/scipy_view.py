@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from kgqa_core.dkg.csr import Dkg
+if TYPE_CHECKING:
+    from kgqa_core.dkg.csr import Dkg
 
 
 def scipy_matrices(dkg: Dkg) -> tuple[csr_matrix, csr_matrix, csr_matrix]:

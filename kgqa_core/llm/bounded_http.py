@@ -12,18 +12,10 @@ from typing import Any
 
 import httpx2
 
-from kgqa_core.llm.faults import shown
+from kgqa_core.llm.faults import ReplyRefused, shown
 
 ERROR_BYTES = 2**16
 """Bytes that are read of the body of an error; the rest is left."""
-
-
-class ReplyRefused(Exception):
-    """A reply that is not read; the message follows the name of the server.  free: whether it surely cost no tokens."""
-
-    def __init__(self, why: str, *, free: bool) -> None:
-        super().__init__(why)
-        self.free = free
 
 
 class BoundedClient(httpx2.AsyncClient):

@@ -67,7 +67,7 @@ def load_model(
             raise ModelError(f"model '{spec}' is behind an endpoint and cannot take the adapter {adapter.name}")
         from kgqa_core.llm.openai_api import open_endpoint
 
-        return open_endpoint(rest, llm, budget)
+        return open_endpoint(*split_endpoint(rest, llm), llm, budget)
     given: dict[str, Any] = {"batch_tokens": llm.batch_tokens, "device": llm.device}
     if adapter is not None:
         given["adapter"] = adapter

@@ -41,6 +41,14 @@ class UnreadableReply(Exception):
         self.billed = billed
 
 
+class ReplyRefused(Exception):
+    """A reply that is not read; the message follows the name of the server.  free: whether it surely cost no tokens."""
+
+    def __init__(self, why: str, *, free: bool) -> None:
+        super().__init__(why)
+        self.free = free
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One failed request.
@@ -61,8 +69,6 @@ def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
     """What a request's fault means.  Faults that are not the client's or the network's are raised again."""
     import httpx2
     import openai
-
-    from kgqa_core.llm.bounded_http import ReplyRefused
 
     if isinstance(fault, openai.APIStatusError):
         status = fault.status_code

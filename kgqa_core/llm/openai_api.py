@@ -396,11 +396,8 @@ class _Batch:
         self.room.set()
 
 
-def open_endpoint(rest: str, llm: LlmOptions, budget: Budget | None = None) -> OpenAIModel:
-    """The model `MODEL` or `MODEL@ENDPOINT` with the options of a profile."""
-    from kgqa_core.llm.factory import split_endpoint
-
-    model, name = split_endpoint(rest, llm)
+def open_endpoint(model: str, name: str | None, llm: LlmOptions, budget: Budget | None = None) -> OpenAIModel:
+    """A model behind an endpoint with the options of a profile.  name: of the endpoint; None is the default one."""
     endpoint = llm.endpoints[name] if name is not None else None
     variables = [each.key_env for each in llm.endpoints.values() if each.key_env is not None]
     return OpenAIModel(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import nearest
-from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.factory import parse_spec, split_endpoint
 from kgqa_core.llm.faults import explain, printable
 from kgqa_core.llm.openai_api import OpenAIModel, open_endpoint
 
@@ -23,7 +23,7 @@ def check_endpoint(spec: str, llm: LlmOptions) -> None:
     A server that cannot list its models passes; one that lists others is told of in the log, for some list not all.
     """
     _, rest = parse_spec(spec, llm)
-    model = open_endpoint(rest, llm)
+    model = open_endpoint(*split_endpoint(rest, llm), llm)
     with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
         known = pool.submit(asyncio.run, _models(model)).result()
     if known and model.model not in known:

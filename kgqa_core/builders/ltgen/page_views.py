@@ -147,7 +147,7 @@ class PageViews:
         """Views in the period, None where there is no such article."""
         import httpx2
 
-        from kgqa_core.llm.bounded_http import ReplyRefused
+        from kgqa_core.llm.faults import ReplyRefused
 
         said = ""
         for attempt in range(self.options.retries + 1):

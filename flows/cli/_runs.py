@@ -1,0 +1,41 @@
+"""A finished run as commands show it: on a terminal, and as the JSON object of `--json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flows.cli import _session as session
+from flows.cli._session import err
+from kgqa_core.report.terminal import VisibleText
+
+
+def summarise(record: dict[str, Any]) -> dict[str, Any]:
+    """A run's record as `--json` prints it."""
+    return {
+        "home": record["home"],
+        "run_id": record["run_id"],
+        "report": record["report"],
+        "mlflow_run_id": record["mlflow_run_id"],
+        "stages": {
+            stage["name"]: {"status": stage["status"], "seconds": stage["seconds"]} for stage in record["stages"]
+        },
+        "champion": record.get("champion"),
+        "scores": record["aggregates"]["scores"],
+    }
+
+
+def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
+    """Print a run: its stages, its scores, and links to it."""
+    from flows.cli.ui import links
+    from kgqa_core.report.console import stage_table
+    from kgqa_core.report.tables import score_tables
+
+    console = err if to_stderr else session.out
+    console.print(stage_table(record["stages"], seconds))
+    for table in score_tables(record["aggregates"]):
+        console.print(table)
+    if record.get("champion"):
+        why = record["champion"]["why"].removeprefix("champion ")
+        console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)
+    for name, address in links(record).items():
+        console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
