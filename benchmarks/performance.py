@@ -22,6 +22,8 @@ Json = Mapping[str, Any]
 
 INTRODUCTION = """# Performance
 
+*For users who plan machines and time: how fast each part is beside its peers, with the conditions of each figure.*
+
 Made by `python benchmarks/performance.py` from the files in `benchmarks/results`, which the benchmarks write
 (`make bench`). Every ratio compares roads that took turns in one run, on the machine that its section names; the
 machines are virtual and shared, so that ratios mean more than seconds.

@@ -70,6 +70,8 @@ def _counts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str
 
 INTRODUCTION = """# What a careless command can do
 
+*For developers and reviewers: what happens when a command is given what it does not expect.*
+
 Made by `python -m tests.support.command_fuzzer.table` from `benchmarks/results/command_fuzzer.json`; not edited by
 hand.
 
