@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import stat
@@ -17,7 +16,7 @@ import pytest
 
 from tasks.servers import login
 from tests.support.chaos import wait_for
-from tests.support.command import ROOT, kgqa
+from tests.support.command import environment, kgqa
 
 
 def free_port() -> int:
@@ -28,11 +27,10 @@ def free_port() -> int:
 
 def start(home: Path, *words: str) -> tuple[subprocess.Popen[str], list[int]]:
     ports = [free_port(), free_port()]
-    rest = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
     command = [sys.executable, "-m", "flows.cli", "ui", "--home", str(home)]
     command += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1]), *words]
-    env = {**rest, "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True), ports
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env=environment(), text=True, **pipes), ports
 
 
 def alive(process: psutil.Process) -> bool:

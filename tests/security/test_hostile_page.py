@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -24,7 +23,7 @@ import pytest
 
 from tasks.servers import login
 from tests.support.browser import NO_CHROMIUM, Browser, chromium
-from tests.support.command import ROOT, closed_port, kgqa, run_python
+from tests.support.command import closed_port, environment, kgqa, run_python
 from tests.support.prefect_server import LOGIN, shared_server
 from tests.support.toy import write_graph, write_questions
 
@@ -75,11 +74,9 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     """A running `kgqa ui` of a home with a Secret block, and a finished run in both."""
     home = tmp_path_factory.mktemp("ui")
     ports = [closed_port(), closed_port()]
-    rest = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
     words = ["-m", "flows.cli", "ui", "--home", str(home)]
     words += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1])]
-    env = {**rest, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, *words], env=env, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, *words], env=environment(), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None and "Prefect UI" in process.stdout.readline()
         served = Ui(*(f"http://127.0.0.1:{port}" for port in ports), login.read_auth_string(home) or "none:none", home)

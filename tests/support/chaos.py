@@ -28,7 +28,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import verify
 from kgqa_core.store.locks import idle
 from tests.support.chat_server import ServerProcess, digest_words
-from tests.support.command import ROOT, Outcome, closed_port
+from tests.support.command import ROOT, Outcome, closed_port, environment
 from tests.support.operated import digests, records
 from tests.support.servers import Servers, _answers
 from tests.support.toy import write_graph, write_questions
@@ -144,14 +144,13 @@ class Try:
 
     def __init__(self, home: Path, profile: Path, mark: str, env: Mapping[str, str]) -> None:
         self.home, self.mark = home, mark
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
-        kept |= {"PYTHONPATH": str(ROOT), "COLUMNS": "160", **env, MARK: self.mark}
+        own = environment(**env) | {MARK: self.mark}
         self._out, self._err = (profile.parent / f"{self.mark}.{name}" for name in ("out", "err"))
         words = [sys.executable, "-m", "flows.cli", "run", "--profile", profile, "--home", home, "--json"]
         before = _runs(home)
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [str(word) for word in words], env=kept, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                [str(word) for word in words], env=own, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 start_new_session=True,
             )  # fmt: skip
         self.started = time.monotonic()

@@ -52,6 +52,12 @@ def kgqa(
     return run_python(["-m", "flows.cli", *words], env=given, cwd=cwd, timeout=timeout)
 
 
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without settings of Prefect, MLflow and kgqa, the project importable, and `more`."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"} | more
+
+
 def closed_port() -> int:
     """A loopback port on which nobody listens."""
     with socket.socket() as probe:
@@ -63,12 +69,9 @@ def run_python(
     words: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 1800
 ) -> Outcome:
     """Run Python with arguments, the project importable, and nothing of this process's Prefect settings but `env`."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
-    kept["PYTHONPATH"] = str(ROOT)
-    kept["COLUMNS"] = "160"
     done = subprocess.run(
         [sys.executable, *map(str, words)],
-        env={**kept, **(env or {})},
+        env=environment() | dict(env or {}),
         cwd=cwd,
         capture_output=True,
         text=True,

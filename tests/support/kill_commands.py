@@ -33,7 +33,7 @@ from kgqa_core.llm.cache import FILE
 from kgqa_core.store.artifacts import MANIFEST, content_digest, hash_file, verify
 from kgqa_core.store.locks import held, idle
 from tests.support.chaos import Model, marked, moments, wait_for
-from tests.support.command import ROOT
+from tests.support.command import environment
 
 MARK = "KGQA_KILL_MARK"
 START_SECONDS = 5.0
@@ -128,19 +128,13 @@ class Attempt:
 
     def __init__(self, command: Command, place: Place, env: Mapping[str, str]) -> None:
         self.command, self.place, self.mark = command, place, secrets.token_hex(8)
-        plain = {
-            key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))
-        }
-        plain |= {
-            "PYTHONPATH": str(ROOT), "COLUMNS": "160", "KGQA_HOME": str(place.home), "TMPDIR": str(place.tmp),
-            "OPENAI_API_KEY": "none", **env, MARK: self.mark,
-        }  # fmt: skip
+        own = {"KGQA_HOME": str(place.home), "TMPDIR": str(place.tmp), "OPENAI_API_KEY": "none", **env, MARK: self.mark}
         self._err = place.folder.parent / f"{self.mark}.err"
         words = [sys.executable, "-m", "flows.cli", *map(str, command.words(place))]
         with self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                words, env=plain, cwd=place.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
-                start_new_session=True,
+                words, env=environment(**own), cwd=place.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=err, start_new_session=True,
             )  # fmt: skip
         self.started = time.monotonic()
         self.out = b""

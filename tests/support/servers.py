@@ -25,7 +25,7 @@ from typing import Any
 import psutil
 
 from tasks.servers.login import make_auth_string
-from tests.support.command import ROOT, Outcome, run_python
+from tests.support.command import ROOT, Outcome, environment, run_python
 
 PATIENCE = 900
 """Seconds that a server may take to answer; a machine with two busy cores needs a fraction of them."""
@@ -229,9 +229,8 @@ class Servers:
     def _start(
         self, name: str, words: list[str], env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> None:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
-        given = {key: value for key, value in {**kept, **PLAIN, **QUICK, **(env or {})}.items() if value}
-        given["PYTHONPATH"] = str(ROOT)
+        own = environment(**PLAIN | QUICK | dict(env or {}))
+        given = {key: value for key, value in own.items() if value}
         with (self.logs / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 words, env=given, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
