@@ -10,8 +10,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.logging import RichHandler
 
@@ -28,6 +29,54 @@ PROFILES = Path(__file__).parent.parent / "profiles"
 log = logging.getLogger("kgqa")
 err = TerminalConsole(stderr=True)
 out = TerminalConsole()
+
+
+@dataclass(frozen=True)
+class JsonSession:
+    """The options that most commands share, as their first parameter; `CommandApp` adds them to the command line.
+
+    options: which of them a class stands for.  home: of `--home`.  as_json: the last line of stdout is one JSON object,
+    and what is shown for people goes to stderr.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("as_json",)
+
+    home: Path | None = None
+    as_json: bool = False
+    verbose: bool = False
+
+    @property
+    def console(self) -> TerminalConsole:
+        """Where tables go."""
+        return err if self.as_json else out
+
+    def prepare(self) -> Home:
+        """A home that can be written; see `prepare`."""
+        return prepare(self.home, verbose=self.verbose)
+
+    def look(self) -> Home:
+        """A home that is only read; see `look`."""
+        return look(self.home, verbose=self.verbose)
+
+    def begin(self, profile: Profile) -> Home:
+        """Everything set up for a flow; see `begin`."""
+        return begin(profile, self.home, verbose=self.verbose)
+
+    def start_logging(self) -> None:
+        """Send the library's log to stderr."""
+        start_logging(verbose=self.verbose)
+
+
+class HomeSession(JsonSession):
+    """A command that reads a home."""
+
+    options = ("home", "as_json")
+
+
+class Session(JsonSession):
+    """A command that runs something in a home."""
+
+    options = ("home", "as_json", "verbose")
 
 
 def prepare(home: Path | None, *, verbose: bool = False) -> Home:

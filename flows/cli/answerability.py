@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import ForceOption, HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
-from flows.cli._session import err, print_json
+from flows.cli import _session as common
+from flows.cli._options import ForceOption, ProfileOption, SetOption
+from flows.cli._session import JsonSession, Session, err, print_json
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
@@ -30,6 +30,7 @@ FolderArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark, wit
 
 @answerability_app.command("build")
 def build(
+    session: Session,
     kg: Annotated[
         list[Path] | None,
         typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.", show_default=False),
@@ -46,15 +47,12 @@ def build(
     ] = None,
     settings: SetOption = None,
     force: ForceOption = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Take parts out of a graph until a share of the questions has no answer in it; label and split the questions."""
     graph = _graph_folder(kg or [])
     chosen = _profile(profile, [] if graph else kg or [], questions, limit, settings or [], built=graph is not None)
-    session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
+    session.prepare()
+    session.start_logging()
     with err.status("checking the inputs …"):
         from flows.answerability import build_answerability, check
 
@@ -63,8 +61,8 @@ def build(
     started = time.monotonic()
     data = build_answerability(chosen, graph)
     folder = data["made"].folder if claim is None else _copy(data["made"], claim)
-    _show(_statistics(folder), to_stderr=as_json)
-    if as_json:
+    _show(_statistics(folder), to_stderr=session.as_json)
+    if session.as_json:
         from kgqa_core.store.artifacts import read_manifest
 
         print_json(
@@ -75,17 +73,17 @@ def build(
             }
         )  # fmt: skip
     else:
-        session.out.print(f"benchmark {folder}\ngraph     {folder / 'kg'}", soft_wrap=True, markup=False)
+        common.out.print(f"benchmark {folder}\ngraph     {folder / 'kg'}", soft_wrap=True, markup=False)
 
 
 @answerability_app.command("verify")
 def verify(
+    session: JsonSession,
     folder: FolderArgument,
     kg: Annotated[
         Path | None,
         typer.Option("--kg", help="The ideal graph, where it is not the one that the overlay names."),
     ] = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Run every question on both graphs, and check every label and every rule of the splits; exit 1 for a fault."""
     from kgqa_core.builders.answerability.verify import verify as check
@@ -95,21 +93,21 @@ def verify(
     with StageMonitor("verify", lambda rows: None) as monitor:
         found = check(folder, kg=kg, monitor=monitor)
     rows = [{name: check_[name] for name in ("rule", "checked", "faults")} for check_ in found["checks"]]
-    _table("Checks", rows, to_stderr=as_json)
+    _table("Checks", rows, to_stderr=session.as_json)
     for one in found["checks"]:
         for fault in one["first"]:
             err.print(f"  {fault}", markup=False, highlight=False)
-    if as_json:
+    if session.as_json:
         print_json(found)
     if not found["clean"]:
         raise typer.Exit(1)
 
 
 @answerability_app.command("stats")
-def stats(folder: FolderArgument, as_json: JsonOption = False) -> None:
+def stats(session: JsonSession, folder: FolderArgument) -> None:
     """Show a benchmark's tables: splits, drops, and unanswerable questions by drop, split and level."""
     table = _statistics(folder)
-    if as_json:
+    if session.as_json:
         print_json(table)
     else:
         _show(table)
@@ -117,12 +115,12 @@ def stats(folder: FolderArgument, as_json: JsonOption = False) -> None:
 
 @answerability_app.command("score")
 def score(
+    session: JsonSession,
     folder: FolderArgument,
     predictions: Annotated[
         Path, typer.Option("--predictions", help='JSON lines: {"id": …, "s_expression": … or null, "answers": […]}.')
     ],
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
-    as_json: JsonOption = False,
 ) -> None:
     """Score somebody's forms and answers: F1(L), F1(R) and EM on A, U, NK, NA, by drop and by level."""
     from kgqa_core.builders.answerability.records import read_benchmark
@@ -140,13 +138,14 @@ def score(
     if without:
         err.print(f"{without:,} {split} questions have no prediction and score 0")
     rows = table(benchmark, predicted, split)
-    _table(f"Scores on {split}", rows, to_stderr=as_json)
-    if as_json:
+    _table(f"Scores on {split}", rows, to_stderr=session.as_json)
+    if session.as_json:
         print_json({"split": split, "scores": rows})
 
 
 @answerability_app.command("evaluate")
 def evaluate(
+    session: Session,
     folder: FolderArgument,
     parsers: Annotated[
         str | None, typer.Option("--parsers", help="rng, decode, or both with a comma.", show_default=False)
@@ -167,16 +166,13 @@ def evaluate(
     ] = None,
     profile: ProfileOption = None,
     settings: SetOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Train parsers on a benchmark, tune thresholds on dev, and score them as the paper's Table 3."""
     given = {"parsers": parsers and f"[{parsers}]", "training": train and f"[{train}]", "topics": topics}
     chosen = _evaluation(folder, profile, given, settings or [])
     there = dict(_pair(text) for text in parsed or ())
-    session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
+    session.prepare()
+    session.start_logging()
     with err.status("checking the inputs …"):
         from flows.answerability import evaluate_parsers, parsed_in
         from tasks.benchmarks import benchmark_in
@@ -186,8 +182,8 @@ def evaluate(
             parsed_in(Path(place))
     started = time.monotonic()
     data = evaluate_parsers(chosen, str(folder), there)
-    _show_scores(data["aggregates"], to_stderr=as_json)
-    if as_json:
+    _show_scores(data["aggregates"], to_stderr=session.as_json)
+    if session.as_json:
         print_json(
             {
                 "run_id": data["run_id"], "seconds": round(time.monotonic() - started, 2), "report": data["report"],
@@ -195,7 +191,7 @@ def evaluate(
             }
         )  # fmt: skip
     else:
-        session.out.print(f"report    {Path(data['report']).as_uri()}", soft_wrap=True, markup=False)
+        common.out.print(f"report    {Path(data['report']).as_uri()}", soft_wrap=True, markup=False)
 
 
 def _evaluation(folder: Path, name: str | None, given: dict[str, str | None], settings: list[str]) -> Profile:
@@ -207,7 +203,7 @@ def _evaluation(folder: Path, name: str | None, given: dict[str, str | None], se
     if not name:
         named = {"name": own}
         return make_profile({"name": own, "kg": named, "questions": named}, parse_settings(more), origin="the options")
-    chosen = session.choose_profile(name, settings=more)
+    chosen = common.choose_profile(name, settings=more)
     return chosen.model_copy(
         update={part: getattr(chosen, part).model_copy(update={"name": own}) for part in ("kg", "questions")}
     )
@@ -224,7 +220,7 @@ def _show_scores(aggregates: dict[str, Any], *, to_stderr: bool = False) -> None
     from kgqa_core.report.answerability import report_grids, threshold_rows
     from kgqa_core.report.tables import rich_table
 
-    console = err if to_stderr else session.out
+    console = err if to_stderr else common.out
     for grid in report_grids(aggregates):
         if grid.rows:
             console.print(rich_table(grid, intervals=False, plain=True))
@@ -238,7 +234,7 @@ def _profile(
     """The profile of a build: a profile's graph and questions, or those of the options."""
     more = [*settings, *([f"answerability.limit={limit}"] if limit else [])]
     if name or (files and questions):
-        return session.choose_profile(name, files, questions, None, more)
+        return common.choose_profile(name, files, questions, None, more)
     if not built or questions is None:
         raise ConfigError("give --kg FILE or FOLDER and --questions FILE.jsonl, or --profile NAME")
     from kgqa_core.config import make_profile, parse_settings
@@ -310,4 +306,4 @@ def _show(table: dict[str, Any], *, to_stderr: bool = False) -> None:
 def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> None:
     from kgqa_core.report.console import rows_table
 
-    (err if to_stderr else session.out).print(rows_table(title, rows))
+    (err if to_stderr else common.out).print(rows_table(title, rows))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from flows.cli import _session as session
+from flows.cli import _session as common
 from flows.cli._options import (
     AnswererOption,
     ForceOption,
@@ -30,7 +30,7 @@ from flows.cli._options import (
     VerboseOption,
 )
 from flows.cli._runs import show, summarise
-from flows.cli._session import err, print_json
+from flows.cli._session import HomeSession, JsonSession, Session, err, print_json
 from flows.cli.abstention import abstain
 from flows.cli.answerability import answerability_app
 from flows.cli.cache import cache_app
@@ -43,6 +43,7 @@ from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
 from flows.cli.refresh import refresh
 from flows.cli.usage import CommandApp
+from kgqa_core.config import Profile
 from kgqa_core.spool import spooling
 
 app = CommandApp(
@@ -69,7 +70,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        session.out.print(f"kgqa {version('kgqa')}", highlight=False)
+        common.out.print(f"kgqa {version('kgqa')}", highlight=False)
         raise typer.Exit
 
 
@@ -85,32 +86,29 @@ def kgqa(
 
 
 @app.command()
-def demo(
-    home: HomeOption = None, settings: SetOption = None, as_json: JsonOption = False, verbose: VerboseOption = False
-) -> None:
+def demo(session: Session, settings: SetOption = None) -> None:
     """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
-    profile = session.choose_profile("atlas", settings=settings or ())
-    _run(profile, home, as_json, verbose)
+    profile = common.choose_profile("atlas", settings=settings or ())
+    _run(profile, session)
 
 
 @app.command()
 def run(
+    session: Session,
     profile: ProfileOption = None,
     kg: GraphFilesOption = None,
     questions: QuestionsOption = None,
     answerer: AnswererOption = None,
     settings: SetOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Run the pipeline on a profile, or on your own graph and questions."""
-    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
-    _run(chosen, home, as_json, verbose)
+    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    _run(chosen, session)
 
 
 @app.command()
 def forecast(
+    session: Session,
     profile: ProfileOption = None,
     kg: GraphFilesOption = None,
     questions: QuestionsOption = None,
@@ -119,25 +117,22 @@ def forecast(
         int, typer.Option("--pilot", min=0, help="Questions of each stage to ask endpoints first; kept for the run.")
     ] = 0,
     settings: SetOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
 
     Stages that ask no model are run and kept.  With --pilot a few questions are asked, and paid, to measure by.
     """
-    chosen = session.choose_profile(profile, kg or (), questions, answerer, settings or ())
-    session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
+    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    session.prepare()
+    session.start_logging()
     from dataclasses import asdict
 
     from flows.forecast import forecast as plan_run
     from kgqa_core.report.forecast import forecast_table
 
     plans = plan_run(chosen, pilot)
-    (err if as_json else session.out).print(forecast_table(plans, chosen.llm.budget))
-    if as_json:
+    session.console.print(forecast_table(plans, chosen.llm.budget))
+    if session.as_json:
         print_json({"stages": [asdict(plan) for plan in plans]})
 
 
@@ -168,9 +163,9 @@ def ask(
     verbose: VerboseOption = False,
 ) -> None:
     """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
-    chosen = session.look(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
-    record = session.newest_run(chosen, run_id)
+    chosen = common.look(home, verbose=verbose)
+    common.start_logging(verbose=verbose)
+    record = common.newest_run(chosen, run_id)
     from flows.answer import find_mentions, open_system
     from kgqa_core.report.console import ask_tables
     from kgqa_core.types import ROLES
@@ -187,7 +182,7 @@ def ask(
         print_json(result)
         return
     for part in ask_tables(result):
-        session.out.print(part)
+        common.out.print(part)
 
 
 @app.command()
@@ -203,29 +198,29 @@ def answer(
     verbose: VerboseOption = False,
 ) -> None:
     """Answer a file of questions with the newest run's graph, retriever and model."""
-    chosen = session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
-    record = session.newest_run(chosen, run_id)
+    chosen = common.prepare(home, verbose=verbose)
+    common.start_logging(verbose=verbose)
+    record = common.newest_run(chosen, run_id)
     from flows.answer import answer_file
 
     result = answer_file(record, questions, out, knowledge, min_confidence, force=force)
     if as_json:
         print_json(result)
     else:
-        session.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
+        common.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
         for reject in result["rejects"][:10]:
-            session.out.print(f"  {reject['id']}: {reject['reason']}")
+            common.out.print(f"  {reject['id']}: {reject['reason']}")
 
 
 @app.command()
 def evaluate(
+    session: JsonSession,
     predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
     questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
     kg: Annotated[
         Path | None,
         typer.Option("--kg", help="Graph folder, for names and aliases of answers given as keys.", show_default=False),
     ] = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Score somebody's answers with our metrics."""
     from kgqa_core.evaluation.predictions import evaluate_predictions
@@ -233,17 +228,17 @@ def evaluate(
 
     result = evaluate_predictions(predictions, questions, kg=kg)
     for table in score_tables(result):
-        (err if as_json else session.out).print(table)
-    if as_json:
+        session.console.print(table)
+    if session.as_json:
         print_json(result)
 
 
 @app.command()
 def datasets(
+    session: JsonSession,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Folder to look for data sets in.", show_default=False)
     ] = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List the benchmarks of the field: what they are, where to get them, their licence, what is found here."""
     from rich.table import Table
@@ -251,7 +246,7 @@ def datasets(
     from kgqa_core.datasets.catalogue import catalogue
 
     rows = catalogue(folder)
-    if as_json:
+    if session.as_json:
         print_json({"datasets": rows})
         return
     table = Table(title="Known data sets", title_justify="left", show_lines=True)
@@ -261,15 +256,15 @@ def datasets(
         loader = f"\nsource={row['loader']}" if row["loader"] else ""
         what = f"{row['about']}\n{row['questions']} questions; graph: {row['graph']}"
         table.add_row(f"{row['name']}{loader}", what, f"{row['where']}\n{row['licence']}", row.get("found") or "–")
-    session.out.print(table)
+    common.out.print(table)
 
 
 @app.command()
-def report(run_id: RunOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def report(session: HomeSession, run_id: RunOption = None) -> None:
     """Show the scores of a run and where its report lies."""
-    chosen = session.look(home)
-    record = session.newest_run(chosen, run_id)
-    if as_json:
+    chosen = session.look()
+    record = common.newest_run(chosen, run_id)
+    if session.as_json:
         print_json(summarise(record))
     else:
         show(record)
@@ -287,21 +282,21 @@ def ui(
     ] = None,
 ) -> None:
     """Start the Prefect and MLflow UIs on this machine and print their links; Ctrl-C stops both."""
-    chosen = session.prepare(home)
+    chosen = common.prepare(home)
     from flows.cli.ui import serve
 
     serve(chosen, host, prefect_port, mlflow_port, allowed_host or [])
 
 
-def _run(profile: Any, home: Path | None, as_json: bool, verbose: bool) -> None:
+def _run(profile: Profile, session: Session) -> None:
     started = time.monotonic()
-    chosen = session.begin(profile, home, verbose=verbose)
+    chosen = session.begin(profile)
     with err.status("starting Prefect …"):
         from flows.pipeline import pipeline
     summary = pipeline(profile)
-    record = session.newest_run(chosen, summary["run_id"])
-    show(record, seconds=time.monotonic() - started, to_stderr=as_json)
-    if as_json:
+    record = common.newest_run(chosen, summary["run_id"])
+    show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
+    if session.as_json:
         print_json(summarise(record))
 
 

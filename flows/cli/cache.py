@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import ForceOption, HomeOption, JsonOption
-from flows.cli._session import print_json
+from flows.cli import _session as common
+from flows.cli._options import ForceOption, HomeOption
+from flows.cli._session import HomeSession, print_json
 from flows.cli.usage import CommandApp
 
 if TYPE_CHECKING:
@@ -19,12 +19,14 @@ cache_app = CommandApp(no_args_is_help=True, help="Completions of language model
 
 
 @cache_app.command()
-def stats(home: HomeOption = None, as_json: JsonOption = False) -> None:
+def stats(
+    session: HomeSession,
+) -> None:
     """How many completions are kept, of which models, and how many were rejected."""
     from rich.table import Table
 
-    counts = _open(home).stats()
-    if as_json:
+    counts = _open(session.home).stats()
+    if session.as_json:
         print_json(counts)
         return
     table = Table(title="Completions kept", title_justify="left")
@@ -35,10 +37,10 @@ def stats(home: HomeOption = None, as_json: JsonOption = False) -> None:
     for row in counts["models"]:
         name = row["backend"] + (f":{row['model']}" if row["model"] else "")
         table.add_row(name, row["endpoint"] or "–", f"{row['entries']:,}", f"{row['spent']:,}")
-    session.out.print(table)
+    common.out.print(table)
     tokens = f"{counts['prompt_tokens']:,} prompt and {counts['completion_tokens']:,} completion tokens"
     odd = f", {counts['repaired']:,} odd replies repaired" if counts["repaired"] else ""
-    session.out.print(f"{tokens}{odd}, {counts['bytes'] / 2**20:,.1f} MB on disk")
+    common.out.print(f"{tokens}{odd}, {counts['bytes'] / 2**20:,.1f} MB on disk")
 
 
 @cache_app.command()
@@ -53,7 +55,7 @@ def export(
     cache = _open(home)
     with claim_file(out, force=force).writing() as path:
         number = cache.export(path)
-    session.out.print(f"{number:,} completions in {out}", markup=False)
+    common.out.print(f"{number:,} completions in {out}", markup=False)
 
 
 @cache_app.command()
@@ -69,10 +71,10 @@ def clear(
     cache = _open(home)
     if not yes:
         typer.confirm("Completions that are forgotten must be paid again. Forget them?", abort=True)
-    session.out.print(f"{cache.clear(model=model, spent_only=rejected):,} completions forgotten")
+    common.out.print(f"{cache.clear(model=model, spent_only=rejected):,} completions forgotten")
 
 
 def _open(home: Path | None) -> ResponseCache:
     from kgqa_core.llm.cache import open_cache
 
-    return open_cache(session.look(home).cache)
+    return open_cache(common.look(home).cache)

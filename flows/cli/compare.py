@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import ForceOption, HomeOption, JsonOption
-from flows.cli._session import err, print_json
+from flows.cli import _session as common
+from flows.cli._options import ForceOption
+from flows.cli._session import HomeSession, err, print_json
 from kgqa_core.errors import InputError
 
 
 def compare(
+    session: HomeSession,
     runs: Annotated[
         list[str],
         typer.Argument(
@@ -36,11 +37,9 @@ def compare(
     limit: Annotated[int, typer.Option("--limit", min=0, help="Questions of each list on the terminal.")] = 10,
     level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
     force: ForceOption = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say what changed between runs: options, data, code, scores with intervals, questions won and lost."""
-    chosen = session.look(home)
+    chosen = session.look()
     from kgqa_core.report.runs import run_tables, write
     from kgqa_core.runs.diff import compare_runs
     from kgqa_core.runs.records import choose_run
@@ -59,10 +58,10 @@ def compare(
     if page is not None:
         with page.writing() as path:
             write(path, found, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
-    if as_json:
+    if session.as_json:
         print_json({**found, "html": str(html) if html else None})
         return
     for part in run_tables(found, limit):
-        session.out.print(part)
+        common.out.print(part)
     if html is not None:
-        session.out.print(f"Page         {html.resolve().as_uri()}", soft_wrap=True)
+        common.out.print(f"Page         {html.resolve().as_uri()}", soft_wrap=True)

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import HomeOption, JsonOption
-from flows.cli._session import err, print_json
+from flows.cli import _session as common
+from flows.cli._session import HomeSession, err, print_json
 from kgqa_core.errors import InputError
 from kgqa_core.report.terminal import VisibleText
 
@@ -17,37 +16,38 @@ SHOWN = 20
 """Rows of a table before it is cut."""
 
 
-def home(home: HomeOption = None, as_json: JsonOption = False) -> None:
+def home(
+    session: HomeSession,
+) -> None:
     """Show where the home is, what it holds and how much of the disk each kind of artifact and each run takes."""
     from kgqa_core.store.survey import survey
 
-    facts = survey(_existing(home))
-    if as_json:
+    facts = survey(_existing(session.home))
+    if session.as_json:
         print_json(facts)
         return
     _show(facts)
 
 
 def gc(
+    session: HomeSession,
     keep: Annotated[int, typer.Option("--keep", min=1, help="Finished runs whose artifacts stay.")] = 5,
     older: Annotated[float, typer.Option("--older", min=0, help="Days; what is younger stays.")] = 0.0,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this only say what would go.")] = False,
     cache: Annotated[
         bool, typer.Option("--cache", help="Also what language models answered: it is asked, and paid, again.")
     ] = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Remove what no champion, recent run or run under way needs; first without --yes, to see what would go."""
     from kgqa_core.store.gc import plan, sweep
 
-    root = _existing(home)
+    root = _existing(session.home)
     if yes:
         with err.status("tidying …"):
             result = sweep(root, keep=keep, older=older, cache=cache)
     else:
         result = plan(root, keep=keep, older=older, cache=cache)
-    if as_json:
+    if session.as_json:
         print_json(
             {
                 "home": str(root),
@@ -81,7 +81,7 @@ def _existing(home: Path | None) -> Path:
 def _show(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
-    out = session.out
+    out = common.out
     out.print(facts["home"], style="bold", soft_wrap=True)
     layout = f"layout {facts['layout']}" + (f", made by kgqa {facts['kgqa']}" if facts["kgqa"] else "")
     out.print(f"{_size(facts['bytes'])} on disk, {_size(facts['disk_free'])} free; {layout}")
@@ -125,7 +125,7 @@ def _show(facts: dict[str, Any]) -> None:
 def _show_plan(result: Any, *, removed: bool) -> None:
     from rich.table import Table
 
-    out = session.out
+    out = common.out
     rows: dict[tuple[str, str], list[int]] = {}
     for item in result.items:
         kind = f"artifact {item.name.split('/')[0]}" if item.what == "artifact" else item.what

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import ForceOption, HomeOption, JsonOption, KgOption, RunOption, SetOption
-from flows.cli._session import print_json
+from flows.cli import _session as common
+from flows.cli._options import ForceOption, KgOption, RunOption, SetOption
+from flows.cli._session import HomeSession, JsonSession, print_json
 from flows.cli.usage import CommandApp
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ FormatOption = Annotated[str, typer.Option("--format", help="auto, or the name o
 
 @kg_app.command("build")
 def build(
+    session: JsonSession,
     files: Annotated[list[str], typer.Argument(help="Graph files or patterns; several make one graph.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write the graph to.")],
     format: FormatOption = "auto",
@@ -46,7 +47,6 @@ def build(
     settings: SetOption = None,
     emit: EmitOption = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Build a graph folder (DuckDB) from dump files, and account for every statement."""
     session.start_logging()
@@ -58,11 +58,12 @@ def build(
     counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share), force=force)
     if emit:
         counts["event"] = tell(out, counts, files)
-    _show_counts(counts, str(out), as_json)
+    _show_counts(counts, str(out), session.as_json)
 
 
 @kg_app.command("update")
 def update(
+    session: JsonSession,
     old: Annotated[Path, typer.Argument(help="Graph folder to bring up to date.")],
     files: Annotated[
         list[str] | None, typer.Argument(help="The new dump, whole; leave out with --added/--removed.")
@@ -79,7 +80,6 @@ def update(
     settings: SetOption = None,
     emit: EmitOption = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Take a newer dump, or what was added and removed: ids stay, and what changed is reported."""
     session.start_logging()
@@ -99,28 +99,29 @@ def update(
     )
     if emit:
         counts["event"] = tell(out, counts, files or ())
-    _show_counts(counts, str(out), as_json)
+    _show_counts(counts, str(out), session.as_json)
 
 
 @kg_app.command("diff")
 def diff(
+    session: JsonSession,
     old: Annotated[Path, typer.Argument(help="Graph folder.")],
     new: Annotated[Path, typer.Argument(help="Graph folder to compare it with.")],
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the lists of what differs.", show_default=False)
     ] = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Compare two graphs by key: entities, relations and triples added, removed, changed."""
     session.start_logging()
     from flows.cli.graph_folders import diff_folders
 
-    _show_counts(diff_folders(old, new, out, force=force), f"{old} → {new}", as_json)
+    _show_counts(diff_folders(old, new, out, force=force), f"{old} → {new}", session.as_json)
 
 
 @kg_app.command("dkg")
 def dkg(
+    session: JsonSession,
     kg: Annotated[Path, typer.Argument(help="Graph folder.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write the differentiable KG to.")],
     old_dkg: Annotated[
@@ -128,22 +129,23 @@ def dkg(
         typer.Option("--old-dkg", help="That of an earlier state of the graph, to go on from.", show_default=False),
     ] = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Export the differentiable KG of a graph folder, or bring an older one up to date."""
     session.start_logging()
     from flows.cli.graph_folders import export_folder
 
-    _show_counts(export_folder(kg, out, old_dkg=old_dkg, force=force), str(out), as_json)
+    _show_counts(export_folder(kg, out, old_dkg=old_dkg, force=force), str(out), session.as_json)
 
 
 @kg_app.command("formats")
-def formats(as_json: JsonOption = False) -> None:
+def formats(
+    session: JsonSession,
+) -> None:
     """List the formats that are read, and how to name them."""
     from kgqa_core.kg.formats.detect import READERS
 
     rows = [{"format": name, "about": reader.about} for name, reader in READERS.items()]
-    if as_json:
+    if session.as_json:
         print_json({"formats": rows})
         return
     _table("Formats, found by content and name; .gz, .bz2 and .zst are read as they are", rows)
@@ -151,69 +153,66 @@ def formats(as_json: JsonOption = False) -> None:
 
 @kg_app.command("show")
 def show(
+    session: HomeSession,
     key: Annotated[str, typer.Argument(help="Entity key, label, alias, or an id in a bridged graph.")],
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Facts shown each way.")] = 50,
-    as_json: JsonOption = False,
 ) -> None:
     """Show what the graph says about an entity: names, types, facts both ways, qualifiers."""
     from kgqa_core.kg.look.show import describe
     from kgqa_core.report.console import entity_tables
 
-    with _graph(kg, run_id, home) as store:
+    with _graph(kg, run_id, session.home) as store:
         description = describe(store, key, limit=limit)
-    if as_json:
+    if session.as_json:
         print_json(description)
         return
     for part in entity_tables(description):
-        session.out.print(part)
+        common.out.print(part)
 
 
 @kg_app.command("search")
 def search(
+    session: HomeSession,
     text: Annotated[str, typer.Argument(help="Part of a label or alias.")],
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Entities shown.")] = 20,
-    as_json: JsonOption = False,
 ) -> None:
     """Find entities by label or alias, the best match and most connected first."""
     from kgqa_core.kg.look.search import search as find
 
-    with _graph(kg, run_id, home) as store:
+    with _graph(kg, run_id, session.home) as store:
         rows = find(store, text, limit=limit)
-    if as_json:
+    if session.as_json:
         print_json({"text": text, "matches": rows})
     elif rows:
         columns = ("key", "name", "matched", "how", "popularity", "description")
         _table(f"{len(rows)} entities for {text!r}", [{name: row[name] for name in columns} for row in rows])
     else:
-        session.out.print(f"nothing in this graph is called anything like {text!r}", markup=False)
+        common.out.print(f"nothing in this graph is called anything like {text!r}", markup=False)
 
 
 @kg_app.command("path")
 def path(
+    session: HomeSession,
     start: Annotated[str, typer.Argument(help="Entity key or label.")],
     end: Annotated[str, typer.Argument(help="Entity key or label.")],
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     max_hops: Annotated[int, typer.Option("--max-hops", min=1, max=8, help="Longest path looked for.")] = 4,
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Relation paths shown.")] = 20,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the shortest relation paths between two entities."""
     from kgqa_core.kg.look.paths import shortest_paths
     from kgqa_core.kg.look.search import resolve_one
 
-    with _graph(kg, run_id, home) as store:
+    with _graph(kg, run_id, session.home) as store:
         ends = [resolve_one(store, text) for text in (start, end)]
         found = shortest_paths(store, ends[0], ends[1], max_hops=max_hops, limit=limit)
         keys = store.entity_keys(ends)
-    if as_json:
+    if session.as_json:
         print_json(
             {"from": keys[ends[0]], "to": keys[ends[1]], "hops": found.length, "paths": found.paths, "cut": found.cut}
         )
@@ -225,50 +224,48 @@ def path(
         more = " (there are more)" if found.cut else ""
         _table(f"{found.length} hop(s) from {start!r} to {end!r}{more}", rows)
     else:
-        session.out.print(f"no path of at most {max_hops} hops joins {start!r} and {end!r}", markup=False)
+        common.out.print(f"no path of at most {max_hops} hops joins {start!r} and {end!r}", markup=False)
 
 
 @kg_app.command("stats")
 def stats(
+    session: HomeSession,
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     top: Annotated[int, typer.Option("--top", min=1, max=MOST_ROWS, help="Rows of each table.")] = 15,
-    as_json: JsonOption = False,
 ) -> None:
     """Count what the graph holds: degrees, relations, types, label coverage, literals, filters, rejects."""
     from kgqa_core.kg.look.stats import statistics
     from kgqa_core.report.console import statistics_tables
 
-    with _graph(kg, run_id, home) as store:
+    with _graph(kg, run_id, session.home) as store:
         found = statistics(store, top=top)
-    if as_json:
+    if session.as_json:
         print_json(found)
         return
     for part in statistics_tables(found):
-        session.out.print(part)
+        common.out.print(part)
 
 
 @kg_app.command("export")
 def export(
+    session: HomeSession,
     out: Annotated[Path, typer.Argument(help="File to write: .nt, .tsv, or a folder .parquet.")],
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     format: Annotated[
         str | None, typer.Option("--format", help="nt, tsv or parquet; else by the name.", show_default=False)
     ] = None,
     base: Annotated[str, typer.Option("--base", help="IRI put before keys that are none (N-Triples).")] = "urn:kgqa:",
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Write the graph as N-Triples, TSV or Parquet."""
     session.start_logging()
     from kgqa_core.kg.look.dump import dump
 
-    with _graph(kg, run_id, home) as store:
+    with _graph(kg, run_id, session.home) as store:
         counts = dump(store, out, format=format, base=base, force=force)
-    _show_counts({**counts, "out": str(out)}, f"written to {out}", as_json)
+    _show_counts({**counts, "out": str(out)}, f"written to {out}", session.as_json)
 
 
 def _finite(seconds: float) -> float:
@@ -279,10 +276,10 @@ def _finite(seconds: float) -> float:
 
 @kg_app.command("query")
 def query(
+    session: HomeSession,
     form: Annotated[str, typer.Argument(help="A logical form, such as '(COUNT (JOIN capital <France>))'.")],
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Answers, and facts of proof, shown.")
     ] = 50,
@@ -292,50 +289,48 @@ def query(
     sql: Annotated[
         bool, typer.Option("--sql", help="Show the query and its parameters instead of running it.")
     ] = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Ask the graph in a logical form: the answers by name, and the facts that prove them."""
     from kgqa_core.logic.look import look, sql_of
 
-    with _graph(kg, run_id, home) as store:
+    with _graph(kg, run_id, session.home) as store:
         found = sql_of(store, form, limit=limit) if sql else look(store, form, limit=limit, seconds=seconds)
-    if as_json:
+    if session.as_json:
         print_json(found)
         return
     if sql:
-        session.out.print(found["sql"], markup=False, highlight=False, soft_wrap=True)
+        common.out.print(found["sql"], markup=False, highlight=False, soft_wrap=True)
         for number, value in enumerate(found["parameters"], start=1):
-            session.out.print(f"${number} = {value!r}", markup=False, highlight=False, soft_wrap=True)
+            common.out.print(f"${number} = {value!r}", markup=False, highlight=False, soft_wrap=True)
         return
     _show_found(found, limit)
 
 
 @kg_app.command("sql")
 def sql(
+    session: HomeSession,
     statement: Annotated[str, typer.Argument(help="A SELECT over the tables that `kgqa kg sql 'SHOW TABLES'` lists.")],
     kg: KgOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Rows shown.")] = 1000,
-    as_json: JsonOption = False,
 ) -> None:
     """Ask the graph in SQL; nothing can be changed, and no other file read or written."""
     from kgqa_core.kg.look.query import query
 
-    found = query(_folder(kg, run_id, home), statement, limit=limit)
-    if as_json:
+    found = query(_folder(kg, run_id, session.home), statement, limit=limit)
+    if session.as_json:
         print_json(found)
         return
     _table("", [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]])
     if found["more"]:
-        session.err.print(f"only the first {limit:,} rows; raise --limit")
+        common.err.print(f"only the first {limit:,} rows; raise --limit")
 
 
 def _show_found(found: dict[str, Any], limit: int) -> None:
     """The answers of a logical form, then the facts that prove them."""
 
     def line(text: str) -> None:
-        session.out.print(text, markup=False, highlight=False, soft_wrap=True)
+        common.out.print(text, markup=False, highlight=False, soft_wrap=True)
 
     value = found["value"]
     if value is not None:
@@ -349,11 +344,11 @@ def _show_found(found: dict[str, Any], limit: int) -> None:
     for text in found["proof"]:
         line(f"  {text}")
     if found["more"]:
-        session.err.print(f"only the first {limit:,} answers and facts; raise --limit")
+        common.err.print(f"only the first {limit:,} answers and facts; raise --limit")
 
 
 def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
-    return kg or session.stage_artifact(session.newest_run(session.look(home), run_id), "kg").folder
+    return kg or common.stage_artifact(common.newest_run(common.look(home), run_id), "kg").folder
 
 
 def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:
@@ -395,4 +390,4 @@ def _flat(counts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
 def _table(title: str, rows: list[dict[str, Any]]) -> None:
     from kgqa_core.report.console import rows_table
 
-    session.out.print(rows_table(title, rows))
+    common.out.print(rows_table(title, rows))

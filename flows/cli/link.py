@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import HomeOption, JsonOption, KgOption, RunOption
-from flows.cli._session import print_json
+from flows.cli import _session as common
+from flows.cli._options import KgOption, RunOption
+from flows.cli._session import HomeSession, print_json
 
 if TYPE_CHECKING:
     from kgqa_core.config import LinkingOptions
@@ -23,6 +23,7 @@ SHOWN = 5
 
 
 def link(
+    session: HomeSession,
     text: Annotated[str, typer.Argument(help="A question or any other text, in quotes.")],
     kg: KgOption = None,
     mentions: Annotated[
@@ -46,16 +47,14 @@ def link(
         typer.Option("--context", help="What breaks ties: none, words or encoder [words].", show_default=False),
     ] = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Find the entities of a graph that a text names: mentions, candidates, and the confidence ρ of each.
 
     It links as `ask` does: with the section `linking` of the run's profile, unless an option says otherwise.
     """
     session.start_logging()
-    chosen = session.look(home)
-    record = session.newest_run(chosen, run_id) if kg is None else None
+    chosen = session.look()
+    record = common.newest_run(chosen, run_id) if kg is None else None
     given = {"threshold": threshold, "typos": typos, "context": context}
     options = _options(record, {name: value for name, value in given.items() if value is not None})
     graph, names = _opened(kg, record, mentions)
@@ -63,13 +62,13 @@ def link(
     from kgqa_core.linking.tagger import open_tagger
     from kgqa_core.linking.tagger import taken as choose
 
-    with session.err.status("opening the mention dictionary …"):
+    with common.err.status("opening the mention dictionary …"):
         tagger = open_tagger(names, graph, options)
     opened = time.monotonic()
     found = tagger.link(text, [("user", said) for said in turn or ()])
     taken = choose(found, options)
     seconds = time.monotonic() - opened
-    if as_json:
+    if session.as_json:
         print_json(
             {
                 "text": text,
@@ -98,7 +97,7 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
     if record is not None:
         from flows.linking import mentions_of
 
-        return session.stage_artifact(record, "kg").folder, mentions or mentions_of(record).folder
+        return common.stage_artifact(record, "kg").folder, mentions or mentions_of(record).folder
     from tasks.kg import graph_in
 
     graph = graph_in(kg or Path())
@@ -119,7 +118,7 @@ def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Ment
 
     if not found:
         hint = "" if options.typos else "; try --typos 1"
-        session.out.print(f"nothing in {text!r} is the name of an entity of this graph{hint}")
+        common.out.print(f"nothing in {text!r} is the name of an entity of this graph{hint}")
         return
     table = Table(title="Mentions", title_justify="left", box=box.SIMPLE_HEAD)
     turns = any(mention.turn for mention in found)
@@ -144,9 +143,9 @@ def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Ment
         if len(mention.candidates) > SHOWN:
             more = f"… {len(mention.candidates) - SHOWN} more"
             table.add_row("", *(("",) if turns else ()), more)
-    session.out.print(table)
+    common.out.print(table)
     labels = [f"{one.label} ({one.rho:.3f})" for one, _ in taken]
-    session.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"))
+    common.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"))
 
 
 def _verdict(mention: Mention, taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> str:

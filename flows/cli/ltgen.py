@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli import _session as session
-from flows.cli._options import ForceOption, HomeOption, JsonOption, ProfileOption, SetOption, VerboseOption
-from flows.cli._session import err, print_json
+from flows.cli import _session as common
+from flows.cli._options import ForceOption, ProfileOption, SetOption
+from flows.cli._session import JsonSession, Session, err, print_json
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
@@ -29,6 +29,7 @@ BenchmarkArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark: 
 
 @ltgen_app.command("build")
 def build(
+    session: Session,
     kg: Annotated[
         list[Path] | None,
         typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.", show_default=False),
@@ -43,15 +44,12 @@ def build(
     ] = None,
     settings: SetOption = None,
     force: ForceOption = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Draw entities by popularity, have questions and dialogues written about them, keep what passes the checks."""
     graph = _graph_folder(kg or [])
     chosen = _profile(profile, [] if graph else kg or [], writer, settings or [], built=graph is not None)
-    session.prepare(home, verbose=verbose)
-    session.start_logging(verbose=verbose)
+    session.prepare()
+    session.start_logging()
     with err.status("checking the inputs …"):
         from flows.ltgen import build_ltgen, check
 
@@ -63,8 +61,8 @@ def build(
     sheets = {kind: ref.folder for kind, ref in data["sheets"].items()}
     if out is not None:
         folders, sheets = (_copy(data[part], claims[part]) for part in ("made", "sheets"))
-    _show([_statistics(folder) for folder in folders.values()], to_stderr=as_json)
-    if as_json:
+    _show([_statistics(folder) for folder in folders.values()], to_stderr=session.as_json)
+    if session.as_json:
         counts = {kind: _manifest(ref.folder) for kind, ref in data["made"].items()}
         print_json(
             {
@@ -77,20 +75,20 @@ def build(
         )  # fmt: skip
         return
     for kind, folder in folders.items():
-        session.out.print(f"{kind:<6} {folder / 'questions.jsonl'}", soft_wrap=True, markup=False, highlight=False)
+        common.out.print(f"{kind:<6} {folder / 'questions.jsonl'}", soft_wrap=True, markup=False, highlight=False)
     for kind, folder in sheets.items():
-        session.out.print(f"sheet  {kind}: {(folder / 'sheet.html').as_uri()}", soft_wrap=True, markup=False)
+        common.out.print(f"sheet  {kind}: {(folder / 'sheet.html').as_uri()}", soft_wrap=True, markup=False)
 
 
 @ltgen_app.command("sheet")
 def sheet(
+    session: JsonSession,
     benchmark: BenchmarkArgument,
     kg: Annotated[Path, typer.Option("--kg", help="Folder of the graph that the benchmark was built from.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write sheet.csv and sheet.html to.")],
     share: Annotated[float, typer.Option("--share", help="Share of the questions.")] = 0.03,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 7,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Draw a sample for two annotators: a CSV file, and a page with radio buttons that saves one."""
     from kgqa_core.builders.ltgen.sheet import write_sheet
@@ -107,24 +105,24 @@ def sheet(
         return counts
 
     claim.publish(fill)
-    if as_json:
+    if session.as_json:
         print_json({**counts, "out": str(out)})
     else:
         page = (out.resolve() / "sheet.html").as_uri()
-        session.out.print(f"{counts['items']:,} of {counts['of']:,} items in {out}; open {page}", soft_wrap=True)
+        common.out.print(f"{counts['items']:,} of {counts['of']:,} items in {out}; open {page}", soft_wrap=True)
 
 
 @ltgen_app.command("agreement")
 def agreement(
+    session: JsonSession,
     first: Annotated[Path, typer.Argument(help="Sheet of one annotator (CSV).")],
     second: Annotated[Path, typer.Argument(help="Sheet of the other.")],
-    as_json: JsonOption = False,
 ) -> None:
     """Compare two filled sheets: raw agreement, Cohen's κ, and the error rate where both concur."""
     from kgqa_core.builders.ltgen.agreement import compare, read_sheet
 
     found = compare(read_sheet(first), read_sheet(second))
-    if as_json:
+    if session.as_json:
         print_json(asdict(found))
         return
     rows = [
@@ -138,14 +136,14 @@ def agreement(
     ]
     _table("Agreement", [{"what": what, "value": value} for what, value in rows])
     for key in found.disagreed[:20]:
-        session.out.print(f"  disagreed: {key}", markup=False)
+        common.out.print(f"  disagreed: {key}", markup=False)
 
 
 @ltgen_app.command("stats")
-def stats(benchmark: BenchmarkArgument, as_json: JsonOption = False) -> None:
+def stats(session: JsonSession, benchmark: BenchmarkArgument) -> None:
     """Show a benchmark's tables: questions, dialogues and turns by level and reference triples, rejects by reason."""
     tables = [_statistics(folder) for folder in _parts(benchmark)]
-    if as_json:
+    if session.as_json:
         print_json({"benchmarks": tables})
     else:
         _show(tables)
@@ -157,7 +155,7 @@ def _profile(name: str | None, files: list[Path], writer: str | None, settings: 
 
     more = [*settings, *([f"ltgen.writing.writer={writer}"] if writer else [])]
     if name:
-        chosen = session.choose_profile(name, files, None, None, more)
+        chosen = common.choose_profile(name, files, None, None, more)
     elif files or built:
         kg = (
             {"name": files[0].name.removeprefix("bundled:").split(".")[0], "files": [str(path) for path in files]}
@@ -260,4 +258,4 @@ def _show(tables: list[dict[str, Any]], *, to_stderr: bool = False) -> None:
 def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> None:
     from kgqa_core.report.console import rows_table
 
-    (err if to_stderr else session.out).print(rows_table(title, rows))
+    (err if to_stderr else common.out).print(rows_table(title, rows))

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
+from flows.cli._options import HomeOption, JsonOption, VerboseOption
+
 SHOWN = 80
 """Most characters of a value that a message shows."""
+SHARED: dict[str, tuple[Any, Any]] = {
+    "home": (HomeOption, None),
+    "as_json": (JsonOption, False),
+    "verbose": (VerboseOption, False),
+}
+"""Type and default of the options that a `session` stands for."""
 MAY_BE_EMPTY = frozenset({"base"})
 """Parameters for which an empty value means something."""
 
@@ -38,11 +48,47 @@ class CheckedCommand(TyperCommand):
 
 
 class CommandApp(typer.Typer):
-    """A Typer whose commands are `CheckedCommand`s."""
+    """A Typer whose commands are `CheckedCommand`s; a first parameter `session` stands for the options of its class."""
 
     def command(self, name: str | None = None, **options: Any) -> Any:  # type: ignore[override]
         """As that of Typer."""
-        return super().command(name, **{"cls": CheckedCommand, **options})
+        register = super().command(name, **{"cls": CheckedCommand, **options})
+
+        def decorate(function: Callable[..., None]) -> Callable[..., None]:
+            register(with_session(function))
+            return function
+
+        return decorate
+
+
+def with_session(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter `session` is replaced by the options that its class names, after the command's own."""
+    hints = get_type_hints(function, include_extras=True)
+    kind = hints.pop("session", None)
+    if kind is None:
+        return function
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        shared = {name: given.pop(name) for name in kind.options}
+        function(kind(**shared), **given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.signature(function)
+    own = [
+        parameter.replace(kind=keyword, annotation=hints[name])
+        for name, parameter in signature.parameters.items()
+        if name != "session"
+    ]
+    added = [
+        inspect.Parameter(name, keyword, default=default, annotation=annotation)
+        for name, (annotation, default) in SHARED.items()
+        if name in kind.options
+    ]
+    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    command.__annotations__ = hints | {name: SHARED[name][0] for name in kind.options}
+    del command.__wrapped__  # type: ignore[attr-defined]
+    return command
 
 
 def shown(value: str, most: int = SHOWN) -> str:

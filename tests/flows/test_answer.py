@@ -101,7 +101,7 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
             happened.append(given)
             return {"answer": "Rome"}
 
-    monkeypatch.setattr(cli.session, "newest_run", lambda home, run_id: {"run_id": "r"})
+    monkeypatch.setattr(cli.common, "newest_run", lambda home, run_id: {"run_id": "r"})
     monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
     monkeypatch.setattr(asking, "find_mentions", lambda record, knowledge: happened.append("mentions"))
     monkeypatch.setattr(asking, "open_system", lambda record, knowledge, mentions, least: Hearing())
