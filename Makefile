@@ -1,18 +1,21 @@
 # The one door: `make help`.
 #
 # PYTHON=python3.12     the interpreter that .venv is made from (3.11 or newer)
+# EXTRAS=passages,amr   extras of pyproject.toml that `make install` adds
 # TORCH_ARGS="…"        further arguments for installing torch, for example --index-url and a wheel index (see README)
 # ARGS="…"              further arguments for `kgqa demo` and for pytest
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo $$name; break; fi; done)
 TORCH_ARGS ?=
+EXTRAS ?=
 ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS := benchmarks/results
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 export DO_NOT_TRACK = true
@@ -23,33 +26,36 @@ export HF_HUB_DISABLE_TELEMETRY = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint audit bench clean
+.PHONY: help install install-dev demo test test-all lint audit bench clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## make .venv and install the pinned stack (about 3 minutes and 2.5 GB)
+install: $(INSTALLED) ## make .venv with the pinned packages that runs need
+	@test -z "$(EXTRAS)" || $(BIN)/python -m pip install -c constraints.txt -e '.[$(EXTRAS)]'
 
-demo: $(STAMP) ## the whole pipeline on the bundled graph: scores, report, links
+install-dev: $(INSTALLED_DEV) ## the same, all extras, and what tests and lint need
+
+demo: $(INSTALLED) ## the whole pipeline on the bundled graph: scores, report, links
 	$(BIN)/kgqa demo $(ARGS)
 
-test: $(STAMP) ## the tests, without those marked slow, a file at a time on two processes
+test: $(INSTALLED_DEV) ## the tests, without those marked slow, a file at a time on two processes
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-all: $(STAMP) ## every test
+test-all: $(INSTALLED_DEV) ## every test
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: $(STAMP) ## ruff, mypy on kgqa_core, the floors that import-linter holds, and the audit
+lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter holds, and the audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.security.audit
 
-audit: $(STAMP) ## the pinned packages against the known vulnerabilities; needs pypi.org, and says so where there is none
+audit: $(INSTALLED_DEV) ## the pinned packages against the known vulnerabilities; needs pypi.org, and says so where there is none
 	$(BIN)/python -m tests.security.audit
 
-bench: $(STAMP) ## timed comparisons (about half an hour, 10 GB in .bench), then docs/performance.md
+bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .bench), then docs/performance.md
 	mkdir -p .bench
 	$(BIN)/python benchmarks/ingest.py --sizes 1M,10M,40M --folder .bench --json $(RESULTS)/ingest.json
 	$(BIN)/python benchmarks/wikidata_json.py --json $(RESULTS)/wikidata_json.json
@@ -63,7 +69,7 @@ clean: ## delete .venv and caches; the runs in .kgqa stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.kgqa/*' -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(NEW_ENOUGH)' || { \
 		echo "kgqa needs Python 3.11 or newer, but '$(or $(PYTHON),python3)' is not; say make PYTHON=/path/to/python3.11" >&2; \
 		exit 2; }
@@ -73,7 +79,11 @@ $(STAMP): pyproject.toml constraints.txt
 			rm -rf $(VENV); \
 			echo "$(PYTHON) cannot make a virtual environment; install its venv module (python3-venv on Debian)" >&2; \
 			exit 2; }; }
-	@echo "installing the pinned stack into $(VENV): torch first, then the rest"
+	@echo "installing the pinned packages into $(VENV): torch first, then the rest"
 	$(BIN)/python -m pip install -c constraints.txt $(TORCH_ARGS) torch==2.13.0
+	$(BIN)/python -m pip install -c constraints.txt -e .
+	@touch $@
+
+$(INSTALLED_DEV): $(INSTALLED)
 	$(BIN)/python -m pip install -c constraints.txt -e '.[dev]'
 	@touch $@

@@ -14,12 +14,15 @@ from kgqa_core.datasets.load import input_files, sizes_of
 from kgqa_core.datasets.splits import check_splits
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
+from kgqa_core.extras import require_extra
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.passages.corpus import find_corpus
 from kgqa_core.retrieval.hops import check_hops
+from kgqa_core.store.remote import Store
+from tasks.engine.runners import check_runner
 from tasks.engine.secrets import load_secrets
 
 
@@ -36,7 +39,12 @@ def check(profile: Profile) -> None:
         _read_questions(more)
     check_knowledge(profile.knowledge, profile.retrieval.collected)
     if profile.reads_passages:
+        require_extra("passages", "knowledge 'passages'")
         find_corpus(profile.passages.corpus)
+    if "rank_amr" in profile.retrieval.retrievers:
+        require_extra("amr", "the retriever rank_amr")
+    check_runner(profile.operations.runner)
+    Store.current()
     for key, encoder in _encoders(profile):
         _check_folder(key, encoder, ("minilm", "scratch"))
     if profile.evaluation.nli is not None:

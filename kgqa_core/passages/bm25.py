@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import bm25s
 import numpy as np
-from bm25s.tokenization import Tokenized
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.passages.chunks import UNSPACED
 from kgqa_core.passages.fuse import Ranked
@@ -49,6 +48,10 @@ def build(out: Path, blocks: Iterable[Sequence[str]], count: int, monitor: Monit
 
     blocks: texts in order of their numbers, `count` in all.
     """
+    require_extra("passages", "an index of words over passages")
+    import bm25s
+    from bm25s.tokenization import Tokenized
+
     terms: dict[str, int] = {}
     rows: list[Any] = []
     for texts in blocks:
@@ -68,6 +71,9 @@ class Bm25:
     """Finds passages by the words that they share with a question.  Raises ArtifactError when the index is damaged."""
 
     def __init__(self, folder: Path, terms: int) -> None:
+        require_extra("passages", "an index of words over passages")
+        import bm25s
+
         self.index: Any = None
         if not terms:
             return

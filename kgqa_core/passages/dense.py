@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import faiss
 import numpy as np
 
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import ArtifactError, ModelError
+from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
@@ -70,6 +70,7 @@ def build(
     blocks: texts in order of their numbers, `count` in all.  work: scratch folder.  cache: folder that keeps vectors
     for all runs; None keeps them in `work`, for this build.  A kill loses the vectors of some hundred texts.
     """
+    faiss = _faiss()
     kind = options.index if options.index != "auto" else "flat" if count <= FLAT else "ivf"
     file = work / "vectors.raw"
     rows = np.memmap(file, dtype=np.int16, mode="w+", shape=(max(1, count), encoder.width))
@@ -92,7 +93,7 @@ def build(
 
 
 def _index(kind: str, rows: Vectors, seed: int, monitor: Monitor) -> Any:
-    width = rows.shape[1]
+    faiss, width = _faiss(), rows.shape[1]
     if kind == "flat" or not len(rows):
         return faiss.IndexFlatIP(width)
     number = cells(len(rows))
@@ -116,7 +117,7 @@ class Dense:
 
     def __init__(self, folder: Path, options: PassagesOptions, weights: str, cache: Path | None = None) -> None:
         try:
-            self.index = faiss.read_index(str(folder / FILE))
+            self.index = _faiss().read_index(str(folder / FILE))
         except RuntimeError as fault:
             first = str(fault).strip().splitlines()[-1]
             raise ArtifactError(f"{folder / FILE} cannot be read ({first}); build the passage index again") from None
@@ -144,6 +145,13 @@ class Dense:
             order = np.lexsort((numbers[there], -scores))[:k]
             ranked.append([(int(numbers[there][place]), _cosine(int(scores[place]))) for place in order])
         return [ranked[place] for place in which]
+
+
+def _faiss() -> Any:
+    require_extra("passages", "an index of vectors of passages")
+    import faiss
+
+    return faiss
 
 
 def _cosine(dot: int) -> float:

@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from kgqa_core.errors import ArtifactError, ConfigError, KgqaError
+from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.digest import MANIFEST, VOLATILE, canonical_json, hash_file
 from kgqa_core.store.scratch import scratch_file
@@ -42,6 +43,7 @@ REST = 60.0
 DAY = 86400.0
 SECRET = re.compile(r"key|secret|token|password|passwd|credential|account", re.IGNORECASE)
 LOCAL = {"file", "local"}
+S3 = ("s3://", "s3a://")
 
 
 class StoreFault(KgqaError):
@@ -95,6 +97,8 @@ class Store:
             raise ConfigError(f'{OPTIONS} is not a JSON object such as {{"endpoint_url": "https://…"}}')
         if "://" not in url:
             raise ConfigError(f"{URL} is {url!r}, which is no URL; say s3://bucket/prefix or file:///folder")
+        if url.startswith(S3):
+            require_extra("store", f"{URL}={_without_secrets(url)}")
         with _KNOWN_GUARD:
             # a forked child needs connections of its own
             return _KNOWN.setdefault(canonical_json([os.getpid(), url, options]), cls(url, options))
@@ -225,7 +229,7 @@ class Store:
                 from fsspec.core import url_to_fs
 
                 options = dict(self.options)
-                if self.url.startswith(("s3://", "s3a://")):
+                if self.url.startswith(S3):
                     retries = {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 1}}
                     options = {"config_kwargs": retries, **options}
                     for name in ("botocore", "aiobotocore"):  # at DEBUG they write access keys into the log
@@ -236,7 +240,7 @@ class Store:
                 except (ImportError, ValueError) as fault:
                     raise ConfigError(
                         f"{URL}={self.name} cannot be opened: {self._told(fault)}; "
-                        "for s3:// install the extra: pip install 'kgqa[store]'"
+                        "install the package by which fsspec reads such a URL"
                     ) from None
                 except TypeError as fault:
                     raise ConfigError(f"{OPTIONS} has an option that is unknown: {self._told(fault)}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import multiprocessing
 import os
@@ -17,6 +16,7 @@ from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTa
 
 from kgqa_core.config import RunnerOptions
 from kgqa_core.errors import ConfigError
+from kgqa_core.extras import require_extra
 
 log = logging.getLogger("kgqa")
 
@@ -28,12 +28,9 @@ RAY_OBJECTS = 128 * 2**20
 
 def check_runner(options: RunnerOptions) -> None:
     """Raises ConfigError when the packages of a runner are not installed."""
-    missing = [name for name in PACKAGES.get(options.kind, ()) if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ConfigError(
-            f"operations.runner.kind={options.kind} needs {' and '.join(missing)}; install the extra kgqa[cluster], "
-            "or choose thread or process"
-        )
+    if options.kind in PACKAGES:
+        option = f"operations.runner.kind={options.kind}"
+        require_extra("cluster", option, PACKAGES[options.kind], instead=", or choose thread or process")
 
 
 def cores() -> int:

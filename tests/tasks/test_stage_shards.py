@@ -180,7 +180,8 @@ def test_a_killed_run_takes_up_finished_parts_and_leaves_no_process(
 def test_a_runner_that_is_not_installed_names_the_extra(
     inputs: Path, monkeypatch: pytest.MonkeyPatch, own_home: Path, kind: str
 ) -> None:
-    monkeypatch.setattr(runners.importlib.util, "find_spec", lambda name: None)
+    for name in runners.PACKAGES[kind]:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError, match=r"kgqa\[cluster\]"):
         runners.check_runner(RunnerOptions(kind=kind))  # type: ignore[arg-type]
     runners.check_runner(RunnerOptions(kind="process"))

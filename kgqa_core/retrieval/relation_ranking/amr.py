@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.errors import InputError
+from kgqa_core.extras import require_extra
 
 INSTANCE = ":instance"
 LINKS = ":entities"
@@ -39,6 +40,7 @@ class AmrGraph:
 
 def read_penman(text: str) -> list[Triple]:
     """The triples of a graph in PENMAN notation, inverse roles turned round.  Raises InputError when it is none."""
+    require_extra("amr", "reading AMR graphs")
     import penman
     from penman.models.amr import model
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv
 
+from kgqa_core.extras import require_extra
 from kgqa_core.nn.encoders import Encoder, Reader
 from kgqa_core.retrieval.relation_ranking.amr import KINDS, AmrGraph
 
@@ -85,6 +85,9 @@ class AmrNetwork(nn.Module):
 
     def __init__(self, encoder: Encoder, layers: int, heads: int) -> None:
         super().__init__()
+        require_extra("amr", "the retriever rank_amr")
+        from torch_geometric.nn import GATConv
+
         width = encoder.width
         self.encoder = encoder
         self.layers, self.heads = layers, heads
