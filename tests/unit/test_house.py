@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import yaml
 
 HOUSE = Path(__file__).resolve().parents[2]
-
-
-def _name(requirement: str) -> str:
-    return re.split(r"[=<>!~\[; ]", requirement, maxsplit=1)[0].lower().replace("_", "-")
-
-
-def test_every_dependency_is_pinned_once() -> None:
-    lines = (HOUSE / "constraints.txt").read_text(encoding="utf-8").split()
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in lines)
-    pins = [_name(line) for line in lines]
-    assert len(set(pins)) == len(pins)
-    project = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = {_name(item) for item in project["dependencies"] + sum(project["optional-dependencies"].values(), [])}
-    assert wanted <= set(pins)
 
 
 def test_the_deployments_run_the_atlas_profile() -> None:

@@ -1,0 +1,144 @@
+"""What is imported is declared, what is declared is pinned, and the tests run with the versions that are declared."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from kgqa_core.extras import EXTRAS
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CORE = [Requirement(line) for line in PROJECT["dependencies"]]
+OPTIONAL = {
+    extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()
+}
+PINS = {
+    canonicalize_name(name): version
+    for name, _, version in (line.partition("==") for line in (ROOT / "constraints.txt").read_text("utf-8").split())
+}
+PACKAGES = [name for name in ("kgqa_core", "tasks", "flows") if (ROOT / name).is_dir()]
+OURS = {*PACKAGES, "tools", "tests", "benchmarks"}
+UNDECLARED = {"amrlib"}
+"""A user's own parser of AMR, with which nothing here is tested: `AmrlibParser` says how to install it."""
+
+
+def test_each_module_that_is_imported_belongs_to_a_declared_package() -> None:
+    at_start, later = _imports(PACKAGES)
+    core = _modules(CORE)
+    extra = _modules(requirement for name, own in OPTIONAL.items() if name != "dev" for requirement in own)
+    assert at_start - core == set(), "imported when a module is, but no package of `dependencies` has it"
+    assert later - core - extra == UNDECLARED, "imported in a function, but neither core nor an extra has it"
+
+
+def test_tools_tests_and_benchmarks_import_what_dev_installs() -> None:
+    at_start, later = _imports([name for name in ("tools", "tests", "benchmarks") if (ROOT / name).is_dir()])
+    declared = _modules([*CORE, *(requirement for own in OPTIONAL.values() for requirement in own)])
+    beside = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}  # which scripts there import from each other
+    assert (at_start | later) - declared - beside == set()
+
+
+def test_each_core_package_is_imported_or_a_limit() -> None:
+    at_start, later = _imports(PACKAGES)
+    limits = {"fastapi", "sqlalchemy"}
+    unused = {item.name for item in CORE if not _modules([item]) & (at_start | later)}
+    assert unused == limits
+
+
+@pytest.mark.parametrize("extra", sorted(EXTRAS))
+def test_an_extra_installs_the_modules_that_it_names(extra: str) -> None:
+    assert set(EXTRAS[extra]) <= _modules(OPTIONAL[extra])
+    assert set(EXTRAS[extra]).isdisjoint(_modules(CORE))
+
+
+def test_every_package_of_the_closure_is_pinned_once() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in lines)
+    assert len(PINS) == len(lines)
+    closure = _closure([*CORE, *(requirement for own in OPTIONAL.values() for requirement in own)])
+    assert closure - set(PINS) == {"pip"}, "which pip-audit needs and each environment has"
+    assert set(PINS) - closure - _names(OPTIONAL["atlas"]) == set()
+
+
+def test_the_floor_of_each_package_is_the_version_that_is_pinned() -> None:
+    for requirement in [*CORE, *(each for own in OPTIONAL.values() for each in own)]:
+        floors = [each.version for each in requirement.specifier if each.operator in (">=", "==")]
+        if requirement.name != PROJECT["name"] and floors:
+            assert [Version(floor) for floor in floors] == [Version(PINS[canonicalize_name(requirement.name)])]
+        assert floors or requirement.name in (PROJECT["name"], "fastapi", "sqlalchemy")
+
+
+def _imports(folders: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Third-party modules that the code of some folders imports when it is imported itself, and those in functions."""
+    at_start: set[str] = set()
+    later: set[str] = set()
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            delayed = {
+                id(inner)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _only_for_types(node)
+                for inner in ast.walk(node)
+            }
+            for node in ast.walk(tree):
+                (later if id(node) in delayed else at_start).update(_named(node))
+    ours = OURS | set(sys.stdlib_module_names)
+    return at_start - ours, later - ours
+
+
+def _only_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module.partition(".")[0]
+
+
+def _names(requirements: Iterable[Requirement]) -> set[str]:
+    return {canonicalize_name(requirement.name) for requirement in requirements}
+
+
+def _modules(requirements: Iterable[Requirement]) -> set[str]:
+    """Top-level modules that the packages named, not those that they need in turn, install."""
+    names = _names(requirements)
+    return {
+        module
+        for module, owners in importlib.metadata.packages_distributions().items()
+        if names & {canonicalize_name(owner) for owner in owners}
+    }
+
+
+def _closure(requirements: Iterable[Requirement]) -> set[str]:
+    """Names of some packages and of all that they need here, in turn."""
+    todo, seen = list(requirements), set()
+    while todo:
+        requirement = todo.pop()
+        name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
+        if name == PROJECT["name"] or (name, extras) in seen:
+            continue
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        seen.add((name, extras))
+        try:
+            needs = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue  # an extra that `dev` leaves out
+        for need in map(Requirement, needs):
+            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+                need.marker = None
+                todo.append(need)
+    return {name for name, _ in seen}
