@@ -20,9 +20,7 @@ from kgqa_core.extras import EXTRAS
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CORE = [Requirement(line) for line in PROJECT["dependencies"]]
-OPTIONAL = {
-    extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()
-}
+OPTIONAL = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
 PINS = {
     canonicalize_name(name): version
     for name, _, version in (line.partition("==") for line in (ROOT / "constraints.txt").read_text("utf-8").split())

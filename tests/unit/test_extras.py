@@ -1,0 +1,93 @@
+"""Where an extra is not installed, its options are refused with the command that installs it, and nothing else is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flows.preflight import check
+from kgqa_core.config import PassagesOptions, make_profile
+from kgqa_core.errors import ConfigError
+from kgqa_core.extras import EXTRAS, require_extra
+from kgqa_core.nn.encoders import Encoder
+from kgqa_core.passages import bm25, dense
+from kgqa_core.retrieval.relation_ranking.amr import read_penman
+from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
+from kgqa_core.store.remote import Store
+
+NEEDED_BY: dict[str, dict[str, object]] = {
+    "amr": {"retrieval": {"retrievers": ["rank_amr", "random"]}},
+    "passages": {"answering": {"knowledge": ["none", "passages"]}, "passages": {"corpus": "texts.jsonl"}},
+    "cluster": {"operations": {"runner": {"kind": "dask"}}},
+}
+"""Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
+
+
+@pytest.fixture
+def absent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An extra whose modules cannot be imported."""
+    extra = str(request.param)
+    for name in [name for name in sys.modules if name.partition(".")[0] in EXTRAS[extra]]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in EXTRAS[extra]:
+        monkeypatch.setitem(sys.modules, name, None)
+    return extra
+
+
+@pytest.mark.parametrize("absent", sorted(EXTRAS), indirect=True)
+def test_the_absence_of_an_extra_is_found_before_a_run_starts(
+    absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "graph.tsv").write_text("a\tknows\tb\n")
+    row = '{{"id": "{0}", "question": "a?", "topic_entities": ["a"], "answers": ["b"], "split": "{0}"}}\n'
+    (tmp_path / "own.jsonl").write_text("".join(row.format(split) for split in ("train", "dev", "test")))
+    own = {"kg": {"files": [str(tmp_path / "graph.tsv")]}, "questions": {"path": str(tmp_path / "own.jsonl")}}
+    check(make_profile(own))
+    if absent == "store":
+        monkeypatch.setenv("KGQA_STORE", "s3://me:secret@bucket/prefix")
+    with pytest.raises(ConfigError) as fault:
+        check(make_profile(own, NEEDED_BY.get(absent, {})))
+    message = str(fault.value)
+    assert f"pip install 'kgqa[{absent}]'" in message and f"-e '.[{absent}]'" in message
+    assert EXTRAS[absent][0] in message and "secret" not in message
+
+
+@pytest.mark.parametrize("absent", ["passages"], indirect=True)
+def test_an_index_of_passages_names_the_extra(absent: str, tmp_path: Path) -> None:
+    for use in (
+        lambda: bm25.build(tmp_path, [["a text"]], 1),
+        lambda: bm25.Bm25(tmp_path, 3),
+        lambda: dense._index("flat", np.zeros((1, 4), dtype=np.int16), 0, dense.QUIET),
+        lambda: dense.Dense(tmp_path, PassagesOptions(), "weights"),
+    ):
+        with pytest.raises(ConfigError, match=r"kgqa\[passages\]"):
+            use()
+
+
+@pytest.mark.parametrize("absent", ["amr"], indirect=True)
+def test_a_ranker_over_amr_graphs_names_the_extra(absent: str) -> None:
+    with pytest.raises(ConfigError, match=r"kgqa\[amr\]"):
+        read_penman("(d / develop-02)")
+    with pytest.raises(ConfigError, match=r"kgqa\[amr\]"):
+        AmrNetwork(Encoder.__new__(Encoder), 1, 1)
+
+
+@pytest.mark.parametrize("absent", ["store"], indirect=True)
+def test_a_store_in_a_bucket_names_the_extra_and_one_in_a_folder_needs_none(
+    absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGQA_STORE", f"file://{tmp_path}")
+    assert Store.current() is not None
+    monkeypatch.setenv("KGQA_STORE", "s3://bucket")
+    with pytest.raises(ConfigError, match=r"KGQA_STORE=s3://bucket needs s3fs.*kgqa\[store\]"):
+        Store.current()
+
+
+def test_only_the_modules_that_an_option_needs_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    require_extra("cluster", "a cluster of Dask", ("prefect_dask", "distributed"))
+    with pytest.raises(ConfigError, match="^a cluster needs ray, not installed here; .*, or choose thread$"):
+        require_extra("cluster", "a cluster", instead=", or choose thread")
