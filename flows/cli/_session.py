@@ -153,6 +153,7 @@ def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home
     with err.status("checking the inputs …"):
         from flows.preflight import check
 
+        check_data(profile)
         check(profile)
     return chosen
 
@@ -168,6 +169,33 @@ def start_logging(*, verbose: bool = False) -> None:
 def profile_names() -> list[str]:
     """Names of the shipped profiles."""
     return sorted(path.stem for path in PROFILES.glob("*.yaml"))
+
+
+def check_data(profile: Profile) -> None:
+    """Checks that data which a shipped profile looks for in this workplace is there: the package does not hold it.
+
+    Raises InputError with the path that was looked for and the settings that name one's own copy.
+    """
+    if profile.name not in profile_names():
+        return
+    shipped = make_profile(read_profile(PROFILES / f"{profile.name}.yaml"))
+    data = "../shared/data"
+    absent, settings = [], []
+    if profile.kg.files == shipped.kg.files:
+        lacking = [name for name in shipped.kg.files if name.startswith(data) and not Path(name).exists()]
+        if lacking:
+            absent += lacking[:1]
+            settings.append(f"--set kg.files='[{', '.join(shipped.kg.files)}]'")
+    path = shipped.questions.path
+    if path is not None and profile.questions.path == path and not Path(path).exists():
+        absent.append(path)
+        settings.append(f"--set questions.path={path}")
+    if absent:
+        raise InputError(
+            f"the data set of profile {profile.name} is no part of the package, and it is not in "
+            f"{' or '.join(os.path.abspath(path) for path in absent)}; `kgqa datasets` says where to get it; then put "
+            f"the folder that holds your copy for DATA in: {' '.join(settings).replace(data, 'DATA')}"
+        )
 
 
 def choose_profile(

@@ -56,6 +56,8 @@ def build(
     with err.status("checking the inputs …"):
         from flows.answerability import build_answerability, check
 
+        if graph is None:
+            session.check_data(chosen)
         check(chosen, graph)
         claim = _claim(out, chosen, graph, force) if out is not None else None
     started = time.monotonic()

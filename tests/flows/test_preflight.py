@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli._session import check_data, choose_profile
 from flows.preflight import check
 from kgqa_core.config import Profile, make_profile
-from kgqa_core.errors import ConfigError, KgqaError, QuestionFileError
+from kgqa_core.errors import ConfigError, InputError, KgqaError, QuestionFileError
+from tests.support.command import kgqa
 
 
 def write_rows(path: Path, more: list[dict[str, object]]) -> Path:
@@ -84,3 +86,36 @@ def test_the_encoder_of_linking_is_looked_at_where_questions_are_linked(
         return
     with pytest.raises(KgqaError, match="linking.encoder"):
         check(profile)
+
+
+@pytest.mark.parametrize("name", ["metaqa", "wikidata-mini", "zjqa"])
+def test_a_profile_whose_data_is_elsewhere_says_where_it_looked_and_how_to_name_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    profile = choose_profile(name)
+    with pytest.raises(InputError, match=f"profile {name} is no part of the package") as fault:
+        check_data(profile)
+    folder = tmp_path / "shared" / "data"
+    assert f"{folder}/" in str(fault.value)
+    settings = dict(re.findall(r"--set ([a-z.]+)='?([^' ]+(?:, [^' ]+)*\]|[^' ]+)", str(fault.value)))
+    assert sorted(settings) == ["kg.files", "questions.path"]
+    copy = [f"{key}={value.replace('DATA', str(tmp_path / 'mine'))}" for key, value in settings.items()]
+    own = choose_profile(name, settings=copy)
+    assert [Path(path).relative_to(tmp_path / "mine") for path in own.kg.files] == [
+        Path(path).relative_to("../shared/data") for path in profile.kg.files
+    ]
+    check_data(own)  # what a user names is looked for by `check`
+    for path in (*profile.kg.files, str(profile.questions.path)):
+        (folder / Path(path).relative_to("../shared/data")).parent.mkdir(parents=True, exist_ok=True)
+        (folder / Path(path).relative_to("../shared/data")).touch()
+    check_data(profile)
+    check_data(choose_profile("atlas"))
+
+
+def test_a_command_refuses_a_profile_whose_data_is_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    done = kgqa("run", "--profile", "zjqa", "--home", tmp_path / "home", cwd=tmp_path / "work", served=False)
+    assert done.code == 2
+    assert "profile zjqa is no part of the package" in " ".join(done.err.split())
