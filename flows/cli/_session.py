@@ -192,9 +192,9 @@ def check_data(profile: Profile) -> None:
         settings.append(f"--set questions.path={path}")
     if absent:
         raise InputError(
-            f"the data set of profile {profile.name} is no part of the package, and it is not in "
-            f"{' or '.join(os.path.abspath(path) for path in absent)}; `kgqa datasets` says where to get it; then put "
-            f"the folder that holds your copy for DATA in: {' '.join(settings).replace(data, 'DATA')}"
+            f"the data set of profile {profile.name} is not part of the package, and there is no "
+            f"{' and no '.join(os.path.abspath(path) for path in absent)}; `kgqa datasets` says where to get it; then "
+            f"put the folder that holds your copy for DATA in: {' '.join(settings).replace(data, 'DATA')}"
         )
 
 

@@ -95,7 +95,7 @@ def test_a_profile_whose_data_is_elsewhere_says_where_it_looked_and_how_to_name_
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     profile = choose_profile(name)
-    with pytest.raises(InputError, match=f"profile {name} is no part of the package") as fault:
+    with pytest.raises(InputError, match=f"profile {name} is not part of the package") as fault:
         check_data(profile)
     folder = tmp_path / "shared" / "data"
     assert f"{folder}/" in str(fault.value)
@@ -118,4 +118,4 @@ def test_a_command_refuses_a_profile_whose_data_is_elsewhere(tmp_path: Path) -> 
     (tmp_path / "work").mkdir()
     done = kgqa("run", "--profile", "zjqa", "--home", tmp_path / "home", cwd=tmp_path / "work", served=False)
     assert done.code == 2
-    assert "profile zjqa is no part of the package" in " ".join(done.err.split())
+    assert "profile zjqa is not part of the package" in " ".join(done.err.split())

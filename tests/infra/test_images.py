@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from kgqa_core.extras import EXTRAS
 from tests.infra.image_rules import Dockerfile, let_through, problems
 from tests.infra.places import INFRA, REPOSITORY
 
@@ -36,6 +38,18 @@ def test_both_workers_have_the_same_environment_but_for_the_gpu() -> None:
     there = {name: value for name, value in cuda.environment("last").items() if not name.startswith("NVIDIA_")}
     assert there == cpu.environment("worker")
     assert cuda.of("last", "RUN")[1:] == cpu.of("worker", "RUN")[1:]
+
+
+def test_workers_install_the_extras_of_all_options_but_those_of_a_cluster() -> None:
+    install = Dockerfile((INFRA / "cpu.Dockerfile").read_text(encoding="utf-8")).of("worker", "RUN")[-2]
+    code = re.findall(r"python -c '(.*?)'", install)[0]
+    listed = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    optional = project["optional-dependencies"]
+    assert listed.stdout.splitlines() == [
+        *project["dependencies"],
+        *(line for extra in EXTRAS if extra != "cluster" for line in optional[extra]),
+    ]
 
 
 @pytest.mark.parametrize(
