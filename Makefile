@@ -42,7 +42,7 @@ demo: $(INSTALLED) ## the whole pipeline on the bundled graph: scores, report, l
 test: $(INSTALLED_DEV) ## the tests, without those marked slow, a file at a time on two processes
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-all: $(INSTALLED_DEV) ## every test
+test-all: $(INSTALLED_DEV) ## every test; also a wheel alone, and the newest Python of this machine
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter holds, and the audit
