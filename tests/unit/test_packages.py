@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import platform
 import re
 import sys
 import tomllib
@@ -63,7 +64,8 @@ def test_every_package_of_the_closure_is_pinned_once() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in lines)
     assert len(PINS) == len(lines)
-    closure = _closure([*CORE, *(requirement for own in OPTIONAL.values() for requirement in own)])
+    wanted = [*CORE, *(requirement for own in OPTIONAL.values() for requirement in own)]
+    closure = _closure(wanted, "3.11") | _closure(wanted, platform.python_version())
     assert closure - set(PINS) == {"pip"}, "which pip-audit needs and each environment has"
     assert set(PINS) - closure - _names(OPTIONAL["atlas"]) == set()
 
@@ -120,15 +122,16 @@ def _modules(requirements: Iterable[Requirement]) -> set[str]:
     }
 
 
-def _closure(requirements: Iterable[Requirement]) -> set[str]:
-    """Names of some packages and of all that they need here, in turn."""
+def _closure(requirements: Iterable[Requirement], python: str) -> set[str]:
+    """Names of some packages and of all that they need in turn, on this machine with a version of Python."""
+    markers = {"python_version": ".".join(python.split(".")[:2]), "python_full_version": python}
     todo, seen = list(requirements), set()
     while todo:
         requirement = todo.pop()
         name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
         if name == PROJECT["name"] or (name, extras) in seen:
             continue
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+        if requirement.marker is not None and not requirement.marker.evaluate({**markers, "extra": ""}):
             continue
         seen.add((name, extras))
         try:
@@ -136,7 +139,7 @@ def _closure(requirements: Iterable[Requirement]) -> set[str]:
         except importlib.metadata.PackageNotFoundError:
             continue  # an extra that `dev` leaves out
         for need in map(Requirement, needs):
-            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            if need.marker is None or any(need.marker.evaluate({**markers, "extra": extra}) for extra in ("", *extras)):
                 need.marker = None
                 todo.append(need)
     return {name for name, _ in seen}
