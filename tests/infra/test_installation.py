@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(REPOSITORY / name, source)
     run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", out, source], out)
     return next(out.glob("kgqa-*.whl"))
+
+
+@pytest.fixture
+def new_environment() -> Iterator[Path]:
+    """A folder that goes with the test: pytest would keep several gigabytes of it."""
+    with tempfile.TemporaryDirectory(prefix="kgqa-installation-") as folder:
+        yield Path(folder)
 
 
 def run(words: Sequence[str | Path], folder: Path) -> str:
@@ -93,12 +101,12 @@ def test_a_wheel_without_any_extra_runs_and_answers(wheel: Path, tmp_path: Path)
     ask_a_question(environment, tmp_path)
 
 
-def test_the_newest_python_here_runs_the_pinned_packages(wheel: Path, tmp_path: Path) -> None:
+def test_the_newest_python_here_runs_the_pinned_packages(wheel: Path, tmp_path: Path, new_environment: Path) -> None:
     """Installs the core packages for a newer interpreter, which takes minutes and a package index."""
     newest = _newest_python()
     if newest is None:
         pytest.skip(f"no Python newer than {sys.version_info.major}.{sys.version_info.minor} on this machine")
-    environment = tmp_path / "environment"
+    environment = new_environment / "environment"
     run([newest, "-m", "venv", environment], tmp_path)
     install = [environment / "bin" / "python", "-m", "pip", "install", "-c", REPOSITORY / "constraints.txt"]
     try:
