@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.metadata
 import re
 import sys
@@ -110,6 +111,13 @@ def _named(node: ast.AST) -> Iterator[str]:
         yield node.module.partition(".")[0]
 
 
+@functools.cache
+def _owners() -> dict[str, set[str]]:
+    """Packages that install each top-level module here; to find them takes seconds."""
+    found = importlib.metadata.packages_distributions()
+    return {module: {canonicalize_name(owner) for owner in owners} for module, owners in found.items()}
+
+
 def _names(requirements: Iterable[Requirement]) -> set[str]:
     return {canonicalize_name(requirement.name) for requirement in requirements}
 
@@ -117,11 +125,7 @@ def _names(requirements: Iterable[Requirement]) -> set[str]:
 def _modules(requirements: Iterable[Requirement]) -> set[str]:
     """Top-level modules that the packages named, not those that they need in turn, install."""
     names = _names(requirements)
-    return {
-        module
-        for module, owners in importlib.metadata.packages_distributions().items()
-        if names & {canonicalize_name(owner) for owner in owners}
-    }
+    return {module for module, owners in _owners().items() if names & owners}
 
 
 def _closure(requirements: Iterable[Requirement], python: str) -> set[str]:
