@@ -57,7 +57,7 @@ def build(
         from flows.answerability import build_answerability, check
 
         if graph is None:
-            session.check_data(chosen)
+            common.check_data(chosen)
         check(chosen, graph)
         claim = _claim(out, chosen, graph, force) if out is not None else None
     started = time.monotonic()
