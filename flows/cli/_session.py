@@ -17,12 +17,13 @@ from typing import Any, ClassVar
 from rich.logging import RichHandler
 
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
-from kgqa_core.errors import ConfigError, InputError, nearest
+from kgqa_core.errors import ConfigError, nearest
 from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
+from kgqa_core.runs.finished import newest_run as newest_run
+from kgqa_core.runs.finished import stage_artifact as stage_artifact
 from kgqa_core.spool import regular_file, shorten, spool_in
-from kgqa_core.store.artifacts import ArtifactRef, Home, verify
+from kgqa_core.store.artifacts import Home
 from kgqa_core.store.files import check_room, watch_room
-from kgqa_core.store.home import read_runs
 from tasks.servers import login
 
 PROFILES = Path(__file__).parent.parent / "profiles"
@@ -234,34 +235,6 @@ def choose_profile(
     layers.append(own)
     layers.append(parse_settings(settings))
     return make_profile(*layers, origin=f"profile {name}" if name else "the options")
-
-
-def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
-    """Record of a finished run of this home: the one asked for, or the newest.  Raises InputError."""
-    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
-    if run_id is not None:
-        chosen = [record for record in finished if record["run_id"] == run_id]
-        if not chosen:
-            known = [record["run_id"] for record in finished]
-            raise InputError(
-                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
-            )
-        return chosen[0]
-    if not finished:
-        raise InputError(
-            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
-            "or point to another home with --home"
-        )
-    return finished[-1]
-
-
-def stage_artifact(record: dict[str, Any], name: str) -> ArtifactRef:
-    """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
-    for stage in record["stages"]:
-        if stage["name"] == name and stage["artifact"]:
-            return verify(Path(stage["artifact"]["path"]))
-    names = [stage["name"] for stage in record["stages"]]
-    raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
 
 
 def print_json(value: Any) -> None:

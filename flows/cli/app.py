@@ -166,18 +166,31 @@ def ask(
     chosen = common.look(home, verbose=verbose)
     common.start_logging(verbose=verbose)
     record = common.newest_run(chosen, run_id)
-    from flows.answer import find_mentions, open_system
     from kgqa_core.report.console import ask_tables
+    from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
+    from kgqa_core.system import System
     from kgqa_core.types import ROLES
+    from tasks.engine.progress import StageMonitor
+    from tasks.engine.secrets import load_secrets
+    from tasks.linking import build_mentions
 
     started = time.monotonic()
-    mentions = None if topic else find_mentions(record, knowledge)
+    parts = system_parts(chosen, record, knowledge, min_confidence)
+    load_secrets(parts.profile)
+    if parts.reads_graph and not topic:
+        with StageMonitor("mentions", lambda rows: None) as monitor:
+            mentions = mentions_of_run(chosen, record, monitor, build_mentions.compute_in)
+            parts = with_mentions(parts, mentions)
     with err.status("loading the graph, the retriever and the model …"):
-        system = open_system(record, knowledge, mentions, min_confidence)
+        system = System.open(parts)
         loaded = time.monotonic()
-        dialogue = [(ROLES[place % len(ROLES)], said) for place, said in enumerate(turn or ())]
+        dialogue = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(turn or ())]
         reply = system.ask(question, topic or (), dialogue)
-    result = {**reply, "seconds": round(time.monotonic() - loaded, 3), "load_seconds": round(loaded - started, 3)}
+    result = {
+        **reply.to_json(),
+        "seconds": round(time.monotonic() - loaded, 3),
+        "load_seconds": round(loaded - started, 3),
+    }
     if as_json:
         print_json(result)
         return

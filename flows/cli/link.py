@@ -13,6 +13,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import KgOption, RunOption
 from flows.cli._session import HomeSession, print_json
+from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
     from kgqa_core.config import LinkingOptions
@@ -94,20 +95,20 @@ def _options(record: dict[str, Any] | None, given: dict[str, Any]) -> LinkingOpt
 
 def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | None) -> tuple[Path, Path]:
     """Folders of the graph and of its mention dictionary: the one given, found in the home, or made there."""
-    if record is not None:
-        from flows.linking import mentions_of
-
-        return common.stage_artifact(record, "kg").folder, mentions or mentions_of(record).folder
     from tasks.kg import graph_in
 
-    graph = graph_in(kg or Path())
+    graph = graph_in(kg or Path()) if record is None else common.stage_artifact(record, "kg")
     if mentions is not None:
         return graph.folder, mentions
+    from kgqa_core.runs.finished import mentions_of_graph, mentions_of_run
     from tasks.engine.progress import StageMonitor
-    from tasks.linking import mentions_without_run
+    from tasks.linking import build_mentions
 
+    home, compute = Home.current(), build_mentions.compute_in
     with StageMonitor("mentions", lambda rows: None) as monitor:
-        return graph.folder, mentions_without_run(graph, monitor).folder
+        if record is None:
+            return graph.folder, mentions_of_graph(home, graph, monitor, compute)
+        return graph.folder, mentions_of_run(home, record, monitor, compute)
 
 
 def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> None:

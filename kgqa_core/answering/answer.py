@@ -1,7 +1,7 @@
-"""The stage that asks a language model every question, with knowledge or without.
+"""Stage `answers`: a language model answers every question, with knowledge or without.
 
-Sen et al. 2023, section 4; Wu et al. 2023, section 3.3.  All different prompts are asked at once; what has been paid
-for lies in the response cache, so that a killed run asks for none of it again.
+Sen et al. 2023, section 4; Wu et al. 2023, section 3.3.  All different prompts are sent at once; billed responses lie
+in the response cache, so that a killed run requests none of them again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any
 import polars as pl
 
 from kgqa_core import prompts
-from kgqa_core.config import HYBRID, AnsweringOptions, LlmOptions, split_answerer, split_knowledge
+from kgqa_core.answering.registry import answer_prompt, answerer_name, generation_params, model_spec
+from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
 from kgqa_core.datasets.answers import LIKELY, SCHEMA, SECONDS, save_seconds
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
@@ -28,7 +29,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import ask, portion
-from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, LanguageModel
+from kgqa_core.llm.protocol import Completion, Finish, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, write_part
 from kgqa_core.types import Question
@@ -40,12 +41,12 @@ ABSTENTIONS = frozenset({"", "unknown", "i don't know", "i do not know", "don't 
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One question as it is asked.  bare: there was no knowledge for this question."""
+class AnswerRequest:
+    """The prompt of one question.  without_knowledge: there was no knowledge for this question."""
 
     question: str
     prompt: str
-    bare: bool
+    without_knowledge: bool
 
 
 def answer(
@@ -67,11 +68,12 @@ def answer(
     """Writes answers.parquet, one row per question, sorted by question, and volatile/answers_seconds.parquet.
 
     questions, knowledge: artifact folders.  name: `retriever/format` of the experiment; `none/none` has no knowledge
-    and every prompt is No Knowledge.  A question that `knowledge` has no text for is asked without facts and belongs to
-    the experiment all the same.  cache: folder of the response cache that all runs share; without one completions are
-    kept in `work`.  model: used instead of loading `options.answerer`.  part: ask only a share of the prompts, and
-    write the rows of the questions that have these; `merge` joins the parts.
-    An item that failed is a row with finish `error` and an empty output; it is asked again when the stage runs again.
+    and every prompt is No Knowledge.  A question that `knowledge` has no text for is answered without facts and
+    belongs to the experiment all the same.  cache: folder of the response cache that all runs share; without one
+    completions are kept in `work`.  model: used instead of loading `options.answerer`.  part: send only a share of the
+    prompts, and write the rows of the questions that have these; `merge` joins the parts.
+    An item that failed is a row with finish `error` and an empty output; it is requested again when the stage runs
+    again.
     Returns counts: questions, prompts (different ones), prompt_tokens, completion_tokens, one count for each finish,
     abstained, empty_knowledge, cached (prompts that an earlier run had paid for).
     Raises QuestionFileError when the split is empty, ArtifactError, BudgetReached, ModelError, EndpointError,
@@ -80,20 +82,22 @@ def answer(
     started = time.monotonic()
     retriever, form = split_knowledge(name)
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
-    asked = word(chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options)
+    requests = answer_requests(
+        chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options
+    )
     with LOADING:
-        reader = model if model is not None else load_model(model_of(options.answerer), llm, budget=budget)
-    unique = portion(reader, different(asked), part)
+        reader = model if model is not None else load_model(model_spec(options.answerer), llm, budget=budget)
+    unique = portion(reader, unique_prompts(requests), part)
     own = set(unique)
-    asked = [item for item in asked if item.prompt in own]
+    requests = [item for item in requests if item.prompt in own]
     responses = open_cache(cache if cache is not None else work)
-    outcomes = ask(reader, unique, parameters(options), cache=responses, monitor=monitor, what="answers")
+    outcomes = ask(reader, unique, generation_params(options), cache=responses, monitor=monitor, what="answers")
     completions = {
         prompt: outcome.completion or Completion("", "error", error="; ".join(outcome.spent) or "no completion")
         for prompt, outcome in zip(unique, outcomes, strict=True)
     }
     cached = sum(outcome.cached for outcome in outcomes)
-    counts = _write(out, asked, completions, reader, (retriever, form), options)
+    counts = _write(out, requests, completions, reader, (retriever, form), options)
     counts |= {"prompts": len(unique), "cached": cached}
     save_seconds(out, counts, time.monotonic() - started)
     if part is not None:
@@ -119,40 +123,20 @@ def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
     return counts
 
 
-def model_of(answerer: str) -> str:
-    """The name of the language model of an answerer; that of `symbolic`, which has none, is its own."""
-    return split_answerer(answerer)[1] or answerer
-
-
-def called(answerer: str, model: str) -> str:
-    """How experiments name the model of an answerer: `hybrid:MODEL` where it reads computed results.
-
-    >>> called("hybrid", "builtin"), called("builtin", "builtin")
-    ('hybrid:builtin', 'builtin')
-    """
-    return f"{HYBRID}:{model}" if split_answerer(answerer)[0] == HYBRID else model
-
-
-def parameters(options: AnsweringOptions) -> GenerationParams:
-    """How answers are written: greedily."""
-    return GenerationParams(max_new_tokens=options.max_new_tokens, log_probabilities=options.log_probabilities)
-
-
-def word(questions: Sequence[Question], contexts: Mapping[str, str], options: AnsweringOptions) -> list[Asked]:
+def answer_requests(
+    questions: Sequence[Question], contexts: Mapping[str, str], options: AnsweringOptions
+) -> list[AnswerRequest]:
     """Questions with their prompts in the wording of options.template.  contexts: question id → text."""
-    asked = []
-    for question in questions:
-        text = contexts.get(question.id, "")
-        bare = not text.strip()
-        known = None if bare else text
-        prompt = prompts.answer_prompt(question.text, known, options.template, question.dialogue)
-        asked.append(Asked(question.id, prompt, bare))
-    return asked
+    texts = [contexts.get(question.id, "") for question in questions]
+    return [
+        AnswerRequest(question.id, answer_prompt(question, text, options), not text.strip())
+        for question, text in zip(questions, texts, strict=True)
+    ]
 
 
-def different(asked: Sequence[Asked]) -> list[str]:
+def unique_prompts(requests: Sequence[AnswerRequest]) -> list[str]:
     """The different prompts, shortest first."""
-    return sorted({item.prompt for item in asked}, key=lambda prompt: (len(prompt), prompt))
+    return sorted({item.prompt for item in requests}, key=lambda prompt: (len(prompt), prompt))
 
 
 def parse_output(text: str, template: str = "sen2023") -> str:
@@ -167,12 +151,12 @@ def parse_output(text: str, template: str = "sen2023") -> str:
     if template != "ltgen2024":
         return lines[0] if lines else ""
     user, agent = (f"{prompts.SPEAKERS[role]}:" for role in ("user", "agent"))
-    said = list(takewhile(lambda line: not line.startswith(user), lines))
-    return " ".join(" ".join(said).removeprefix(agent).split())
+    response = list(takewhile(lambda line: not line.startswith(user), lines))
+    return " ".join(" ".join(response).removeprefix(agent).split())
 
 
 def is_declined(output: str, finish: Finish) -> bool:
-    """Whether a model said, or showed by a refusal, that it has no answer; a request that failed says nothing."""
+    """Whether an output, or a refusal, declines to answer; a request that failed does not."""
     declined = finish == "refusal" or output.casefold().rstrip(". 。") in ABSTENTIONS
     return declined and finish != "error"
 
@@ -186,22 +170,22 @@ def read_contexts(knowledge: Path, retriever: str, form: str) -> dict[str, str]:
         raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
     rows = frame.filter((pl.col("retriever") == retriever) & (pl.col("format") == form))
     if frame.height and not rows.height:
-        there = frame.select(pl.concat_str("retriever", "format", separator="/")).to_series().unique().sort().to_list()
-        raise ArtifactError(f"knowledge artifact {knowledge} holds {', '.join(there)}, not {retriever}/{form}")
+        held = frame.select(pl.concat_str("retriever", "format", separator="/")).to_series().unique().sort().to_list()
+        raise ArtifactError(f"knowledge artifact {knowledge} holds {', '.join(held)}, not {retriever}/{form}")
     return {question: text or "" for question, text in rows.select("question", "text").iter_rows()}
 
 
 def _write(
     out: Path,
-    asked: Sequence[Asked],
+    requests: Sequence[AnswerRequest],
     completions: Mapping[str, Completion],
     reader: LanguageModel,
     experiment: tuple[str, str],
     options: AnsweringOptions,
 ) -> dict[str, Any]:
     rows: list[tuple[Any, ...]] = []
-    name = called(options.answerer, reader.name)
-    for item in asked:
+    name = answerer_name(options.answerer, reader.name)
+    for item in requests:
         completion = completions[item.prompt]
         output = parse_output(completion.text, options.template)
         abstained = is_declined(output, completion.finish)
@@ -218,30 +202,30 @@ def _write(
     try:
         frame.write_parquet(out / "answers.parquet")
         if options.log_probabilities:
-            _likely(asked, completions).write_parquet(out / LIKELY)
+            _log_probabilities(requests, completions).write_parquet(out / LIKELY)
         (out / "meta.json").write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as fault:
         raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
     finishes = {str(finish): int(n) for finish, n in frame["finish"].value_counts().sort("finish").iter_rows()}
     if failed := finishes.get("error", 0):
-        first = next(item for item in asked if completions[item.prompt].finish == "error")
+        first = next(item for item in requests if completions[item.prompt].finish == "error")
         log.warning(
             "%d of %d questions got no answer from %s; they stay in every denominator; the first is question %s: %s",
-            failed, len(asked), reader.name, first.question, completions[first.prompt].error,
+            failed, len(requests), reader.name, first.question, completions[first.prompt].error,
         )  # fmt: skip
     return {
-        "questions": len(asked),
+        "questions": len(requests),
         "prompt_tokens": int(frame["prompt_tokens"].cast(pl.Int64).sum()),
         "completion_tokens": int(frame["tokens"].cast(pl.Int64).sum()),
         "finish": finishes,
         "errors": failed,
         "abstained": int(frame["abstained"].sum()),
-        "empty_knowledge": sum(item.bare for item in asked) if experiment[0] != "none" else 0,
+        "empty_knowledge": sum(item.without_knowledge for item in requests) if experiment[0] != "none" else 0,
     }
 
 
-def _likely(asked: Sequence[Asked], completions: Mapping[str, Completion]) -> pl.DataFrame:
-    found = ((item.question, completions[item.prompt]) for item in asked)
-    rows = [(question, written.log_probability, written.scored_tokens) for question, written in found]
+def _log_probabilities(requests: Sequence[AnswerRequest], completions: Mapping[str, Completion]) -> pl.DataFrame:
+    pairs = ((item.question, completions[item.prompt]) for item in requests)
+    rows = [(question, completion.log_probability, completion.scored_tokens) for question, completion in pairs]
     schema = {"question": pl.String, "log_probability": pl.Float64, "tokens": pl.Int32}
     return pl.DataFrame(rows, schema=schema, orient="row").sort("question")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
 from kgqa_core.config import LINKED, PASSAGES, split_retriever
 from kgqa_core.types import COMPLEXITY_TYPES
 
@@ -28,9 +29,6 @@ LEARNT = ("rigel", "hop_path", f"rigel{LINKED}", f"hop_path{LINKED}")
 
 LINKS = "linked/-/-"
 """Name that the scores of linking itself stand under among the experiments."""
-
-FORMATS = ("-", "none", "passages", "triples", "template", "rewritten", "both")
-"""Formats in the order of the tables."""
 
 METRICS = {
     "exact": "Exact",
@@ -100,8 +98,8 @@ def knowledge_label(experiment: str) -> str:
     plain, linked = split_retriever(retriever)
     label = RETRIEVERS.get(plain, plain)
     label = label if plain in ("-", "none", PASSAGES) else f"{label} facts"
-    told = {"both": " and passages"}.get(form, "" if form in ("none", "triples", PASSAGES, "-") else f" ({form})")
-    return f"{label}{told}{_FROM_LINKS if linked else ''}"
+    spec = KNOWLEDGE_FORMATS.get(form)
+    return f"{label}{spec.label if spec is not None else ''}{_FROM_LINKS if linked else ''}"
 
 
 def retriever_label(experiment: str) -> str:
@@ -114,10 +112,10 @@ def knowledge_place(experiment: str) -> tuple[int, int, str]:
     """Sorts experiments as the tables show them: by retriever, then by format, then by name."""
     retriever, form, _ = split_experiment(experiment)
     retriever = split_retriever(retriever)[0]
-    retrievers = list(RETRIEVERS)
+    retrievers, formats = list(RETRIEVERS), ["-", *KNOWLEDGE_FORMATS]
     return (
         retrievers.index(retriever) if retriever in retrievers else len(retrievers),
-        FORMATS.index(form) if form in FORMATS else len(FORMATS),
+        formats.index(form) if form in formats else len(formats),
         experiment,
     )
 

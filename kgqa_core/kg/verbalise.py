@@ -92,12 +92,12 @@ def write_knowledge(
     )
     with KgStore.open(kg) as store:
         wording = Wording(store, ordered["triple"].unique().to_list(), qualifiers)
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
     behind: dict[str, list[int]] = {}
     if format != "none":
         for question, own in groupby(ordered.select("question", "triple", "direction").iter_rows(), itemgetter(0)):
             told = [(triple, way) for _, triple, way in own]
-            texts[question] = wording.texts(told)
+            texts[question] = wording.paragraph(told)
             behind[question] = [triple for triple, _ in told]
     unknown = sorted(set(texts).difference(ids))
     if unknown:
@@ -111,7 +111,7 @@ def write_knowledge(
             "question": ids,
             "retriever": [retriever] * len(ids),
             "format": [format] * len(ids),
-            "text": [", ".join(texts.get(i, ())) for i in ids],
+            "text": [texts.get(i, "") for i in ids],
             "triples": [behind.get(i, []) for i in ids],
         },
         schema=KNOWLEDGE,
@@ -147,6 +147,13 @@ class Wording:
             named = oriented(cvt.get(first, head), relation, cvt.get(last, tail), way)
             texts.append(qualified_text(*named, self._qualifiers.get(triple, ())))
         return texts
+
+    def paragraph(self, facts: Sequence[tuple[int, int]]) -> str:
+        """The triple-form text of one question's facts, as of `texts`; each triple where it first stands."""
+        first: dict[int, tuple[int, int]] = {}
+        for triple, way in facts:
+            first.setdefault(triple, (triple, way))
+        return ", ".join(self.texts(list(first.values())))
 
 
 def name_triples(store: KgStore, triples: Iterable[int]) -> dict[int, tuple[str, str, str]]:

@@ -12,10 +12,12 @@ import polars as pl
 
 from kgqa_core.config import LinkingOptions
 from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.errors import InputError
+from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, taken
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
-from kgqa_core.types import Linked, Question
+from kgqa_core.types import ROLES, Linked, Question
 
 LINKS = "links.parquet"
 NOTHING_FOUND = "no entity of the graph was found in its text; name one in topic_entities"
@@ -109,7 +111,7 @@ def with_links(question: Question, topics: Sequence[tuple[int, float, str]], *, 
     )
 
 
-def link_asked(tagger: Tagger, question: Question, options: LinkingOptions) -> tuple[Question, list[Linked]]:
+def link_question(tagger: Tagger, question: Question, options: LinkingOptions) -> tuple[Question, list[Linked]]:
     """A question that somebody asks, with the topics that are found in it, and the mentions of `links.parquet`."""
     named = _link(tagger, question)
     topics = topics_of(named, options)
@@ -118,6 +120,29 @@ def link_asked(tagger: Tagger, question: Question, options: LinkingOptions) -> t
         for mention in _told(named, {entity for entity, _, _ in topics})
     ]
     return with_links(question, topics, ask_only=True), told
+
+
+def with_topics(question: Question, topics: Sequence[str], store: KgStore) -> Question:
+    """The question about every entity that these keys or labels mean.  Raises InputError for one that means none."""
+    resolved = store.resolve([*topics, *(topic.strip() for topic in topics)])
+    found: dict[int, str] = {}
+    for topic in topics:
+        ids = resolved[topic] or resolved[topic.strip()]
+        if not ids:
+            near = store.suggest(topic)
+            hint = f" (did you mean {near!r}?)" if near else ""
+            raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
+        for entity in ids:
+            found[entity] = topic
+    return replace(question, topic_entities=tuple(found), topic_keys=tuple(found.values()))
+
+
+def dialogue_turns(dialogue: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Earlier turns, each by `user` or `agent`.  Raises InputError for another role."""
+    for role, _ in dialogue:
+        if role not in ROLES:
+            raise InputError(f"a turn of the dialogue is by {role!r}; the roles are {' and '.join(ROLES)}")
+    return tuple((role, text) for role, text in dialogue)
 
 
 def _link(tagger: Tagger, question: Question) -> list[Mention]:

@@ -100,8 +100,7 @@ def write_knowledge(
     rows = []
     for question in sorted(record.id for record in read_questions(questions)):
         text, ids = above.get(question, ("", []))
-        parts = [text] if text else []
-        rows.append((question, retriever, form, "\n".join([*parts, *numbered(told.get(question, ()))]), ids))
+        rows.append((question, retriever, form, below_text(text, told.get(question, ())), ids))
     pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
     monitor.progress(len(rows), len(rows), "questions")
     return {
@@ -110,6 +109,11 @@ def write_knowledge(
         "with_facts": sum(bool(ids) for _, _, _, _, ids in rows),
         "passages": sum(map(len, told.values())),
     }
+
+
+def below_text(text: str, passages: Iterable[str]) -> str:
+    """Numbered passages below a text, which may be empty, as a model reads them."""
+    return "\n".join([*([text] if text else []), *numbered(passages)])
 
 
 def numbered(texts: Iterable[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""One question at a time: what is computed for it, from what a retriever has just found."""
+"""What is computed for a batch of questions, from what a retriever has just found."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,14 @@ from kgqa_core.config import SymbolicOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.symbolic.answer import listed
-from kgqa_core.symbolic.arguments import Weighted, best_of, walked
-from kgqa_core.symbolic.hybrid import told
+from kgqa_core.symbolic.arguments import best_of, walked
 from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.solve import Solved, Solver
 from kgqa_core.symbolic.tables import read_computed, read_proof
 from kgqa_core.types import Question, Retrieved
+
+Paths = Mapping[str, Sequence[tuple[tuple[str, ...], float]]]
+"""Question id → relation paths as keys, with their scores."""
 
 SHOWN = 50
 """Rows of proof that a reply holds at most."""
@@ -28,23 +30,21 @@ class Calculator:
         self.options = options
         self.solver = Solver(store, load(operator), options)
 
-    def compute(self, question: Question, reader: object, retrieved: Retrieved) -> Solved:
-        """What is computed from the paths that the retriever predicts, or from the facts that it found."""
-        paths = {question.id: self._paths(question, reader, retrieved)}
-        [solved] = self.solver.solve([question], paths)
-        return solved
+    def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved], predicted: Paths) -> list[Solved]:
+        """What is computed for each question, from the paths that its retriever predicts, or else from its facts.
 
-    def _paths(self, question: Question, reader: object, retrieved: Retrieved) -> list[Weighted]:
-        said = getattr(reader, "paths", {}).get(question.id)
-        if said is not None:
-            return best_of(dict(said))
+        retrieved: of each question.  predicted: paths with scores by question; empty where the retriever predicts none.
+        """
+        if predicted:
+            return self.solver.solve(questions, {name: best_of(dict(own)) for name, own in predicted.items()})
         store = self.solver.store
-        ends = store.triples({fact.triple for fact in retrieved.facts})
-        return walked(retrieved.facts, question.topic_entities, ends, store.relation_keys())
-
-    def told(self, solved: Solved) -> str:
-        """The result as facts for a language model; empty where nothing was found."""
-        return told(solved.kind, solved.topics, solved.words, solved.answers[: self.options.told])
+        ends = store.triples({fact.triple for one in retrieved for fact in one.facts})
+        relations = store.relation_keys()
+        paths = {
+            question.id: walked(one.facts, question.topic_entities, ends, relations)
+            for question, one in zip(questions, retrieved, strict=True)
+        }
+        return self.solver.solve(questions, paths)
 
     def reply(self, solved: Solved) -> dict[str, Any]:
         """operation, form (as text, None where none found anything), computed (the answer as text) and proof, texts of
@@ -69,4 +69,4 @@ def replies(computed: Path) -> dict[str, dict[str, Any]]:
 
 
 def _reply(kind: str, form: str | None, answers: Sequence[str], proof: list[str], rows: int) -> dict[str, Any]:
-    return {"operation": kind, "form": form, "computed": listed(answers), "proof": proof, "proof_rows": rows}
+    return {"operation": kind, "form": form, "computed": listed(answers), "proof": tuple(proof), "proof_rows": rows}

@@ -9,54 +9,45 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from flows import answer as asking
+import tasks.linking  # noqa: F401  Prefect makes its folder when it is imported, in no test's home
 from flows.cli import app as cli
 from kgqa_core.abstention.apply import apply
+from kgqa_core.answering.reply import Answer
 from kgqa_core.config import KgOptions, make_profile
 from kgqa_core.datasets.answers import SCHEMA
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.kg.build import build
-from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.runs import finished
+from kgqa_core.runs.answers import read_answers
+from kgqa_core.store.artifacts import ArtifactRef, Home
+from kgqa_core.system import System
 from kgqa_core.types import Question
 
 
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a system is opened with; every artifact of a run lies in `/KIND`."""
-    given: dict[str, Any] = {}
-    monkeypatch.setattr(asking.System, "open", lambda **words: given.update(words))
+def _without_artifacts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        asking, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
+        finished, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
     )
-    return given
 
 
 def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(
-    opened: dict[str, Any], own_home: Path, monkeypatch: pytest.MonkeyPatch
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "mentions_of", lambda record: ArtifactRef(kind="mentions", path="/mentions", digest=""))
+    _without_artifacts(monkeypatch)
     profile = make_profile({"seed": 11, "retrieval": {"retrievers": ["hop_path", "kaping"]}})
     record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
-    asking.open_system(record, "hop_path", asking.find_mentions(record, "hop_path"))
-    assert (opened["cache"], opened["seed"]) == (own_home / "cache", 11)
-    assert (opened["kg"], opened["retriever"], opened["knowledge"]) == (
-        Path("/kg"),
-        Path("/hop_path"),
-        "hop_path/triples",
-    )
-    assert opened["mentions"] == Path("/mentions")
+    parts = finished.system_parts(Home.current(), record, "hop_path", 0.25)
+    assert (parts.cache, parts.profile.seed) == (own_home / "cache", 11)
+    assert (parts.kg, parts.retriever, parts.knowledge) == (Path("/kg"), Path("/hop_path"), "hop_path/triples")
+    assert parts.profile.abstention.min_confidence == 0.25 and parts.mentions is None and parts.reads_graph
 
 
-def test_a_linked_variant_is_asked_like_its_retriever_and_told_topics_need_no_dictionary(
-    opened: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "mentions_of", lambda record: pytest.fail("nothing is to be found out"))
+def test_a_linked_variant_is_opened_like_its_retriever(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _without_artifacts(monkeypatch)
     profile = make_profile({"retrieval": {"retrievers": ["hop_path"], "topics": "linked"}})
     record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
-    asking.open_system(record, "hop_path@linked")
-    assert (opened["knowledge"], opened["retriever"], opened["mentions"]) == (
-        "hop_path/triples", Path("/hop_path"), None,
-    )  # fmt: skip
+    parts = finished.system_parts(Home.current(), record, "hop_path@linked")
+    assert (parts.knowledge, parts.retriever) == ("hop_path/triples", Path("/hop_path"))
 
 
 @pytest.mark.parametrize("least", [0.5, 0.0])
@@ -74,14 +65,13 @@ def test_a_question_about_nothing_known_is_answered_where_that_is_asked_for(tmp_
         tmp_path, kg=tmp_path / "kg", questions=tmp_path, facts={}, answers={"test": tmp_path}, abstainer=None,
         min_confidence=least,
     )  # fmt: skip
-    made = ArtifactRef(kind="all", path=str(tmp_path), digest="")
-    [told], rejects = asking._rows(dict.fromkeys(("answers", "knowledge", "questions", "confidence"), made))
-    shown = [told.get(name) for name in ("answer", "answerable", "reason", "nearest", "model_answer", "reject")]
+    [answer] = read_answers(tmp_path, tmp_path, tmp_path, tmp_path)
+    row = answer.to_row()
+    shown = [row.get(name) for name in ("answer", "answerable", "reason", "nearest", "model_answer", "reject")]
     if least:
         assert shown == [None, False, "entity not found", "Avalonia", "Quelmar", "no topic entity"]
-        assert rejects == [{"id": "q", "reason": "no topic entity"}]
     else:
-        assert (shown, rejects) == (["Quelmar", True, None, None, None, None], [])
+        assert shown == ["Quelmar", True, None, None, None, None]
 
 
 def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_system(
@@ -96,15 +86,17 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
         def __exit__(self, *_: object) -> None:
             happened.append("done")
 
-    class Hearing:
-        def ask(self, *given: Any) -> dict[str, Any]:
+    class Listening:
+        def ask(self, *given: Any) -> Answer:
             happened.append(given)
-            return {"answer": "Rome"}
+            return Answer("ask", "And now?", "Rome")
 
+    parts = finished.SystemParts(Path("kg"), Path("dkg"))
     monkeypatch.setattr(cli.common, "newest_run", lambda home, run_id: {"run_id": "r"})
     monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
-    monkeypatch.setattr(asking, "find_mentions", lambda record, knowledge: happened.append("mentions"))
-    monkeypatch.setattr(asking, "open_system", lambda record, knowledge, mentions, least: Hearing())
+    monkeypatch.setattr(finished, "system_parts", lambda *given: parts)
+    monkeypatch.setattr(finished, "mentions_of_run", lambda *given: happened.append("mentions") or Path("mentions"))
+    monkeypatch.setattr(System, "open", lambda opened: Listening())
     asked = ["ask", "And now?", "--turn", "Who rules Avalonia?", "--turn", "Nobody.", "--json"]
     result = CliRunner().invoke(cli.app, asked)
     assert result.exit_code == 0, result.output

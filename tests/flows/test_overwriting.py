@@ -203,7 +203,7 @@ def test_answers_do_not_overwrite_their_questions_by_any_name(tmp_path: Path, mo
     asked.write_text('{"id": "1", "question": "Who?"}\n')
     (tmp_path / "link.jsonl").symlink_to(asked)
     os.link(asked, tmp_path / "second.jsonl")
-    monkeypatch.setattr(asking, "make_profile", lambda record: pytest.fail("the check comes before the work"))
+    monkeypatch.setattr(asking, "system_parts", lambda *given: pytest.fail("the check comes before the work"))
     record = {"run_id": "r", "profile": {}, "stages": []}
     for out, why in (("asked", "is an input"), ("link", "is a symbolic link"), ("second", "is an input")):
         for force in (False, True):

@@ -10,6 +10,8 @@ import pytest
 
 from kgqa_core.abstention.apply import Judge, Verdict
 from kgqa_core.abstention.evidence import Evidence
+from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
+from kgqa_core.answering.reply import AnswerTopic
 from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
@@ -21,7 +23,8 @@ from kgqa_core.llm.protocol import Completion
 from kgqa_core.passages.search import PassageSearch
 from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.starts import as_learnt, learnt_candidates
-from kgqa_core.system import System
+from kgqa_core.runs.finished import SystemParts
+from kgqa_core.system import LoadedRetriever, System
 from kgqa_core.types import Question, Retrieved
 
 TRIPLES = """\
@@ -55,51 +58,51 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def system(folders: dict[str, Path]) -> System:
-    return System.open(**folders, retriever=None, knowledge="random/triples")
+    return System.open(SystemParts(**folders, knowledge="random/triples"))
 
 
 def test_what_a_question_is_about_is_found_in_it(system: System) -> None:
     reply = system.ask("What is the capital of ávalonia?")
-    [topic] = reply["topics"]
-    assert (topic["key"], topic["name"], topic["mention"]) == ("http://x/Q1", "Avalonia", "ávalonia")
-    assert LinkingOptions().threshold <= topic["rho"] <= 1
-    assert [fact["text"] for fact in reply["facts"]] == ["(Avalonia, capital, Zweibrücken)"]
+    [topic] = reply.topics
+    assert (topic.key, topic.name, topic.mention) == ("http://x/Q1", "Avalonia", "ávalonia")
+    assert LinkingOptions().threshold <= topic.rho <= 1
+    assert [fact.text for fact in reply.facts] == ["(Avalonia, capital, Zweibrücken)"]
 
 
 def test_what_it_is_told_wins_over_what_it_reads(system: System) -> None:
     reply = system.ask("What is the capital of Avalonia?", ["Bergonia"])
-    assert reply["topics"] == [{"key": "Bergonia", "name": "Bergonia"}]
+    assert reply.topics == (AnswerTopic("Bergonia", "Bergonia"),)
 
 
 def test_the_first_line_says_what_was_linked_and_how_surely(system: System) -> None:
-    linked = {**system.ask("What is the capital of Avalonia?"), "seconds": 0.1}
+    linked = {**system.ask("What is the capital of Avalonia?").to_json(), "seconds": 0.1}
     rho = linked["topics"][0]["rho"]
     assert str(ask_tables(linked)[0]) == f"linked Avalonia (ρ {rho:.2f})"
-    folded = {**system.ask("what is the capital of ZWEIBRUCKEN"), "seconds": 0.1}
+    folded = {**system.ask("what is the capital of ZWEIBRUCKEN").to_json(), "seconds": 0.1}
     assert str(ask_tables(folded)[0]).startswith("linked Zweibrücken by “ZWEIBRUCKEN” (ρ ")
-    told = {**system.ask("What?", ["Avalonia"]), "seconds": 0.1}
+    told = {**system.ask("What?", ["Avalonia"]).to_json(), "seconds": 0.1}
     assert "linked" not in str(ask_tables(told)[0])
 
 
 def test_a_question_about_nothing_known_names_the_way_out(system: System) -> None:
     reply = system.ask("How late is it in Avalonnia?")
-    assert (reply["answer"], reply["answerable"], reply["reason"]) == (None, False, "entity not found")
-    assert (reply["missing"], reply["nearest"]) == ("Avalonnia", "Avalonia")
-    assert (reply["confidence"], reply["calibrated"], reply["topics"], reply["facts"]) == (0.0, False, [], [])
-    line = str(ask_tables({**reply, "seconds": 0.1})[0])
+    assert (reply.answer, reply.answerable, reply.reason) == (None, False, "entity not found")
+    assert (reply.missing, reply.nearest) == ("Avalonnia", "Avalonia")
+    assert (reply.confidence, reply.calibrated, reply.topics, reply.facts) == (0.0, False, (), ())
+    line = str(ask_tables({**reply.to_json(), "seconds": 0.1})[0])
     assert line.startswith(
         "not in this graph: entity not found: Avalonnia (nearest: Avalonia), confidence not calibrated   about nothing"
     )
     always = replace(system, judge=Judge(system.store, None, 0.0)).ask("How late is it in Avalonnia?")
-    assert always["answerable"] and always["answer"] == reply["model_answer"] and always["confidence"] == 0.0
+    assert always.answerable and always.answer == reply.model_answer and always.confidence == 0.0
     with pytest.raises(InputError, match="topic entity 'Nobody' is not in this graph"):
         system.ask("What?", ["Nobody"])
 
 
 def test_a_model_without_knowledge_needs_no_entity(folders: dict[str, Path]) -> None:
-    reply = System.open(**folders, retriever=None, knowledge="none").ask("How late is it?")
-    assert reply["topics"] == [] and reply["facts"] == []
-    assert "about nothing" in str(ask_tables({**reply, "seconds": 0.1})[0])
+    reply = System.open(SystemParts(**folders, knowledge="none/none")).ask("How late is it?")
+    assert reply.topics == () and reply.facts == ()
+    assert "about nothing" in str(ask_tables({**reply.to_json(), "seconds": 0.1})[0])
 
 
 class Listening:
@@ -139,8 +142,8 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
     retriever.mkdir()
     (retriever / "config.json").write_text('{"extension": {"soft_start": true, "candidates": 2}}')
     listening = Listening()
-    soft = replace(system, opener=listening, candidates=learnt_candidates(retriever))
-    topics = soft.ask(text)["topics"]
+    soft = replace(system, retriever=LoadedRetriever("listening", listening, learnt_candidates(retriever)))
+    topics = soft.ask(text).topics
     for name in ("asked", "linked"):
         (tmp_path / name).mkdir()
     write_questions(tmp_path / "asked", [Question("ask", text)])
@@ -154,7 +157,7 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
     assert (asked.topic_entities, asked.topic_weights, asked.topic_mentions, asked.topic_keys) == (
         stage.topic_entities, stage.topic_weights, stage.topic_mentions, stage.topic_keys,
     )  # fmt: skip
-    assert topics == system.ask(text)["topics"] and len(topics) == 2
+    assert topics == system.ask(text).topics and len(topics) == 2
     assert learnt_candidates(None) == learnt_candidates(tmp_path / "nothing") == 0
 
 
@@ -170,7 +173,11 @@ class Seeing:
 
 def test_further_retrievers_start_from_their_own_candidates_and_find_nothing_without_a_topic(system: System) -> None:
     one, two, judge = Listening(), Listening(), Seeing()
-    hearing = replace(system, others={"one": (one, 0), "two": (two, 2)}, judge=cast(Judge, judge))
+    hearing = replace(
+        system,
+        others=[LoadedRetriever("one", one), LoadedRetriever("two", two, 2)],
+        judge=cast(Judge, judge),
+    )
     hearing.ask("What is the capital of Twinham?")
     assert [len(asked.topic_entities) for asked in (one.asked[0], two.asked[0])] == [1, 2]
     hearing.ask("How late is it?")
@@ -183,14 +190,18 @@ def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:
     listening = Listening()
     answering = AnsweringOptions(template="ltgen2024")
     hearing = replace(
-        system, opener=listening, model=listening, passages=cast(PassageSearch, listening), answering=answering
+        system,
+        retriever=LoadedRetriever("listening", listening),
+        model=listening,
+        writer=replace(system.writer, search=cast(PassageSearch, listening), spec=KNOWLEDGE_FORMATS["both"]),
+        answering=answering,
     )
     reply = hearing.ask("And its capital?", dialogue=[("user", "Tell me of Avalonia."), ("agent", "It is old.")])
-    assert [topic["mention"] for topic in reply["topics"]] == ["Avalonia"]
+    assert [topic.mention for topic in reply.topics] == ["Avalonia"]
     assert listening.searched == ["And its capital? It is old. Tell me of Avalonia."]
     assert listening.prompts[0].endswith("User: Tell me of Avalonia.\nAgent: It is old.\nUser: And its capital?")
     told = hearing.ask("And its capital?", ["Bergonia"], [("user", "Tell me of Avalonia.")])
-    assert told["topics"] == [{"key": "Bergonia", "name": "Bergonia"}]
+    assert told.topics == (AnswerTopic("Bergonia", "Bergonia"),)
     assert "User: Tell me of Avalonia." in listening.prompts[1]
     with pytest.raises(InputError, match="by 'nobody'; the roles are user and agent"):
         hearing.ask("What?", dialogue=[("nobody", "x")])
@@ -198,7 +209,7 @@ def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:
 
 def test_without_a_dictionary_it_must_be_told(folders: dict[str, Path]) -> None:
     given = {name: folders[name] for name in ("kg", "dkg")}
-    system = System.open(**given, retriever=None, knowledge="random/triples")
+    system = System.open(SystemParts(**given, knowledge="random/triples"))
     with pytest.raises(InputError, match="opened without `mentions`"):
         system.ask("What is the capital of Avalonia?")
-    assert system.ask("What is its capital?", ["Avalonia"])["facts"]
+    assert system.ask("What is its capital?", ["Avalonia"]).facts

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.answering import answer as stage
-from kgqa_core.answering.answer import answer, choose, parse_output, word
+from kgqa_core.answering.answer import answer, answer_requests, choose, parse_output
 from kgqa_core.config import AnsweringOptions, BudgetOptions, LlmOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import ArtifactError, BudgetReached, EndpointError, ModelError, QuestionFileError
@@ -145,8 +145,8 @@ def test_split_and_limit_choose_questions_by_seed() -> None:
 
 
 def test_a_blank_text_is_asked_without_facts() -> None:
-    asked = word(QUESTIONS[:2], {"q00": " \n", "q01": "(a, b, c)"}, AnsweringOptions())
-    assert [item.bare for item in asked] == [True, False]
+    asked = answer_requests(QUESTIONS[:2], {"q00": " \n", "q01": "(a, b, c)"}, AnsweringOptions())
+    assert [item.without_knowledge for item in asked] == [True, False]
     assert "context" not in asked[0].prompt
 
 

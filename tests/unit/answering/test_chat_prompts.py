@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.answering.answer import parse_output, word
+from kgqa_core.answering.answer import answer_requests, parse_output
 from kgqa_core.config import AnsweringOptions, make_profile
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel
@@ -78,9 +78,11 @@ def test_a_prompt_that_is_no_chat_is_all_the_users() -> None:
 
 
 def test_responses_have_128_tokens_and_are_greedy_unless_the_profile_says_more() -> None:
-    from kgqa_core.answering.answer import parameters
+    from kgqa_core.answering.answer import generation_params
 
-    assert parameters(AnsweringOptions(template="ltgen2024")) == GenerationParams(max_new_tokens=128, temperature=0.0)
+    assert generation_params(AnsweringOptions(template="ltgen2024")) == GenerationParams(
+        max_new_tokens=128, temperature=0.0
+    )
     assert AnsweringOptions().max_new_tokens == 32
     stored = make_profile({"answering": {"template": "ltgen2024"}}).model_dump(mode="json")
     assert make_profile(stored).answering.max_new_tokens == 128
@@ -97,10 +99,12 @@ def test_a_response_is_read_up_to_the_next_turn_that_the_model_made_up() -> None
 def test_questions_are_worded_with_their_dialogue() -> None:
     question = Question(id="q", text="Where was she born?", dialogue=TURNS)
     options = AnsweringOptions(template="ltgen2024")
-    [asked] = word([question], {"q": "(a, b, c)"}, options)
-    assert not asked.bare and asked.prompt == answer_prompt("Where was she born?", "(a, b, c)", "ltgen2024", TURNS)
-    [asked] = word([question], {}, options)
-    assert asked.bare and messages(asked.prompt)[0] == WITHOUT
+    [asked] = answer_requests([question], {"q": "(a, b, c)"}, options)
+    assert not asked.without_knowledge and asked.prompt == answer_prompt(
+        "Where was she born?", "(a, b, c)", "ltgen2024", TURNS
+    )
+    [asked] = answer_requests([question], {}, options)
+    assert asked.without_knowledge and messages(asked.prompt)[0] == WITHOUT
 
 
 def test_an_endpoint_gets_a_system_and_a_user_message() -> None:

@@ -14,7 +14,7 @@ from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.look.search import resolve_one
 from kgqa_core.kg.store import KgStore
-from kgqa_core.linking.asked import with_topics
+from kgqa_core.linking.questions import with_topics
 from kgqa_core.types import Question
 
 TABLE = {"columns": {"subject": "s", "predicate": "p", "object": "o", "datatype": "d"}}

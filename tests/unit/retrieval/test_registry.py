@@ -25,6 +25,7 @@ from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.kaping.retriever import Kaping
 from kgqa_core.retrieval.registry import make_opener
+from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import System
 from kgqa_core.types import Question
 
@@ -83,24 +84,25 @@ def test_asking_gives_the_facts_of_the_collect_stage(
     assert text.startswith("(Town, <inv>-capital, realm G), (realm G, currency, Money of realm G)")
     assert "(Town, <inv>-capital, CVT1), (CVT1, currency, Money of m.0aa)" in text
 
-    reply = System.open(kg=kg, dkg=dkg, retriever=trained, knowledge="hop_path/triples").ask(TEXT, ["Town"])
-    assert reply["text"] == text == ", ".join(fact["text"] for fact in reply["facts"])
+    reply = System.open(SystemParts(kg, dkg, "hop_path/triples", retriever=trained)).ask(TEXT, ["Town"])
+    assert reply.text == text == ", ".join(fact.text for fact in reply.facts)
     rows = pl.read_parquet(facts / "facts.parquet").sort("rank").select("hop", "score", "direction").rows()
-    assert [(fact["hop"], fact["score"], fact["direction"]) for fact in reply["facts"]] == rows
-    assert reply["entities"][0]["name"] == "Money of realm G"
+    assert [(fact.hop, fact.score, fact.direction) for fact in reply.facts] == rows
+    assert reply.entities[0].name == "Money of realm G"
 
 
 def test_the_folder_of_vectors_reaches_the_retriever(folders: dict[str, Path], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    asked = System.open(kg=folders["kg"], dkg=folders["dkg"], retriever=None, knowledge="kaping/triples", cache=cache)
-    retriever = asked.opener({})
+    asked = System.open(SystemParts(folders["kg"], folders["dkg"], "kaping/triples", cache=cache))
+    assert asked.retriever is not None
+    retriever = asked.retriever.opener({})
     assert isinstance(retriever, Kaping)
     assert (retriever.kg, retriever.cache) == (folders["kg"], cache)
 
 
 def test_asking_without_knowledge_finds_nothing(folders: dict[str, Path]) -> None:
-    reply = System.open(kg=folders["kg"], dkg=folders["dkg"], retriever=None, knowledge="none").ask(TEXT, ["Town"])
-    assert (reply["facts"], reply["text"], reply["entities"]) == ([], "", [])
+    reply = System.open(SystemParts(folders["kg"], folders["dkg"], "none/none")).ask(TEXT, ["Town"])
+    assert (reply.facts, reply.text, reply.entities) == ((), "", ())
 
 
 def test_a_missing_retriever_is_named_before_anything_is_asked(folders: dict[str, Path]) -> None:

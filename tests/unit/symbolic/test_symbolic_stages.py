@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from kgqa_core.config import (
-    AnsweringOptions,
     DkgOptions,
     KgOptions,
     OperatorOptions,
@@ -28,6 +27,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
+from kgqa_core.runs.finished import SystemParts
 from kgqa_core.symbolic.answer import answer_computed
 from kgqa_core.symbolic.asking import replies
 from kgqa_core.symbolic.compute import compute
@@ -206,20 +206,22 @@ def dkg(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def opened(folders: dict[str, Path], dkg: Path, answerer: str) -> System:
-    return System.open(
-        kg=folders["kg"], dkg=dkg, retriever=None, knowledge="random/triples", operator=folders["operator"],
-        answering=AnsweringOptions(answerer=answerer),
-    )  # fmt: skip
+    return System.open(parts(folders, dkg, answerer, operator=folders["operator"]))
+
+
+def parts(folders: dict[str, Path], dkg: Path, answerer: str, operator: Path | None = None) -> SystemParts:
+    profile = make_profile({"answering": {"answerer": answerer}})
+    return SystemParts(folders["kg"], dkg, "random/triples", profile, operator=operator)
 
 
 def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path], dkg: Path) -> None:
     system = opened(folders, dkg, "symbolic")
     reply = system.ask("How many towns are in Cimmeria?", [f"{X}cimmeria"])
-    assert (reply["answer"], reply["model"], reply["operation"]) == ("4", "symbolic", "count")
-    assert reply["form"] == f"(COUNT (JOIN {X}in {X}cimmeria))"
-    assert reply["proof"] == [f"(town2{number}, in, cimmeria)" for number in range(4)] and reply["proof_rows"] == 4
+    assert (reply.answer, reply.model, reply.operation) == ("4", "symbolic", "count")
+    assert reply.form == f"(COUNT (JOIN {X}in {X}cimmeria))"
+    assert list(reply.proof) == [f"(town2{number}, in, cimmeria)" for number in range(4)] and reply.proof_rows == 4
     shown = Console(record=True, width=200, file=io.StringIO())
-    for part in ask_tables({**reply, "seconds": 0.1}):
+    for part in ask_tables({**reply.to_json(), "seconds": 0.1}):
         shown.print(part)
     text = shown.export_text()
     assert f"computed 4 by (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
@@ -233,7 +235,7 @@ def test_a_file_of_questions_is_told_what_one_question_is(folders: dict[str, Pat
     counted = next(question for question in tests if question.complexity == "count")
     reply = opened(folders, dkg, "symbolic").ask(counted.text, list(counted.topic_keys))
     fields = ("operation", "form", "computed", "proof", "proof_rows")
-    assert told[counted.id] == {name: reply[name] for name in fields}
+    assert told[counted.id] == {name: getattr(reply, name) for name in fields}
     assert told[counted.id]["computed"] == "4" and told[counted.id]["proof_rows"] == 4
 
 
@@ -248,9 +250,6 @@ def test_the_model_reads_what_was_computed(folders: dict[str, Path], dkg: Path) 
 
     system.model = cast(Any, Reader())
     reply = system.ask("How many towns are in Cimmeria?", [f"{X}cimmeria"])
-    assert reply["answer"].endswith(", 4") and reply["model"] == "hybrid:reader" and reply["computed"] == "4"
+    assert reply.answer.endswith(", 4") and reply.model == "hybrid:reader" and reply.computed == "4"
     with pytest.raises(InputError, match="needs a trained `operator`"):
-        System.open(
-            kg=folders["kg"], dkg=dkg, retriever=None, knowledge="random/triples",
-            answering=AnsweringOptions(answerer="symbolic"),
-        )  # fmt: skip
+        System.open(parts(folders, dkg, "symbolic"))

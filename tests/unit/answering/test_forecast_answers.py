@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.answering.answer import answer
-from kgqa_core.answering.plan import plan_answers
+from kgqa_core.answering.forecast import forecast_answers
 from kgqa_core.config import AnsweringOptions, LlmOptions, Price
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.llm.plan import CHAT
@@ -51,7 +51,7 @@ def given(tmp_path: Path) -> dict[str, Any]:
 def test_the_plan_counts_what_the_server_then_sees(given: dict[str, Any], tmp_path: Path) -> None:
     with ChatServer(reply=lambda prompt: "Rome") as server:
         given["llm"] = LlmOptions(base_url=server.base_url, retries=0, concurrency=1)
-        before = plan_answers(**given)
+        before = forecast_answers(**given)
         server.fail("number 3", Fault(status=500))
         (tmp_path / "one").mkdir()
         answer(tmp_path / "one", **given)
@@ -59,16 +59,16 @@ def test_the_plan_counts_what_the_server_then_sees(given: dict[str, Any], tmp_pa
             len(server.prompts), 0, "openai:m", "answers rigel/triples",
         )  # fmt: skip
         assert before.prompt_tokens == sum(estimate(prompt) + CHAT[1] for prompt in server.prompts)
-        again = plan_answers(**given)
+        again = forecast_answers(**given)
         assert (again.calls, again.cached, again.prompt_tokens) == (1, 9, estimate(server.prompts[3]) + CHAT[1])
         (tmp_path / "two").mkdir()
         answer(tmp_path / "two", **given)
         assert len(server.prompts) == before.calls + again.calls
-    assert plan_answers(**given).calls == 0
+    assert forecast_answers(**given).calls == 0
 
 
 def test_money_follows_the_prices_and_the_median_gold_answer_of_training(given: dict[str, Any]) -> None:
-    found = plan_answers(**given)
+    found = forecast_answers(**given)
     assert found.completion_tokens == 10 * estimate("Rome")
     assert found.cost == pytest.approx((found.prompt_tokens + 10 * found.completion_tokens) / 1e6)
     assert "answers as long as the median gold answer" in found.assumptions
@@ -76,23 +76,23 @@ def test_money_follows_the_prices_and_the_median_gold_answer_of_training(given: 
 
 def test_the_limit_is_that_of_the_stage(given: dict[str, Any]) -> None:
     given["options"] = AnsweringOptions(answerer="openai:m", limit=4)
-    assert plan_answers(**given).calls == 4
+    assert forecast_answers(**given).calls == 4
 
 
 def test_texts_stand_for_knowledge_that_is_not_written_yet(given: dict[str, Any]) -> None:
     given |= {"knowledge": None, "name": "rigel/rewritten"}
-    without = plan_answers(**given)
+    without = forecast_answers(**given)
     assert without.prompt_tokens == sum(estimate(BARE.format(number)) + CHAT[1] for number in range(10))
-    guessed = plan_answers(**given, texts={"q00": "told " * 50})
+    guessed = forecast_answers(**given, texts={"q00": "told " * 50})
     assert guessed.prompt_tokens > without.prompt_tokens + 50
     assert any("not written yet" in text for text in guessed.assumptions)
-    assert not any("not written yet" in text for text in plan_answers(**given | {"name": "none"}).assumptions)
+    assert not any("not written yet" in text for text in forecast_answers(**given | {"name": "none"}).assumptions)
 
 
 def test_prompts_that_another_experiment_asks_are_planned_once(given: dict[str, Any]) -> None:
     planned: set[str] = set()
     calls = [
-        plan_answers(**given | {"name": name, "knowledge": knowledge}, planned=planned).calls
+        forecast_answers(**given | {"name": name, "knowledge": knowledge}, planned=planned).calls
         for name, knowledge in (
             ("none", None),
             ("rigel/triples", given["knowledge"]),

@@ -1,4 +1,4 @@
-"""What the answering stage is going to ask: the same questions and prompts as `answer`, for `kgqa forecast`."""
+"""Forecast of the calls of the answering stage: the same questions and prompts as `answer`, for `kgqa forecast`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgqa_core import prompts
-from kgqa_core.answering.answer import different, model_of, parameters, read_contexts, word
+from kgqa_core.answering.answer import answer_requests, read_contexts, unique_prompts
+from kgqa_core.answering.registry import generation_params, model_spec
 from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
@@ -24,7 +25,7 @@ from kgqa_core.types import Question
 STAGE = "answers"
 
 
-def plan_answers(
+def forecast_answers(
     *,
     questions: Path,
     knowledge: Path | None,
@@ -36,21 +37,22 @@ def plan_answers(
     texts: Mapping[str, str] | None = None,
     planned: set[str] | None = None,
 ) -> StagePlan:
-    """The plan of the experiment `name`, `retriever/format`, without what the cache holds.
+    """The forecast of the experiment `name`, `retriever/format`, without what the cache holds.
 
     knowledge: its artifact, where it is made already.  texts: question id → text that stands for the knowledge until
-    then; a question without one is planned without facts, and the plan says that it rests on an assumption.
-    planned: prompts that experiments planned before will ask of the same model; they are left out, and this one's are
+    then; a question without one is planned without facts, and the forecast says that it rests on an assumption.
+    planned: prompts of experiments that were forecast before for the same model; they are left out, and this one's are
     added, unless a text stands for its knowledge.  Raises as `answer` does.
     """
     retriever, form = split_knowledge(name)
     records = read_questions(questions)
     contexts = read_contexts(knowledge, retriever, form) if knowledge is not None else dict(texts or {})
     chosen = choose(records, options.split, options.limit, seed)
-    worded = word(chosen, contexts if form != "none" else {}, options)
-    asked = different(worded)
-    params, identity = parameters(options), identify(model_of(options.answerer), llm)
-    count, _ = counter(model_of(options.answerer), llm)
+    requests = answer_requests(chosen, contexts if form != "none" else {}, options)
+    pending = unique_prompts(requests)
+    params, model = generation_params(options), model_spec(options.answerer)
+    identity = identify(model, llm)
+    count, _ = counter(model, llm)
     responses = open_cache(cache) if cache is not None else None
     opening = opening_of(prompts.BARE[options.template], "{question}")
     if form != "none":
@@ -58,8 +60,8 @@ def plan_answers(
     exact = knowledge is not None or form == "none"
     expected, wanted = count(_typical_answer(records)), Wanted()
     before = planned if planned is not None and exact else set()
-    guessed = {} if exact else {each.prompt: count(contexts.get(each.question, "")) for each in worded}
-    for prompt, held in zip(asked, peek(identity, asked, params, None, responses), strict=True):
+    guessed = {} if exact else {each.prompt: count(contexts.get(each.question, "")) for each in requests}
+    for prompt, held in zip(pending, peek(identity, pending, params, None, responses), strict=True):
         if held is not None or prompt in before:
             wanted.cached += 1
         else:
@@ -68,10 +70,11 @@ def plan_answers(
     measured = measure(responses, identity, opening, params, count)
     assumed = "answers as long as the median gold answer"
     stage = f"{STAGE} {retriever}/{form}"
-    found = plan(stage, model_of(options.answerer), wanted, measured, llm, params, assumed=assumed, between=ANY)
-    if not exact and found.calls:
-        found = replace(found, assumptions=(*found.assumptions, "knowledge not written yet, its length is a guess"))
-    return found
+    forecast = plan(stage, model, wanted, measured, llm, params, assumed=assumed, between=ANY)
+    if not exact and forecast.calls:
+        guess = "knowledge not written yet, its length is a guess"
+        forecast = replace(forecast, assumptions=(*forecast.assumptions, guess))
+    return forecast
 
 
 def pilot_answers(
@@ -87,13 +90,13 @@ def pilot_answers(
     budget: Budget | None = None,
     monitor: Monitor = QUIET,
 ) -> None:
-    """Asks the answerer, where it is behind an endpoint, `number` of the prompts of an experiment, which the cache
-    keeps.  knowledge: None for `none`.  Raises as `answer` does."""
+    """Sends `number` of the prompts of an experiment to its answerer, where that is behind an endpoint; the cache keeps
+    the responses.  knowledge: None for `none`.  Raises as `answer` does."""
     contexts = read_contexts(knowledge, *split_knowledge(name)) if knowledge is not None else {}
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     ask_some(
-        model_of(options.answerer), different(word(chosen, contexts, options)), parameters(options), number, llm,
-        seed=seed, cache=cache, budget=budget, monitor=monitor,
+        model_spec(options.answerer), unique_prompts(answer_requests(chosen, contexts, options)),
+        generation_params(options), number, llm, seed=seed, cache=cache, budget=budget, monitor=monitor,
     )  # fmt: skip
 
 

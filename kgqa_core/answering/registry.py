@@ -1,0 +1,157 @@
+"""The answerers, and the formats of the knowledge that they read.
+
+An answerer is a record of ANSWERERS, a format one of KNOWLEDGE_FORMATS; the stages of a run and `System` both read here
+which artifacts they need, what is read of a question and how a batch is answered.  The spellings in a profile are those
+of `config.split_answerer` and `config.split_knowledge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kgqa_core import prompts
+from kgqa_core.config import (
+    HYBRID,
+    PASSAGES,
+    SYMBOLIC,
+    AnsweringOptions,
+    SymbolicOptions,
+    split_answerer,
+    split_knowledge,
+)
+from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
+from kgqa_core.types import Question
+
+if TYPE_CHECKING:
+    from kgqa_core.symbolic.solve import Solved
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerInput:
+    """What an answerer reads of one question: its knowledge as text, and what was computed where it computes."""
+
+    question: Question
+    text: str
+    computed: Solved | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswererSpec:
+    """An answerer.
+
+    name: as `split_answerer` gives it.  label: for people.  computes: it needs a trained operator and computed answers,
+    and so knowledge with facts.  reads: a language model writes the answer from the knowledge.
+    complete: the completions of a batch, in its order; the model is None where `reads` is False.
+    """
+
+    name: str
+    label: str
+    computes: bool
+    reads: bool
+    complete: Callable[[Sequence[AnswerInput], LanguageModel | None, AnsweringOptions], list[Completion]]
+
+    def text(self, given: AnswerInput, options: SymbolicOptions) -> str:
+        """What is read of one question: its knowledge, below what was computed where a model reads that too."""
+        if given.computed is None or not self.reads:
+            return given.text
+        from kgqa_core.symbolic.hybrid import joined, told
+
+        solved = given.computed
+        result = told(solved.kind, solved.topics, solved.words, solved.answers[: options.told])
+        return joined(result, given.text, options.facts)
+
+
+def answer_prompt(question: Question, text: str, options: AnsweringOptions) -> str:
+    """The prompt of a question in the wording of options.template; a blank text is no knowledge."""
+    return prompts.answer_prompt(question.text, text if text.strip() else None, options.template, question.dialogue)
+
+
+def generation_params(options: AnsweringOptions) -> GenerationParams:
+    """How answers are written: greedily."""
+    return GenerationParams(max_new_tokens=options.max_new_tokens, log_probabilities=options.log_probabilities)
+
+
+def _complete_with_model(
+    batch: Sequence[AnswerInput], model: LanguageModel | None, options: AnsweringOptions
+) -> list[Completion]:
+    assert model is not None
+    written = [answer_prompt(one.question, one.text, options) for one in batch]
+    unique = list(dict.fromkeys(written))
+    completions = dict(zip(unique, model.generate(unique, generation_params(options)), strict=True))
+    return [completions[prompt] for prompt in written]
+
+
+def _complete_with_results(
+    batch: Sequence[AnswerInput], model: LanguageModel | None, options: AnsweringOptions
+) -> list[Completion]:
+    from kgqa_core.symbolic.answer import listed
+
+    return [Completion(listed(one.computed.answers) if one.computed is not None else "", "stop") for one in batch]
+
+
+ANSWERERS: Mapping[str, AnswererSpec] = {
+    spec.name: spec
+    for spec in (
+        AnswererSpec("model", "a language model", False, True, _complete_with_model),
+        AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results),
+        AnswererSpec(HYBRID, "a language model that reads computed answers", True, True, _complete_with_model),
+    )
+}
+"""By the name that `split_answerer` gives."""
+
+
+def answerer_spec(answerer: str) -> AnswererSpec:
+    """The record of an answerer as a profile names it, such as `hybrid:openai:m`."""
+    return ANSWERERS[split_answerer(answerer)[0]]
+
+
+def model_spec(answerer: str) -> str:
+    """The name of the language model of an answerer; that of `symbolic`, which has none, is its own."""
+    return split_answerer(answerer)[1] or answerer
+
+
+def answerer_name(answerer: str, model: str) -> str:
+    """How experiments name an answerer with the model that it loaded: `hybrid:MODEL` where it reads computed answers.
+
+    >>> answerer_name("hybrid", "builtin"), answerer_name("builtin", "builtin"), answerer_name("symbolic", "")
+    ('hybrid:builtin', 'builtin', 'symbolic')
+    """
+    kind = split_answerer(answerer)[0]
+    return {SYMBOLIC: SYMBOLIC, HYBRID: f"{HYBRID}:{model}"}.get(kind, model)
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeSpec:
+    """A format of knowledge.
+
+    label: what tables put behind the name of its retriever.  facts, passages: whether it holds a retriever's facts, and
+    passages of a corpus.  sentences: the facts are written as sentences.  rewriter: by a language model.
+    """
+
+    name: str
+    label: str = ""
+    facts: bool = False
+    passages: bool = False
+    sentences: bool = False
+    rewriter: bool = False
+
+
+KNOWLEDGE_FORMATS: Mapping[str, KnowledgeSpec] = {
+    spec.name: spec
+    for spec in (
+        KnowledgeSpec("none"),
+        KnowledgeSpec(PASSAGES, passages=True),
+        KnowledgeSpec("triples", facts=True),
+        KnowledgeSpec("template", " (template)", facts=True, sentences=True),
+        KnowledgeSpec("rewritten", " (rewritten)", facts=True, sentences=True, rewriter=True),
+        KnowledgeSpec("both", " and passages", facts=True, passages=True),
+    )
+}
+"""Formats by name, in the order of the tables."""
+
+
+def knowledge_spec(knowledge: str) -> KnowledgeSpec:
+    """The format of `retriever/format`.  Raises ConfigError for an unknown one."""
+    return KNOWLEDGE_FORMATS[split_knowledge(knowledge)[1]]

@@ -1,0 +1,143 @@
+"""The typed answer to one question, the same for a single question, a batch and a file of questions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTopic:
+    """An entity that the question is about.  mention, rho: the words that it was linked by, and how surely."""
+
+    key: str
+    name: str
+    mention: str | None = None
+    rho: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFact:
+    """A retrieved fact as text.  direction: +1 as stored, -1 followed against its direction."""
+
+    text: str
+    hop: int
+    score: float
+    direction: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankedEntity:
+    """A candidate answer of the retriever."""
+
+    name: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPassage:
+    """A passage that the model read."""
+
+    document: str
+    title: str
+    text: str
+    score: float
+
+
+_COMPUTED = ("operation", "form", "computed", "proof", "proof_rows")
+_VERDICT = ("answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question, and what it rests on.
+
+    id, question: of the question, and its text.  output: what the answerer wrote or computed.  model: the answerer.
+    knowledge: `retriever/format`.  text: what the model read.  topics, facts, entities, passages: what it rests on;
+    passages is None where the format has none.  truncated: edges that the retriever left out for want of budget.
+    operation: None where nothing computes; else with form (as text, None where none found anything), computed (the
+    result as text), proof (texts of the first triples that it rests on) and proof_rows (how many there are).
+    answerable: whether the graph holds the answer, None where no graph is read; confidence: in that; calibrated:
+    whether that was learnt, else it is 1 or 0 by a rule; min_confidence: below which nothing is answered; reason,
+    missing and nearest: why it is not answerable, else None.  reject: why a question of a file is not answered, None
+    where it is.
+    """
+
+    id: str
+    question: str
+    output: str | None
+    model: str = ""
+    knowledge: str = ""
+    text: str = ""
+    topics: tuple[AnswerTopic, ...] = ()
+    facts: tuple[AnswerFact, ...] = ()
+    entities: tuple[RankedEntity, ...] = ()
+    truncated: int = 0
+    passages: tuple[AnswerPassage, ...] | None = None
+    operation: str | None = None
+    form: str | None = None
+    computed: str = ""
+    proof: tuple[str, ...] = ()
+    proof_rows: int = 0
+    answerable: bool | None = None
+    confidence: float | None = None
+    calibrated: bool | None = None
+    min_confidence: float | None = None
+    reason: str | None = None
+    missing: str | None = None
+    nearest: str | None = None
+    reject: str | None = None
+
+    @property
+    def answer(self) -> str | None:
+        """The output, or None where the graph does not hold the answer or the question was rejected."""
+        return None if self.answerable is False or self.reject else self.output
+
+    @property
+    def model_answer(self) -> str | None:
+        """The output where it is withheld because the graph does not hold the answer, else None."""
+        return self.output if self.answerable is False else None
+
+    def to_json(self) -> dict[str, Any]:
+        """What `kgqa ask --json` prints; fields of what was not read, computed or judged are left out."""
+        return {
+            "question": self.question,
+            "answer": self.answer,
+            "model": self.model,
+            "knowledge": self.knowledge,
+            "text": self.text,
+            "topics": [_without_none(topic) for topic in self.topics],
+            "facts": [asdict(fact) for fact in self.facts],
+            "entities": [asdict(entity) for entity in self.entities],
+            "truncated": self.truncated,
+            **({} if self.passages is None else {"passages": [asdict(passage) for passage in self.passages]}),
+            **self._computed(),
+            **self._verdict(_VERDICT),
+        }
+
+    def to_row(self) -> dict[str, Any]:
+        """A row of the file that `kgqa answer` writes."""
+        return {
+            "id": self.id,
+            "question": self.question,
+            "answer": self.answer,
+            "facts": self.text,
+            "reject": self.reject,
+            **self._computed(),
+            **self._verdict(tuple(name for name in _VERDICT if name != "min_confidence")),
+        }
+
+    def _computed(self) -> dict[str, Any]:
+        if self.operation is None:
+            return {}
+        return {name: getattr(self, name) for name in _COMPUTED} | {"proof": list(self.proof)}
+
+    def _verdict(self, names: tuple[str, ...]) -> dict[str, Any]:
+        if self.answerable is None:
+            return {}
+        withheld = {} if self.answerable else {"model_answer": self.output}
+        return {name: getattr(self, name) for name in names} | withheld
+
+
+def _without_none(topic: AnswerTopic) -> dict[str, Any]:
+    return {name: value for name, value in asdict(topic).items() if value is not None}

@@ -1,0 +1,211 @@
+"""What a finished run left for others to use: its artifacts, and the parts of the system that it trained."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.config import PASSAGES, Profile, make_profile, split_knowledge, split_retriever
+from kgqa_core.errors import ArtifactError, InputError, nearest
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
+from kgqa_core.store.home import read_runs
+
+log = logging.getLogger("kgqa")
+
+ComputeMentions = Callable[[Home, Monitor, ArtifactRef], ArtifactRef]
+"""Gives the mention dictionary of a graph, cached in a home or computed into it."""
+
+TRAINED_AS = {
+    "rigel": "retriever", "hop_path": "hop_path", "rank_pair": "relation_ranker", "rank_amr": "relation_ranker",
+}  # fmt: skip
+ANSWERING = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr")
+
+
+@dataclass(frozen=True)
+class SystemParts:
+    """What a question-answering system is made of: folders of artifacts, and the options that say how they are used.
+
+    knowledge: `retriever/format` that the answering model reads.  retriever: the trained retriever of it, where it is
+    trained.  others: further trained retrievers, by name, which the abstainer reads.  mentions: the graph's mention
+    dictionary, for questions that come without topics.  rewriter: a trained one.  passages: a passage index.
+    operator: the trained classifier of operations, for answerers that compute.  abstainer: trained, to tell when not to
+    answer; rules do where there is none.  cache: folder that keeps vectors and responses for all runs.
+    """
+
+    kg: Path
+    dkg: Path
+    knowledge: str = "rigel/triples"
+    profile: Profile = field(default_factory=Profile)
+    retriever: Path | None = None
+    others: Mapping[str, Path] = field(default_factory=dict)
+    mentions: Path | None = None
+    rewriter: Path | None = None
+    passages: Path | None = None
+    operator: Path | None = None
+    abstainer: Path | None = None
+    cache: Path | None = None
+
+    @property
+    def reads_graph(self) -> bool:
+        """Whether a retriever's facts are read, so that topics are needed."""
+        return split_knowledge(self.knowledge)[0] not in ("none", PASSAGES)
+
+
+def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
+    """Record of a finished run of a home: the one of this id, or the newest.  Raises InputError."""
+    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
+    if run_id is not None:
+        chosen = [record for record in finished if record["run_id"] == run_id]
+        if not chosen:
+            known = [record["run_id"] for record in finished]
+            raise InputError(
+                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
+            )
+        return chosen[0]
+    if not finished:
+        raise InputError(
+            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
+            "or point to another home with --home"
+        )
+    return finished[-1]
+
+
+def stage_artifact(record: Mapping[str, Any], name: str) -> ArtifactRef:
+    """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
+    for stage in record["stages"]:
+        if stage["name"] == name and stage["artifact"]:
+            return verify(Path(stage["artifact"]["path"]))
+    names = [stage["name"] for stage in record["stages"]]
+    raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
+
+
+def system_parts(
+    home: Home, record: Mapping[str, Any], knowledge: str | None = None, min_confidence: float | None = None
+) -> SystemParts:
+    """The parts of the system that a finished run made, without a mention dictionary (see `mentions_of_run`).
+
+    knowledge: `retriever/format` that it reads; the run's first that answers a user's question when absent.
+    min_confidence: that the graph holds the answer, below which it is not given; the run's own, or its abstainer's
+    threshold, when absent.
+    Raises InputError when the run has not trained what this needs, ArtifactError when it is damaged.
+    """
+    profile = make_profile(record["profile"])
+    if min_confidence is not None:
+        least = profile.abstention.model_copy(update={"min_confidence": min_confidence})
+        profile = profile.model_copy(update={"abstention": least})
+    retriever, form = _knowledge(record, profile, knowledge)
+    name = f"{retriever}/{form}"
+
+    def folder(stage: str) -> Path:
+        return stage_artifact(record, stage).folder
+
+    trained = TRAINED_AS.get(retriever)
+    abstainer, others = _abstention(record, name)
+    return SystemParts(
+        kg=folder("kg"),
+        dkg=folder("dkg"),
+        knowledge=name,
+        profile=profile,
+        retriever=folder(trained) if trained is not None else None,
+        others={other: folder(TRAINED_AS[other]) for other in others},
+        rewriter=folder("rewriter") if form == "rewritten" and profile.rewriter.adapt else None,
+        passages=folder("passage_index") if form in ("both", PASSAGES) else None,
+        operator=folder("operator") if profile.computes else None,
+        abstainer=abstainer,
+        cache=home.cache if home.writable else None,
+    )
+
+
+def mentions_of_run(
+    home: Home, record: Mapping[str, Any], monitor: Monitor = QUIET, compute: ComputeMentions | None = None
+) -> Path:
+    """The mention dictionary of a run's graph: the run's own, or else as `mentions_of_graph` gives it."""
+    if any(stage["name"] == "mentions" and stage["artifact"] for stage in record["stages"]):
+        return stage_artifact(record, "mentions").folder
+    return mentions_of_graph(home, stage_artifact(record, "kg"), monitor, compute)
+
+
+def mentions_of_graph(
+    home: Home, kg: ArtifactRef, monitor: Monitor = QUIET, compute: ComputeMentions | None = None
+) -> Path:
+    """The mention dictionary of a graph: cached in the home, or built into it.
+
+    Where the home cannot be written it is built in a temporary folder, which goes with the process.  compute: looks it
+    up and builds it by the key of a stage, so that runs find it; without, one that is there of this graph is taken.
+    Raises ArtifactError for a graph that cannot be read, StorageError.
+    """
+    if not home.writable:
+        log.info("the home cannot be written: the mention dictionary is made in a temporary folder for this command")
+        folder = tempfile.mkdtemp(prefix="kgqa-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        home = Home(Path(folder)).prepare()
+    return (compute or _compute_mentions)(home, monitor, kg).folder
+
+
+def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> ArtifactRef:
+    from kgqa_core.linking.dictionary import build
+
+    inputs = {"kg": kg.digest}
+    for manifest in sorted((home.root / "artifacts" / "mentions").glob("*/manifest.json")):
+        try:
+            if read_manifest(manifest.parent)["made_of"]["inputs"] == inputs:
+                return verify(manifest.parent)
+        except (ArtifactError, KeyError, TypeError):
+            continue  # a damaged one is built again
+    parts = {"stage": "mentions", "inputs": inputs}
+    ref, _ = home.compute(
+        "mentions",
+        hashlib.sha256(canonical_json(parts).encode()).hexdigest(),
+        lambda out, work: build(out, kg=kg.folder, monitor=monitor, work=work),
+        {"stage": "mentions", "made_of": parts},
+        monitor,
+    )
+    return ref
+
+
+def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:
+    """The parts, with the mention dictionary of their graph."""
+    return replace(parts, mentions=mentions)
+
+
+def _knowledge(record: Mapping[str, Any], profile: Profile, knowledge: str | None) -> tuple[str, str]:
+    """Retriever, without `@linked`, and format of the knowledge that a run's system reads."""
+    choice = [name for name in ANSWERING if name in profile.retrieval.retrievers]
+    retriever, form = split_knowledge(knowledge or (choice[0] if choice else "none"))
+    if profile.computes and retriever in ("none", PASSAGES):
+        raise InputError(
+            f"knowledge {retriever!r} holds no facts, but the answerer {profile.answering.answerer!r} of run "
+            f"{record['run_id']} computes from facts; name one of {', '.join(choice) or 'no retriever of it'}"
+        )
+    if retriever == PASSAGES:
+        return retriever, form
+    retriever = split_retriever(retriever)[0]  # a question without topics is linked in any case
+    if retriever not in ("none", *choice):
+        raise InputError(
+            f"knowledge {knowledge!r}: run {record['run_id']} can answer from {', '.join(choice) or 'nothing'}"
+            f"{nearest(retriever, choice)}; oracle and random need gold paths or a seed, not a user's question"
+        )
+    return retriever, form
+
+
+def _abstention(record: Mapping[str, Any], name: str) -> tuple[Path | None, list[str]]:
+    """The abstainer that a run trained for this knowledge, and the further retrievers that it reads."""
+    if not any(stage["name"].partition("/")[0] == "abstainer" for stage in record["stages"]):
+        return None, []
+    from kgqa_core.abstention.model import load_abstainer
+
+    folder = stage_artifact(record, "abstainer").folder
+    abstainer = load_abstainer(folder)
+    retriever, form = split_knowledge(abstainer.knowledge)
+    plain = split_retriever(retriever)[0]
+    if f"{plain}/{form}" != name:
+        return None, []
+    return folder, [other for other in abstainer.retrievers if other != plain]

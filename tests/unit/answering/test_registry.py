@@ -1,0 +1,50 @@
+"""Answerers and formats of knowledge are those that a profile can name; a reply has the keys of the command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args, get_type_hints
+
+import pytest
+
+from kgqa_core.answering.registry import ANSWERERS, KNOWLEDGE_FORMATS, answerer_spec, knowledge_spec
+from kgqa_core.answering.reply import Answer, AnswerTopic
+from kgqa_core.config import FORMATS, PASSAGES, split_answerer
+
+
+def test_the_formats_are_those_of_the_options() -> None:
+    assert set(KNOWLEDGE_FORMATS) == {*FORMATS, PASSAGES}
+    assert [name for name, spec in KNOWLEDGE_FORMATS.items() if not spec.facts] == ["none", "passages"]
+    assert knowledge_spec("rigel@linked").name == "triples" and knowledge_spec("none").name == "none"
+
+
+def test_the_answerers_are_those_of_the_options() -> None:
+    kinds = get_args(get_args(get_type_hints(split_answerer)["return"])[0])
+    assert set(ANSWERERS) == set(kinds)
+    named = [answerer_spec(name).name for name in ("builtin", "openai:m", "symbolic", "hybrid:hf:x")]
+    assert named == ["model", "model", "symbolic", "hybrid"]
+
+
+ASK = ["question", "answer", "model", "knowledge", "text", "topics", "facts", "entities", "truncated"]
+COMPUTED = ["operation", "form", "computed", "proof", "proof_rows"]
+VERDICT = ["answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest"]
+
+
+def test_a_reply_has_the_keys_of_what_was_read_computed_and_judged() -> None:
+    plain = Answer("q", "Where?", "Rome", topics=(AnswerTopic("Q1", "Italy"), AnswerTopic("Q2", "Rome", "rome", 0.5)))
+    assert list(plain.to_json()) == ASK and plain.answer == "Rome" and plain.model_answer is None
+    assert plain.to_json()["topics"] == [
+        {"key": "Q1", "name": "Italy"}, {"key": "Q2", "name": "Rome", "mention": "rome", "rho": 0.5}
+    ]  # fmt: skip
+    judged = replace(plain, operation="count", proof=("(a, b, c)",), answerable=True, confidence=1.0, passages=())
+    assert list(judged.to_json()) == [*ASK, "passages", *COMPUTED, *VERDICT]
+    assert judged.to_json()["proof"] == ["(a, b, c)"]
+    rows = [name for name in VERDICT if name != "min_confidence"]
+    assert list(judged.to_row()) == ["id", "question", "answer", "facts", "reject", *COMPUTED, *rows]
+
+
+@pytest.mark.parametrize(("changes", "shown"), [({"answerable": False}, "Rome"), ({"reject": "no topic"}, None)])
+def test_an_answer_is_withheld(changes: dict[str, object], shown: str | None) -> None:
+    withheld = replace(Answer("q", "Where?", "Rome"), **changes)  # type: ignore[arg-type]
+    assert withheld.answer is None and withheld.to_row()["answer"] is None
+    assert withheld.to_row().get("model_answer") == shown == withheld.model_answer
