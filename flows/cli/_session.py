@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from rich.logging import RichHandler
 
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
-from kgqa_core.errors import ConfigError, nearest
+from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
 from kgqa_core.runs.finished import newest_run as newest_run
 from kgqa_core.runs.finished import stage_artifact as stage_artifact
