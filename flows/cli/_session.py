@@ -18,11 +18,13 @@ from rich.logging import RichHandler
 
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError, InputError, nearest
+from kgqa_core.monitor import Monitor
 from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
+from kgqa_core.runs.finished import mentions_of_graph, mentions_of_run
 from kgqa_core.runs.finished import newest_run as newest_run
 from kgqa_core.runs.finished import stage_artifact as stage_artifact
 from kgqa_core.spool import regular_file, shorten, spool_in
-from kgqa_core.store.artifacts import Home
+from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.store.files import check_room, watch_room
 from tasks.servers import login
 
@@ -235,6 +237,25 @@ def choose_profile(
     layers.append(own)
     layers.append(parse_settings(settings))
     return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+
+
+def mentions_folder(home: Home, graph: ArtifactRef, record: dict[str, Any] | None = None) -> Path:
+    """The mention dictionary of a graph: a finished run's own, cached in the home, or built there with a progress bar.
+
+    Raises ArtifactError, StorageError.
+    """
+    from tasks.engine.progress import StageMonitor
+
+    with StageMonitor("mentions", lambda rows: None) as monitor:
+        if record is None:
+            return mentions_of_graph(home, graph, monitor, _compute_mentions)
+        return mentions_of_run(home, record, monitor, _compute_mentions)
+
+
+def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> ArtifactRef:
+    from tasks.linking import build_mentions  # with Prefect, which a dictionary that is there does without
+
+    return build_mentions.compute_in(home, monitor, kg)
 
 
 def print_json(value: Any) -> None:

@@ -167,20 +167,17 @@ def ask(
     common.start_logging(verbose=verbose)
     record = common.newest_run(chosen, run_id)
     from kgqa_core.report.console import ask_tables
-    from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
+    from kgqa_core.runs.finished import system_parts, with_mentions
     from kgqa_core.system import System
     from kgqa_core.types import ROLES
-    from tasks.engine.progress import StageMonitor
     from tasks.engine.secrets import load_secrets
-    from tasks.linking import build_mentions
 
     started = time.monotonic()
     parts = system_parts(chosen, record, knowledge, min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph and not topic:
-        with StageMonitor("mentions", lambda rows: None) as monitor:
-            mentions = mentions_of_run(chosen, record, monitor, build_mentions.compute_in)
-            parts = with_mentions(parts, mentions)
+        graph = common.stage_artifact(record, "kg")
+        parts = with_mentions(parts, common.mentions_folder(chosen, graph, record))
     with err.status("loading the graph, the retriever and the model …"):
         system = System.open(parts)
         loaded = time.monotonic()

@@ -100,15 +100,7 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
     graph = graph_in(kg or Path()) if record is None else common.stage_artifact(record, "kg")
     if mentions is not None:
         return graph.folder, mentions
-    from kgqa_core.runs.finished import mentions_of_graph, mentions_of_run
-    from tasks.engine.progress import StageMonitor
-    from tasks.linking import build_mentions
-
-    home, compute = Home.current(), build_mentions.compute_in
-    with StageMonitor("mentions", lambda rows: None) as monitor:
-        if record is None:
-            return graph.folder, mentions_of_graph(home, graph, monitor, compute)
-        return graph.folder, mentions_of_run(home, record, monitor, compute)
+    return graph.folder, common.mentions_folder(Home.current(), graph, record)
 
 
 def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> None:

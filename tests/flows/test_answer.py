@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-import tasks.linking  # noqa: F401  Prefect makes its folder when it is imported, in no test's home
 from flows.cli import app as cli
 from kgqa_core.abstention.apply import apply
 from kgqa_core.answering.reply import Answer
@@ -95,7 +94,8 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
     monkeypatch.setattr(cli.common, "newest_run", lambda home, run_id: {"run_id": "r"})
     monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
     monkeypatch.setattr(finished, "system_parts", lambda *given: parts)
-    monkeypatch.setattr(finished, "mentions_of_run", lambda *given: happened.append("mentions") or Path("mentions"))
+    monkeypatch.setattr(cli.common, "stage_artifact", lambda record, name: None)
+    monkeypatch.setattr(cli.common, "mentions_folder", lambda *given: happened.append("mentions") or Path("mentions"))
     monkeypatch.setattr(System, "open", lambda opened: Listening())
     asked = ["ask", "And now?", "--turn", "Who rules Avalonia?", "--turn", "Nobody.", "--json"]
     result = CliRunner().invoke(cli.app, asked)
