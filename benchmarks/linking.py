@@ -29,7 +29,7 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold_text
-from kgqa_core.linking.mentions import FUNCTION, Mentions
+from kgqa_core.linking.mentions import FUNCTION, MentionDictionary
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.links import link_f1, link_recall_at_5
 
@@ -40,7 +40,7 @@ TOP = 5
 
 def exact(data: Data) -> Callable[[str], Found]:
     """Longest stretches that are a label or alias as it is written."""
-    mentions = Mentions(data.mentions)
+    mentions = MentionDictionary(data.mentions)
     with KgStore.open(data.kg) as store:
         rows = store.connection.execute(
             "SELECT label, id FROM labels WHERE label IS NOT NULL UNION SELECT alias, id FROM aliases"
@@ -69,7 +69,7 @@ def exact(data: Data) -> Callable[[str], Found]:
 
 def commonness(data: Data) -> Callable[[str], Found]:
     """Longest names and their most common entity."""
-    mentions = Mentions(data.mentions)
+    mentions = MentionDictionary(data.mentions)
 
     def link(text: str) -> Found:
         folded = fold_text(text)
@@ -90,7 +90,7 @@ def tagger(data: Data, **options: Any) -> Callable[[str], Found]:
 
     def link(text: str) -> Found:
         found = linker.link(text)
-        return [entity for entity, _ in linker.taken(found)], [entity for entity, _ in linker.ranking(found)]
+        return [entity for entity, _ in linker.select(found)], [entity for entity, _ in linker.ranking(found)]
 
     return link
 

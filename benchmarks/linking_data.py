@@ -16,7 +16,7 @@ from kgqa_core.datasets.load import load
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.linking.dictionary import build as build_mentions
-from kgqa_core.linking.mentions import Mentions
+from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.store.publish import publish_folder
 
 SETS = ("atlas", "zjqa", "simplequestions", "metaqa", "mintaka", "rebel")
@@ -63,7 +63,7 @@ def prepare(work: Path, shared: Path, graph: str) -> tuple[Path, Path]:
 def read(work: Path, shared: Path, name: str, split: str, seed: int = 7) -> Data:
     """A data set's texts of one split that name an entity of the graph with a label of its own."""
     kg, folder = prepare(work, shared, graph_of(name))
-    mentions = Mentions(folder)
+    mentions = MentionDictionary(folder)
     if name == "mintaka":
         rows = _mintaka(shared / "mintaka/mintaka_dev.json", mentions, split)
     elif name == "rebel":
@@ -94,11 +94,11 @@ def _questions(
     ]
 
 
-def _labelled(mentions: Mentions) -> dict[str, int]:
+def _labelled(mentions: MentionDictionary) -> dict[str, int]:
     return {key: i for i in range(len(mentions.keys)) if (key := mentions.keys[i]) and mentions.labels[i] != key}
 
 
-def _mintaka(path: Path, mentions: Mentions, split: str) -> list[tuple[str, frozenset[int]]]:
+def _mintaka(path: Path, mentions: MentionDictionary, split: str) -> list[tuple[str, frozenset[int]]]:
     ids, rows = _labelled(mentions), []
     questions = json.loads(path.read_text(encoding="utf-8"))
     cut = CHOICE["mintaka"]
@@ -110,7 +110,7 @@ def _mintaka(path: Path, mentions: Mentions, split: str) -> list[tuple[str, froz
     return rows
 
 
-def _rebel(path: Path, mentions: Mentions, split: str) -> list[tuple[str, frozenset[int]]]:
+def _rebel(path: Path, mentions: MentionDictionary, split: str) -> list[tuple[str, frozenset[int]]]:
     ids, rows = _labelled(mentions), []
     lines = path.read_text(encoding="utf-8").splitlines()
     cut = CHOICE["rebel"]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold_text
-from kgqa_core.linking.mentions import Mentions
-from kgqa_core.linking.prior import WEIGHTS, Seen, Writing, features
+from kgqa_core.linking.mentions import MentionDictionary
+from kgqa_core.linking.spots import WEIGHTS, Seen, Writing, features
 
 Array = NDArray[np.float64]
 HELD = {"usual_inside": -1.5, "value": -0.5}
@@ -28,7 +28,7 @@ HELD = {"usual_inside": -1.5, "value": -0.5}
 
 def cases(data: Data, most: int, seed: int) -> tuple[Array, Array]:
     """Features [cases, weights] and whether each is a mention [cases]."""
-    mentions, rows = Mentions(data.mentions), list(data.rows)
+    mentions, rows = MentionDictionary(data.mentions), list(data.rows)
     random.Random(seed).shuffle(rows)
     values: list[list[float]] = []
     truth: list[float] = []

@@ -31,7 +31,7 @@ from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.linking import kernels
 from kgqa_core.linking.dictionary import build
 from kgqa_core.linking.fold import fold_text
-from kgqa_core.linking.mentions import Mentions
+from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.tagger import Tagger
 
 VOCABULARY = 300_000
@@ -109,7 +109,7 @@ def open_here(folder: Path, cold: bool) -> dict[str, float]:
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(handle)
     begin = time.perf_counter()
-    mentions = Mentions(folder)
+    mentions = MentionDictionary(folder)
     opened = time.perf_counter()
     mentions.lookup("Bananer")
     return {"open_ms": (opened - begin) * 1e3, "first_ms": (time.perf_counter() - begin) * 1e3}
@@ -118,7 +118,7 @@ def open_here(folder: Path, cold: bool) -> dict[str, float]:
 def speed(folder: Path, texts: int, seed: int) -> dict[str, Any]:
     """Texts and mentions a second on one thread: the walk alone, spotting with folding, and linking."""
     rng = np.random.default_rng(seed)
-    mentions = Mentions(folder)
+    mentions = MentionDictionary(folder)
     words = vocabulary(np.random.default_rng(seed))
     said = []
     for _ in range(texts):

@@ -30,7 +30,7 @@ from rdflib.plugins.stores.memory import SimpleMemory
 
 from kgqa_core.kg.store import SCHEMA_VERSION, KgStore, create_tables, write_meta
 from kgqa_core.logic.execute import execute
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 

@@ -40,7 +40,7 @@ from kgqa_core.config import (  # noqa: E402
 from kgqa_core.datasets.jsonl import read_question_file  # noqa: E402
 from kgqa_core.kg.build import build  # noqa: E402
 from kgqa_core.kg.store import KgStore  # noqa: E402
-from kgqa_core.metrics.text import Gold, contains  # noqa: E402
+from kgqa_core.metrics.text import GoldAnswers, contains  # noqa: E402
 from kgqa_core.store.artifacts import content_digest  # noqa: E402
 from tests.support.chat_server import ServerProcess  # noqa: E402
 
@@ -135,7 +135,7 @@ def audit(out: Path, kg: Path) -> dict[str, int]:
         )
         ends = {key for head, _, tail in triples for key in (head, tail)}
         wrong["answer_not_in_triples"] += not set(row["answers"]) <= ends
-        gold = Gold([[names[number]] for key in row["answers"] for number in ids[key]])
+        gold = GoldAnswers([[names[number]] for key in row["answers"] for number in ids[key]])
         wrong["answer_in_question"] += contains(gold, row["question"]) > 0
         roles = [role for role, _ in row["dialogue"]]
         wrong["turns_not_alternating"] += roles != ["user", "agent"] * (len(roles) // 2)

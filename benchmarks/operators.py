@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from kgqa_core.metrics.text import Gold, exact  # noqa: E402
+from kgqa_core.metrics.text import GoldAnswers, exact  # noqa: E402
 from kgqa_core.types import COMPLEXITY_TYPES  # noqa: E402
 
 ANSWERERS = ("builtin", "symbolic", "hybrid:builtin")
@@ -62,7 +62,9 @@ def figures(home: Path, run_id: str) -> tuple[str, dict[str, Any]]:
     for question in read_questions(folders["questions"]):
         if question.id in given and question.complexity:
             output, abstained = given[question.id]
-            first.setdefault(question.complexity, []).append(exact(Gold(question.answer_names), output.split(", ")[0]))
+            first.setdefault(question.complexity, []).append(
+                exact(GoldAnswers(question.answer_names), output.split(", ")[0])
+            )
             silent.setdefault(question.complexity, []).append(float(abstained))
     found = {}
     groups = aggregates["by_complexity"][meta["experiment"]]

@@ -17,7 +17,7 @@ from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
     from kgqa_core.config import LinkingOptions
-    from kgqa_core.linking.tagger import Candidate, Mention
+    from kgqa_core.linking.tagger import LinkCandidate, Mention
 
 SHOWN = 5
 """Candidates shown of one mention."""
@@ -37,7 +37,7 @@ def link(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option("--threshold", min=0, max=1, help="Smallest ρ that is taken [0.22].", show_default=False),
+        typer.Option("--threshold", min=0, max=1, help="Smallest ρ that is selected [0.22].", show_default=False),
     ] = None,
     typos: Annotated[
         int | None,
@@ -60,14 +60,13 @@ def link(
     options = _options(record, {name: value for name, value in given.items() if value is not None})
     graph, names = _opened(kg, record, mentions)
     started = time.monotonic()
-    from kgqa_core.linking.tagger import open_tagger
-    from kgqa_core.linking.tagger import taken as choose
+    from kgqa_core.linking.tagger import open_tagger, select_entities
 
     with common.err.status("opening the mention dictionary …"):
         tagger = open_tagger(names, graph, options)
     opened = time.monotonic()
     found = tagger.link(text, [("user", said) for said in turn or ()])
-    taken = choose(found, options)
+    selected = select_entities(found, options)
     seconds = time.monotonic() - opened
     if session.as_json:
         print_json(
@@ -75,14 +74,14 @@ def link(
                 "text": text,
                 "mentions": [asdict(mention) for mention in found],
                 "entities": [
-                    {"entity": one.entity, "key": one.key, "label": one.label, "rho": one.rho} for one, _ in taken
+                    {"entity": one.entity, "key": one.key, "label": one.label, "rho": one.rho} for one, _ in selected
                 ],
                 "seconds": round(seconds, 4),
                 "load_seconds": round(opened - started, 3),
             }
         )
         return
-    _show(text, found, taken, options)
+    _show(text, found, selected, options)
 
 
 def _options(record: dict[str, Any] | None, given: dict[str, Any]) -> LinkingOptions:
@@ -103,7 +102,9 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
     return graph.folder, common.mentions_folder(Home.current(), graph, record)
 
 
-def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> None:
+def _show(
+    text: str, found: list[Mention], selected: Sequence[tuple[LinkCandidate, Mention]], options: LinkingOptions
+) -> None:
     from rich import box
     from rich.table import Table
 
@@ -131,25 +132,25 @@ def _show(text: str, found: list[Mention], taken: Sequence[tuple[Candidate, Ment
                 f"{mention.link_probability:.2f}" if first else "",
                 f"{mention.coherence:.2f}" if first else "",
                 f"{one.rho:.3f}",
-                _verdict(mention, taken, options) if first else "",
+                _verdict(mention, selected, options) if first else "",
             )
         if len(mention.candidates) > SHOWN:
             more = f"… {len(mention.candidates) - SHOWN} more"
             table.add_row("", *(("",) if turns else ()), more)
     common.out.print(table)
-    labels = [f"{one.label} ({one.rho:.3f})" for one, _ in taken]
+    labels = [f"{one.label} ({one.rho:.3f})" for one, _ in selected]
     common.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"))
 
 
-def _verdict(mention: Mention, taken: Sequence[tuple[Candidate, Mention]], options: LinkingOptions) -> str:
+def _verdict(mention: Mention, selected: Sequence[tuple[LinkCandidate, Mention]], options: LinkingOptions) -> str:
     """What became of a mention, and why."""
     from kgqa_core.linking.spots import LEAST
 
     best = mention.candidates[0]
-    if any(mention is one for _, one in taken):
+    if any(mention is one for _, one in selected):
         return "taken"
     if not mention.chosen:
         return "hardly a name" if mention.link_probability < LEAST else "not preferred"
     if best.rho < options.threshold:
         return "below the threshold"
-    return "the same again" if any(best.entity == one.entity for one, _ in taken) else f"not among {options.top}"
+    return "the same again" if any(best.entity == one.entity for one, _ in selected) else f"not among {options.top}"

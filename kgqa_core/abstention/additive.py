@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.metrics.calibration import fit_temperature, sigmoid
+from kgqa_core.metrics.confidence import fit_temperature, sigmoid
 
 CUTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of training between which a feature's part is straight."""

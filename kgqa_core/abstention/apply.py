@@ -19,7 +19,7 @@ from kgqa_core.config import split_retriever
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.monitor import QUIET, Monitor
 
 FILE = "confidence.parquet"

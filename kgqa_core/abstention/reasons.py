@@ -11,7 +11,7 @@ from kgqa_core.abstention.evidence import Evidence, RelationPath
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION
 from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.index import BY_TAIL, is_indexed
+from kgqa_core.logic.lookup import BY_TAIL, is_indexed
 from kgqa_core.types import INVERSE, Question
 
 FOLLOWED = 200

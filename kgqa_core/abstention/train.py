@@ -24,8 +24,7 @@ from kgqa_core.config import AbstentionOptions, split_retriever
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.calibration import expected_calibration_error, log_loss
-from kgqa_core.metrics.selective import auroc, best_threshold
+from kgqa_core.metrics.confidence import auroc, best_threshold, expected_calibration_error, log_loss
 from kgqa_core.monitor import QUIET, Monitor
 
 LEAST = 10

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kgqa_core.errors import nearest
+from kgqa_core.errors import FormError, nearest
+from kgqa_core.logic.forms import Form
+from kgqa_core.logic.graph_query import from_graph_query
+from kgqa_core.logic.paths import to_paths
 from kgqa_core.types import ROLES
 
 FIELDS = (
@@ -20,6 +23,9 @@ FIELDS = (
     "hops",
     "answer_aliases",
     "s_expression",
+    "graph_query",
+    "sparql",
+    "sparql_query",
     "language",
     "level",
     "dialogue",
@@ -192,3 +198,34 @@ def kind_of(value: Any) -> str:
         dict: "an object",
     }
     return names.get(type(value), type(value).__name__)
+
+
+def read_form(value: Mapping[str, Any], topics: Sequence[str]) -> tuple[str | None, list[list[str]], str | None]:
+    """The s-expression of a question, the relation paths of a query, and why no form writes the query.
+
+    `s_expression` counts first, then `graph_query`, then `sparql` (or `sparql_query`, as GrailQA calls it).  Paths are
+    given for queries only, in the order of `topics` where each topic has one.
+    """
+    if value.get("s_expression") is not None:
+        return read_text(value, "s_expression"), [], None
+    name = next((name for name in ("graph_query", "sparql", "sparql_query") if value.get(name) is not None), None)
+    if name is None:
+        return None, [], None
+    if name == "graph_query" and not isinstance(value[name], dict):
+        raise ValueError(f"field 'graph_query' must be an object, but it is {kind_of(value[name])}")
+    try:
+        form = from_graph_query(value[name]) if name == "graph_query" else _from_sparql(read_text(value, name))
+    except FormError as fault:
+        return None, [], f"{name}: {fault}"
+    except RecursionError:
+        return None, [], f"{name}: it is nested too deep"
+    paths = [path for path in to_paths(form) if path.relations]
+    if sorted(path.topic for path in paths) == sorted(topics):
+        paths.sort(key=lambda path: topics.index(path.topic))
+    return str(form), [list(path) for path in dict.fromkeys(path.relations for path in paths)], None
+
+
+def _from_sparql(text: str) -> Form:
+    from kgqa_core.logic.sparql import from_sparql  # rdflib takes 0.2 s to import
+
+    return from_sparql(text)

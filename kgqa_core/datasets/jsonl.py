@@ -15,6 +15,10 @@ hops              optional: number of hops
 answer_aliases    optional: other names of the answer.  Either {"answer": ["alias", …]}, or a list of lists in the
                   order of `answers`, or a flat list, whose names are taken for the first answer
 s_expression      optional: logical form
+graph_query       optional: GrailQA's graph query; the logical form is made of it where `s_expression` is absent, and
+                  relation paths where `relation_path` is
+sparql            optional: SPARQL query (or `sparql_query`), used like `graph_query` where that is absent and the query
+                  is of the fragment that forms write (docs/logic.md)
 language          optional: language code, when it is not that of the whole file
 level             optional: how well known the entity is, I (best) to IV
 dialogue          optional: earlier turns, oldest first, [{"role": "user" or "agent", "text": …}, …]; `question` is the
@@ -40,6 +44,7 @@ from kgqa_core.datasets.fields import (
     read_aliases,
     read_choice,
     read_dialogue,
+    read_form,
     read_id,
     read_list,
     read_literal,
@@ -256,7 +261,8 @@ def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
     """A raw question with every field present, texts stripped and one form for each; ValueError names the fault.
 
     relation_path becomes `relation_paths`, a list of lists; answer_aliases a list of lists in the order of answers; a
-    turn of the dialogue a list of role and text.
+    turn of the dialogue a list of role and text.  `without_form` is there only where a query is given that no form
+    writes: the reason.
     """
     row: RawQuestion = {"id": read_id(value), "question": read_text(value, "question")}
     row["topic_entities"] = read_texts(value, "topic_entities", required=gold)
@@ -266,8 +272,12 @@ def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
     row["answer_type"] = read_choice(value, "answer_type", ANSWER_TYPES) or ("yes/no" if truths else None)
     row["relation_paths"] = read_paths(value)
     row["split"] = read_choice(value, "split", SPLITS)
-    for name in ("complexity", "s_expression", "language", "reference"):
+    for name in ("complexity", "language", "reference"):
         row[name] = None if value.get(name) is None else read_text(value, name)
+    row["s_expression"], paths, without_form = read_form(value, row["topic_entities"])
+    row["relation_paths"] = row["relation_paths"] or paths
+    if without_form is not None:
+        row["without_form"] = without_form
     hops = value.get("hops")
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops < 100):
         raise ValueError(f"field 'hops' must be a whole number, but it is {hops!r}")

@@ -62,6 +62,12 @@ def load(
         **{name: count for name, count in linked.counts.items() if name != "n_unlinkable"},
     }
     _tell(monitor, questions, unlinkable, counts)
+    without_form = [row for row in rows if "without_form" in row]
+    if without_form:
+        monitor.note(
+            f"{len(without_form)} questions have a query that no logical form writes; they have none. "
+            f"First: {without_form[0]['id']}: {without_form[0]['without_form']}"
+        )
     monitor.progress(len(rows), len(rows), "questions")
     return counts
 

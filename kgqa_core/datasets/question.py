@@ -5,7 +5,6 @@ Fields that few data sets have are columns only where some question has a value,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -63,9 +62,7 @@ def write_questions(folder: Path, questions: Iterable[Question]) -> Path:
     schema = pa.schema([*SCHEMA, *(column for column in OPTIONAL if any(_given(row, column.name) for row in rows))])
     arrays = [pa.array([getattr(row, column.name) for row in rows], type=column.type) for column in schema]
     path = folder / FILE
-    scratch = path.with_suffix(".tmp")
-    pl.DataFrame(pa.Table.from_arrays(arrays, schema=schema)).write_parquet(scratch, compression="zstd")
-    os.replace(scratch, path)
+    pl.DataFrame(pa.Table.from_arrays(arrays, schema=schema)).write_parquet(path, compression="zstd")
     return path
 
 

@@ -57,7 +57,7 @@ class Dkg:
         try:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
             rows, rel, tail = (_load(folder / f"{name}.npy") for name in ("ptr", "rel", "tail"))
-            found = (len(rel), len(tail), int(rows[0]), int(rows[-1]))
+            result = (len(rel), len(tail), int(rows[0]), int(rows[-1]))
             expected = (meta["edges"], meta["edges"], 0, meta["edges"])
             types = [array.dtype for array in (rel, tail)]
             wanted = [relation_dtype(meta["relations"]), np.dtype(np.int32)]
@@ -67,10 +67,10 @@ class Dkg:
             fits = len(rows) <= meta["entities"] + 1 and len(forward) == blocks and forward[-1] == meta["triples"]
         except (OSError, ValueError, KeyError, TypeError, IndexError) as fault:
             raise ArtifactError(f"{folder} does not hold a DKG ({fault}); build it again from its graph") from None
-        if found != expected or types != wanted or not fits:
+        if result != expected or types != wanted or not fits:
             raise ArtifactError(
-                f"the arrays of the DKG in {folder} have lengths and ends {found} and types {types}, but its meta.json "
-                f"says {expected} and {wanted} for {meta['entities']} entities; build it again from its graph"
+                f"the arrays of the DKG in {folder} have lengths and ends {result} and types {types}, but its "
+                f"meta.json says {expected} and {wanted} for {meta['entities']} entities; build it again from its graph"
             )
         dkg._folder = folder
         return dkg
@@ -129,12 +129,12 @@ class Dkg:
             return {name: list(self.meta[f"relation_{name}"]) for name in ("keys", "names")}
         path = self._folder / layout.RELATIONS
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if len(found["keys"]) != self.relations or len(found["names"]) != self.relations:
-                raise ValueError(f"it names {len(found['keys'])} relations, and the DKG has {self.relations}")
+            result = json.loads(path.read_text(encoding="utf-8"))
+            if len(result["keys"]) != self.relations or len(result["names"]) != self.relations:
+                raise ValueError(f"it names {len(result['keys'])} relations, and the DKG has {self.relations}")
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise ArtifactError(f"{path} is missing or damaged ({fault}); build it again from its graph") from None
-        return {"keys": found["keys"], "names": found["names"]}
+        return {"keys": result["keys"], "names": result["names"]}
 
     @cached_property
     def relation_keys(self) -> list[str]:
@@ -198,8 +198,8 @@ class Dkg:
 
     def source_of(self, edges: ArrayLike) -> IntArray:
         """The entity that each edge leads out of, int64 [n]."""
-        found: IntArray = lookup_kernels.sources(self.rows, self._checked(edges, self.edges_stored, "edge"))
-        return found
+        result: IntArray = lookup_kernels.sources(self.rows, self._checked(edges, self.edges_stored, "edge"))
+        return result
 
     def direction_of(self, edges: ArrayLike) -> NDArray[np.int8]:
         """+1 for edges along their triple, -1 for edges against it, int8 [n]."""
@@ -209,8 +209,8 @@ class Dkg:
     def triple_of(self, edges: ArrayLike) -> IntArray:
         """The triple that each directed edge stands for, int64 [n]."""
         wanted = self._checked(edges, self.edges_stored, "edge")
-        found: IntArray = lookup_kernels.triples(self.rows, self.rel, self.tail, self.relations, self.forward, wanted)
-        return found
+        result: IntArray = lookup_kernels.triples(self.rows, self.rel, self.tail, self.relations, self.forward, wanted)
+        return result
 
     def edges(self, triples: ArrayLike) -> tuple[IntArray, IntArray, IntArray]:
         """(head, relation, tail) of triples, int64 [n] each."""
@@ -220,21 +220,37 @@ class Dkg:
     def edge_of(self, triples: ArrayLike) -> IntArray:
         """The forward edge of each triple, int64 [n]."""
         wanted = self._checked(triples, self.triples, "triple")
-        found: IntArray = lookup_kernels.forward_edges(self.rows, self.rel, self.relations, self.forward, wanted)
-        return found
+        result: IntArray = lookup_kernels.forward_edges(self.rows, self.rel, self.relations, self.forward, wanted)
+        return result
 
     def find_edge(self, source: ArrayLike, relation: ArrayLike, target: ArrayLike) -> IntArray:
         """The directed edge (source, relation, target), relation in 0..2R-1; -1 where there is none, int64 [n]."""
         parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.int64) for part in (source, relation, target)))
         flat = (np.ascontiguousarray(part).reshape(-1) for part in parts)
-        found: IntArray = lookup_kernels.find(self.rows, self.rel, self.tail, *flat)
-        return found.reshape(parts[0].shape)
+        result: IntArray = lookup_kernels.find(self.rows, self.rel, self.tail, *flat)
+        return result.reshape(parts[0].shape)
 
     def scipy_matrices(self) -> tuple[csr_matrix, csr_matrix, csr_matrix]:
-        """The reified KB of Cohen et al. 2020: see `kgqa_core.dkg.scipy_view`."""
-        from kgqa_core.dkg.scipy_view import scipy_matrices
+        """The reified KB of Cohen et al. 2020: M_left [T', E], M_rel [T', 2R], M_right [T', E], binary float32 CSR.
 
-        return scipy_matrices(self)
+        follow(x, r) = M_right^T [(M_left x) * (M_rel r)] (eq. 2).  T' counts *directed edges* in edge-index order,
+        inverses included ("inverse triples are in the DKG"), so row i of each matrix is edge i of the CSR; edges out of
+        literals are rows only where the DKG stores them.
+        """
+        from scipy.sparse import csr_matrix
+
+        edges = self.edges_stored
+        left = np.repeat(np.arange(self.entities, dtype=np.int64), np.diff(self.ptr))
+
+        def selector(columns: np.ndarray, width: int) -> csr_matrix:
+            ones, starts = np.ones(edges, dtype=np.float32), np.arange(edges + 1, dtype=np.int64)
+            return csr_matrix((ones, columns.astype(np.int64), starts), shape=(edges, width))
+
+        return (
+            selector(left, self.entities),
+            selector(self.rel, 2 * self.relations),
+            selector(self.tail, self.entities),
+        )
 
     @staticmethod
     def _checked(ids: ArrayLike, count: int, what: str) -> IntArray:

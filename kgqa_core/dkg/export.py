@@ -129,7 +129,7 @@ def id_space(store: KgStore) -> int:
 
 
 def array_file(out: Path, name: str, length: int, dtype: np.dtype[Any]) -> Array:
-    """An array in a file of its own, whose space is taken at once: a full disk is told now, not by a signal later."""
+    """An array in its own file, whose space is reserved at once: a full disk raises here, not as a signal later."""
     path = out / f"{name}.npy"
     try:
         array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(length,))

@@ -32,16 +32,16 @@ class Edges:
 
 
 def tensors(dkg: Dkg, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """ptr (int64), rel (signed, of its width) and tail of a DKG on a device, moved once and kept."""
-    kept = dkg._scratch.get(str(device))
-    if kept is None:
+    """ptr (int64), rel (signed, of its width) and tail of a DKG on a device, moved once and cached."""
+    cached = dkg._scratch.get(str(device))
+    if cached is None:
         rel = dkg.rel.view(np.int16 if dkg.rel.dtype == np.uint16 else np.int32)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the arrays are read-only, and nobody writes to the tensors
             ptr = torch.from_numpy(dkg.rows.astype(np.int64)).to(device)
-            kept = (ptr, *(torch.from_numpy(array).to(device) for array in (rel, dkg.tail)))
-        dkg._scratch[str(device)] = kept
-    return kept
+            cached = (ptr, *(torch.from_numpy(array).to(device) for array in (rel, dkg.tail)))
+        dkg._scratch[str(device)] = cached
+    return cached
 
 
 def expand(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: int | None) -> Edges:
@@ -76,17 +76,17 @@ def expand(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: i
     if edge_budget is not None:
         count = torch.bincount(row, minlength=x.batch)
         nth = torch.arange(len(row), device=x.device) - (count.cumsum(0) - count)[row]
-        kept = nth < edge_budget
-        cut = _left_out(x.batch, rows, degree, source, kept, edge_budget)
-        source, edge, relation, row = source[kept], edge[kept], relation[kept], row[kept]
+        followed = nth < edge_budget
+        cut = _truncation(x.batch, rows, degree, source, followed, edge_budget)
+        source, edge, relation, row = source[followed], edge[followed], relation[followed], row[followed]
     if order is not None:
         source = order[source]
     return Edges(source, row, edge, relation, tail[edge].long(), cut)
 
 
-def _left_out(batch: int, row: Tensor, degree: Tensor, source: Tensor, kept: Tensor, budget: int) -> Tensor:
+def _truncation(batch: int, row: Tensor, degree: Tensor, source: Tensor, followed: Tensor, budget: int) -> Tensor:
     """Edges left out of each question: live ones of the source that is cut, and whole rows of the sources after it."""
-    live, dropped = (torch.bincount(part, minlength=len(row)) for part in (source, source[~kept]))
+    live, dropped = (torch.bincount(part, minlength=len(row)) for part in (source, source[~followed]))
     before = torch.cat([live.new_zeros(1), live.cumsum(0)])
     used = before[:-1] - before[torch.searchsorted(row, row)]  # by the question's sources before this one
     none = torch.zeros(batch, dtype=torch.int64, device=row.device)

@@ -16,8 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.intrinsics import lowest_bit, prefetch
-from kgqa_core.dkg.plan_kernels import run_end
+from kgqa_core.dkg.plan_kernels import lowest_bit, prefetch, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -156,17 +155,17 @@ def backward(
             look_ahead(rel, tail, start, i)
             w = weight[i]
             e, end = start[i], stop[i]
-            mine = acc.dtype.type(0)
+            gradient = acc.dtype.type(0)
             if end - e <= SHORT_ROW:  # short rows have short runs: guessing their ends costs more
                 while e < end:
                     q = rel[e]
                     rw = row[q]
                     if abs(rw) >= epsilon:
                         reach = acc[tail[e]]
-                        mine += rw * reach
+                        gradient += rw * reach
                         to_row[q] += w * reach
                     e += 1
-                grad_x[i] = mine
+                grad_x[i] = gradient
                 continue
             while e < end:
                 q = rel[e]
@@ -178,9 +177,9 @@ def backward(
                 while e < end and rel[e] == q:
                     total += acc[tail[e]]
                     e += 1
-                mine += rw * total
+                gradient += rw * total
                 to_row[q] += w * total
-            grad_x[i] = mine
+            grad_x[i] = gradient
 
 
 @_jit

@@ -1,6 +1,6 @@
 """The last hop of a loss that is normalised over entities, without expanding it.
 
--log(Σ_answers x / max(1, Σ x)) asks for two things of the last x: what lies on the answers, and how much there is.
+-log(Σ_answers x / max(1, Σ x)) needs two things of the last x: what lies on the answers, and how much there is.
 How much there is follows from the lengths of the runs: Σ_h x_h Σ_q r_q · |run(h, q)|.  What lies on an answer follows
 from its own row, walked backwards.  So a hub's million edges are never looked at: the cost is the number of the
 sources' runs and the answers' degrees.  An answer without edges that lead back (a literal) is sought in the runs by
@@ -71,10 +71,10 @@ def last_hop(
         return Arrival(*_arrive(dkg, x, r, answers.ptr, answers.entity, epsilon, edge_budget))
     ptr, entity, (own, others_) = sets.union([(part.ptr, part.entity) for part in (answers, exclude)])
     mass, total, cut = _arrive(dkg, x, r, ptr, entity, epsilon, edge_budget)
-    kept = torch.ones(entity.shape[0], dtype=mass.dtype)
-    kept[others_] = 0
-    left = sets.row_sum(mass * (1 - kept), ptr)
-    return Arrival((mass * kept)[own], total - left, cut)
+    counted = torch.ones(entity.shape[0], dtype=mass.dtype)
+    counted[others_] = 0
+    left = sets.row_sum(mass * (1 - counted), ptr)
+    return Arrival((mass * counted)[own], total - left, cut)
 
 
 def _arrive(

@@ -8,9 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.intrinsics import prefetch
 from kgqa_core.dkg.lookup_kernels import first_place
-from kgqa_core.dkg.plan_kernels import run_end
+from kgqa_core.dkg.plan_kernels import prefetch, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -73,14 +72,14 @@ def arrive(
                 prefetch(rel, np.intp(start[i + _AHEAD]))
             w = weight[i]
             e = start[i]
-            mine = 0.0
+            row_sum = 0.0
             while e < stop[i]:
                 q = rel[e]
                 rw = r[b, q]
                 after = run_end(rel, e, stop[i], q)
                 if abs(rw) >= epsilon:
                     n = after - e
-                    mine += rw * n
+                    row_sum += rw * n
                     if back:
                         grad_r[b, q] += w * n * up
                     if sought:
@@ -93,9 +92,9 @@ def arrive(
                                     mass[j] += w * rw
                 e = after
             if back:
-                grad_x[i] += mine * up
+                grad_x[i] += row_sum * up
             else:
-                all_ += w * mine
+                all_ += w * row_sum
         if not back:
             total[b] = all_
         for j in range(aptr[b], aptr[b + 1]):
@@ -103,7 +102,7 @@ def arrive(
             if one_way[j] or row + 1 >= rows.shape[0]:
                 continue
             e, row_end = np.int64(rows[row]), np.int64(rows[row + 1])
-            found = 0.0
+            result = 0.0
             while e < row_end:
                 p = np.int64(rel[e])
                 after = run_end(rel, e, row_end, p)
@@ -126,7 +125,7 @@ def arrive(
                             grad_x[i] += rw * mass[j]
                             grad_r[b, q] += weight[i] * mass[j]
                         else:
-                            found += weight[i] * rw
+                            result += weight[i] * rw
                 e = after
             if not back:
-                mass[j] = found
+                mass[j] = result

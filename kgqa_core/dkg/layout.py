@@ -2,7 +2,7 @@
 
 ptr.npy: uint32 or int64, where each row begins, up to the last one that is not empty; the end of the edges last.
 rel.npy: uint16 or uint32 [edges].  tail.npy: int32 [edges].  forward.npy: see `lookup_kernels`.
-meta.json: counts, literals and digest.  relations.json: keys and names of the forward relations, read when asked for.
+meta.json: counts, literals and digest.  relations.json: keys and names of the forward relations, read on first use.
 """
 
 from __future__ import annotations
@@ -76,5 +76,5 @@ def save(out: Path, arrays: dict[str, Array], meta: dict[str, Any]) -> None:
 
 
 def cannot_write(out: Path, fault: OSError) -> StorageError:
-    """The error of a folder that takes no more."""
+    """The error of a folder that cannot be written to."""
     return StorageError(f"the DKG cannot be written to {out}: {fault}; free space or choose another --home")

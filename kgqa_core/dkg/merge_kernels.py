@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
 
-ENTITY, EDGE, INPUT, REMOVED, ADDED, KEPT, LITERAL, TURNED, UNSORTED, BEFORE = range(10)
+ENTITY, EDGE, INPUT, REMOVED, ADDED, UNCHANGED, LITERAL, TURNED, UNSORTED, BEFORE = range(10)
 """Places of `compare`'s state, int64 [12]: the row and edge that are next in the old arrays; triples consumed of this
 chunk, removed and added in this call; then over all calls: triples in both, old triples with a literal as tail, triples
 in both whose tail became or ceased to be a literal, 1 when the new triples are not ascending, and the last new one."""
@@ -42,7 +42,7 @@ def compare(
     e, p = state[ENTITY], state[EDGE]
     i = state[INPUT]
     h0, q0, t0 = state[BEFORE], state[BEFORE + 1], state[BEFORE + 2]
-    gone = come = 0
+    n_removed = n_added = 0
     done = True
     while True:
         while e < entities and (p >= ptr[e + 1] or rel[p] >= relations):
@@ -52,7 +52,7 @@ def compare(
         fresh = i < new_head.shape[0]
         if not fresh and (not last or e >= entities):
             break
-        if gone == removed.shape[0] or come == added.shape[0]:
+        if n_removed == removed.shape[0] or n_added == added.shape[0]:
             done = False
             break
         order = 1  # -1: the old triple comes first, 0: the same, 1: the new one first
@@ -72,10 +72,10 @@ def compare(
             t = np.int64(tail[p])
             state[LITERAL] += old_literal[t]
             if order < 0:
-                removed[gone, 0], removed[gone, 1], removed[gone, 2] = e, rel[p], t
-                gone += 1
+                removed[n_removed, 0], removed[n_removed, 1], removed[n_removed, 2] = e, rel[p], t
+                n_removed += 1
             else:
-                state[KEPT] += 1
+                state[UNCHANGED] += 1
                 state[TURNED] += old_literal[t] != new_literal[t]
             p += 1
         if order >= 0:
@@ -84,10 +84,10 @@ def compare(
                 state[UNSORTED] = 1
             h0, q0, t0 = h, q, t
             if order > 0:
-                added[come, 0], added[come, 1], added[come, 2] = new_head[i], new_relation[i], new_tail[i]
-                come += 1
+                added[n_added, 0], added[n_added, 1], added[n_added, 2] = new_head[i], new_relation[i], new_tail[i]
+                n_added += 1
             i += 1
-    state[ENTITY], state[EDGE], state[INPUT], state[REMOVED], state[ADDED] = e, p, i, gone, come
+    state[ENTITY], state[EDGE], state[INPUT], state[REMOVED], state[ADDED] = e, p, i, n_removed, n_added
     state[BEFORE], state[BEFORE + 1], state[BEFORE + 2] = h0, q0, t0
     return done
 

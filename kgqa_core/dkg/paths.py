@@ -2,7 +2,7 @@
 
 One rule holds everywhere: a chain never comes back to the topic that it starts from, and does not go on from any other
 entity to `avoid` (the question's other topics), though it may end there.  MetaQA's gold answers leave the topic out at
-every hop, and a way back through it says nothing that the first hop did not say.
+every hop, and a path back through it adds nothing to the first hop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ReasoningPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PathMatch:
     """A relation path that leads from a topic to answers.  f1: of what it leads to against all answers."""
 
     topic: int
@@ -71,15 +71,15 @@ def ground(
     """
     wanted = tuple(int(relation) for relation in relations)
     inner = {int(topic), *(int(entity) for entity in avoid)}
-    found: list[ReasoningPath] = []
+    results: list[ReasoningPath] = []
     if not wanted or limit < 1:
-        return found, 0
+        return results, 0
     # One open run of edges a hop; the last is the deepest.
     runs = [_run(dkg, int(topic), wanted[0])]
     edges: list[int] = []
     entities = [int(topic)]
     looked = 0
-    while runs and len(found) < limit:
+    while runs and len(results) < limit:
         place, stop = runs[-1]
         if place >= stop:
             runs.pop()
@@ -88,19 +88,19 @@ def ground(
                 entities.pop()
             continue
         if looked >= budget:
-            return found, sum(end - start for start, end in runs)
+            return results, sum(end - start for start, end in runs)
         runs[-1] = place + 1, stop
         looked += 1
         target = int(dkg.tail[place])
         if target == entities[0]:
             continue
         if len(runs) == len(wanted):
-            found.append(ReasoningPath(entities[0], wanted, (*edges, place), (*entities, target)))
+            results.append(ReasoningPath(entities[0], wanted, (*edges, place), (*entities, target)))
         elif target not in inner:
             edges.append(place)
             entities.append(target)
             runs.append(_run(dkg, target, wanted[len(runs)]))
-    return found, 0
+    return results, 0
 
 
 def reach(
@@ -152,19 +152,19 @@ def search(
     hops: int,
     limit: int,
     budget: int = BUDGET,
-) -> list[Found]:
+) -> list[PathMatch]:
     """The shortest relation paths from topics to answers, at most `limit`, the best answer F1 first.
 
     A path counts when no shorter one leads from its topic to one of the answers that it reaches.  Ties: fewer hops,
-    then the order of `topics`, then relation ids.  Where `budget` edges of a topic are spent, sets of entities not yet
+    then the order of `topics`, then relation ids.  After `budget` edges of a topic, sets of entities not yet
     expanded stay so (the largest first); the topic's own edges are always read.
     """
     gold = np.array(sorted({int(answer) for answer in answers}), dtype=np.int64)
-    found: list[tuple[float, int, int, tuple[int, ...], int]] = []
+    results: list[tuple[float, int, int, tuple[int, ...], int]] = []
     for place, topic in enumerate(dict.fromkeys(int(topic) for topic in topics)):
         own = _from_one(dkg, topic, {int(other) for other in topics}, gold, hops, budget)
-        found += [(-f1, len(relations), place, relations, topic) for relations, f1 in own]
-    return [Found(topic, relations, -f1, count) for f1, count, _, relations, topic in sorted(found)[:limit]]
+        results += [(-f1, len(relations), place, relations, topic) for relations, f1 in own]
+    return [PathMatch(topic, relations, -f1, count) for f1, count, _, relations, topic in sorted(results)[:limit]]
 
 
 def distance(
@@ -176,11 +176,11 @@ def distance(
     """
     gold = np.array(sorted({int(answer) for answer in answers} - {int(topic) for topic in topics}), dtype=np.int64)
     frontier = np.array(sorted({int(topic) for topic in topics}), dtype=np.int64)
-    reached, spent = frontier, 0
+    reached, edges_read = frontier, 0
     for hop in range(1, hops + 1):
         starts, stops = dkg.row_bounds(frontier)
-        spent += int((stops - starts).sum())
-        if not len(gold) or (hop > 1 and spent > budget):
+        edges_read += int((stops - starts).sum())
+        if not len(gold) or (hop > 1 and edges_read > budget):
             return None
         frontier = np.setdiff1d(dkg.tail[_joined(starts, stops)].astype(np.int64), reached)
         if np.isin(gold, frontier).any():
@@ -193,20 +193,20 @@ def _from_one(
     dkg: Dkg, topic: int, topics: set[int], gold: IntArray, hops: int, budget: int
 ) -> list[tuple[tuple[int, ...], float]]:
     """Paths from one topic to answers that it reaches by no shorter path, each with its F1."""
-    found: list[tuple[tuple[int, ...], float]] = []
+    results: list[tuple[tuple[int, ...], float]] = []
     inner = np.array(sorted(topics), dtype=np.int64)
     open_answers = gold[gold != topic]
     prefixes: list[tuple[tuple[int, ...], IntArray]] = [((), np.array([topic], dtype=np.int64))]
-    spent = 0
+    edges_read = 0
     for hop in range(1, hops + 1):
         nearest: list[IntArray] = []
         further: list[tuple[tuple[int, ...], IntArray]] = []
         for prefix, frontier in sorted(prefixes, key=lambda item: (len(item[1]), item[0])):
             starts, stops = dkg.row_bounds(frontier)
             degree = int((stops - starts).sum())
-            if hop > 1 and spent + degree > budget:
+            if hop > 1 and edges_read + degree > budget:
                 break
-            spent += degree
+            edges_read += degree
             edges = _joined(starts, stops)
             relation, tail = dkg.rel[edges].astype(np.int64), dkg.tail[edges].astype(np.int64)
             useful = np.isin(relation, relation[np.isin(tail, open_answers)]) if hop == hops else tail != topic
@@ -215,13 +215,13 @@ def _from_one(
                 hit = np.isin(ends, open_answers)
                 if hit.any():
                     nearest.append(ends[hit])
-                    found.append(((*prefix, number), 2 * int(np.isin(ends, gold).sum()) / (len(ends) + len(gold))))
+                    results.append(((*prefix, number), 2 * int(np.isin(ends, gold).sum()) / (len(ends) + len(gold))))
                 further.append(((*prefix, number), ends[~np.isin(ends, inner)]))
         prefixes = further
         open_answers = open_answers[~np.isin(open_answers, np.concatenate(nearest))] if nearest else open_answers
         if not len(open_answers):
             break
-    return found
+    return results
 
 
 def _run(dkg: Dkg, entity: int, relation: int) -> tuple[int, int]:

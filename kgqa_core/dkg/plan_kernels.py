@@ -1,6 +1,8 @@
 """The compiled loops that decide what a hop follows: rows of the frontier, and where an edge budget cuts them.
 
 After them a frontier is a list of edge ranges [start, stop), one per source, and no later loop knows of budgets.
+
+Three machine instructions that numba has no name for are made here: lowest set bit, number of set bits, prefetch.
 """
 
 from __future__ import annotations
@@ -8,10 +10,50 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.intrinsics import prefetch
+_intrinsic: Any = intrinsic
+
+
+@_intrinsic
+def lowest_bit(typing_context: Any, word: Any) -> Any:
+    """Index of the lowest set bit of a uint64 that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), generate
+
+
+@_intrinsic
+def bit_count(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@_intrinsic
+def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+    """Starts to load array[place]; harmless for places that do not exist."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(function, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -132,33 +174,33 @@ def clip(
             continue
         order = _heaviest_first(bits, xptr[b], xptr[b + 1])
         remaining = budget
-        left_out = 0
+        truncated = 0
         for j in range(order.shape[0]):
             i = order[j]
             if remaining > 0 and j + _AHEAD < order.shape[0]:
                 prefetch(rel, np.intp(start[order[j + _AHEAD]]))
             if remaining == 0:
-                left_out += stop[i] - start[i]
+                truncated += stop[i] - start[i]
                 stop[i] = start[i]
                 continue
             if epsilon <= 0:
-                kept = min(stop[i] - start[i], remaining)
-                remaining -= kept
-                left_out += stop[i] - start[i] - kept
-                stop[i] = start[i] + kept
+                followed = min(stop[i] - start[i], remaining)
+                remaining -= followed
+                truncated += stop[i] - start[i] - followed
+                stop[i] = start[i] + followed
                 continue
             e, end, whole = start[i], np.int64(-1), stop[i]
             while e < whole:
                 q = rel[e]
                 after = run_end(rel, e, whole, q)
                 if abs(r[b, q]) >= epsilon:
-                    kept = min(after - e, remaining)
-                    remaining -= kept
-                    if kept < after - e:
-                        left_out += after - e - kept
+                    followed = min(after - e, remaining)
+                    remaining -= followed
+                    if followed < after - e:
+                        truncated += after - e - followed
                         if end < 0:
-                            end = e + kept
+                            end = e + followed
                 e = after
             if end >= 0:
                 stop[i] = end
-        cut[b] = left_out
+        cut[b] = truncated

@@ -14,9 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.intrinsics import bit_count, lowest_bit
 from kgqa_core.dkg.kernels import SHORT_ROW, look_ahead
-from kgqa_core.dkg.plan_kernels import run_end
+from kgqa_core.dkg.plan_kernels import bit_count, lowest_bit, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -28,7 +27,7 @@ _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
 def _mark(table: Array, groups: Array, tops: Array, entity: int) -> None:
     """Notes an entity in a bitmap of three levels; table [E / 64, 2]: bits of a word, and how many come before it.
 
-    Whether the word was empty is not asked: the answer comes late, from far away, and is hard to guess.
+    There is no test for an empty word: its load is slow and the branch is hard to predict.
     """
     t = np.uint64(entity)
     word = t >> _SIX
@@ -162,17 +161,17 @@ def backward(
             look_ahead(rel, tail, start, i)
             w = weight[i]
             e, end = start[i], stop[i]
-            mine = grad.dtype.type(0)
+            gradient = grad.dtype.type(0)
             if end - e <= SHORT_ROW:
                 while e < end:
                     q = rel[e]
                     rw = row[q]
                     if abs(rw) >= epsilon:
                         reach = grad[_rank(table, tail[e])]
-                        mine += rw * reach
+                        gradient += rw * reach
                         to_row[q] += w * reach
                     e += 1
-                grad_x[i] = mine
+                grad_x[i] = gradient
                 continue
             while e < end:
                 q = rel[e]
@@ -184,8 +183,8 @@ def backward(
                 while e < end and rel[e] == q:
                     total += grad[_rank(table, tail[e])]
                     e += 1
-                mine += rw * total
+                gradient += rw * total
                 to_row[q] += w * total
-            grad_x[i] = mine
+            grad_x[i] = gradient
         for j in range(optr[b], optr[b + 1]):
             table[oentity[j] >> 6, 0] = np.uint64(0)

@@ -71,7 +71,7 @@ def locate(ptr: Array, entity: Array, wanted_ptr: Array, wanted: Array) -> Array
 def without(ptr: Array, entity: Array, other_ptr: Array, other: Array) -> tuple[Array, Array]:
     """ptr of the sets less the others' entities, and the places that stay; both ascending within a row."""
     new_ptr = np.zeros(ptr.shape[0], dtype=np.int64)
-    kept = np.empty(entity.shape[0], dtype=np.int64)
+    remaining = np.empty(entity.shape[0], dtype=np.int64)
     n = 0
     for row in range(ptr.shape[0] - 1):
         j = other_ptr[row]
@@ -79,10 +79,10 @@ def without(ptr: Array, entity: Array, other_ptr: Array, other: Array) -> tuple[
             while j < other_ptr[row + 1] and other[j] < entity[i]:
                 j += 1
             if j == other_ptr[row + 1] or other[j] != entity[i]:
-                kept[n] = i
+                remaining[n] = i
                 n += 1
         new_ptr[row + 1] = n
-    return new_ptr, kept[:n].copy()
+    return new_ptr, remaining[:n].copy()
 
 
 @_jit
@@ -92,15 +92,15 @@ def top(ptr: Array, weight: Array, k: int) -> tuple[Array, Array]:
     best, count = np.zeros((batch, k), dtype=np.int64), np.zeros(batch, dtype=np.int64)
     for row in range(batch):
         n = 0
-        mine = best[row]
+        top_of_row = best[row]
         for i in range(ptr[row], ptr[row + 1]):
-            if n == k and (k == 0 or weight[i] <= weight[mine[k - 1]]):
+            if n == k and (k == 0 or weight[i] <= weight[top_of_row[k - 1]]):
                 continue
             place = n if n < k else k - 1
-            while place > 0 and weight[i] > weight[mine[place - 1]]:
-                mine[place] = mine[place - 1]
+            while place > 0 and weight[i] > weight[top_of_row[place - 1]]:
+                top_of_row[place] = top_of_row[place - 1]
                 place -= 1
-            mine[place] = i
+            top_of_row[place] = i
             n = min(n + 1, k)
         count[row] = n
     return best, count

@@ -73,14 +73,14 @@ def without(sets: Part, others: Part) -> tuple[Tensor, Tensor]:
     if on_cpu(ptr):
         from kgqa_core.dkg.set_kernels import without as compiled
 
-        new_ptr, kept = compiled(*(part.numpy() for part in (*sets, *others)))
-        return torch.from_numpy(new_ptr), torch.from_numpy(kept)
+        new_ptr, remaining = compiled(*(part.numpy() for part in (*sets, *others)))
+        return torch.from_numpy(new_ptr), torch.from_numpy(remaining)
     place = locate(sets, others)
-    keep = torch.ones(entity.shape[0], dtype=torch.bool, device=entity.device)
-    keep[place[place >= 0]] = False
+    remains = torch.ones(entity.shape[0], dtype=torch.bool, device=entity.device)
+    remains[place[place >= 0]] = False
     before = torch.zeros(entity.shape[0] + 1, dtype=torch.int64, device=entity.device)
-    before[1:] = keep.cumsum(0)
-    return before[ptr], keep.nonzero().squeeze(1)
+    before[1:] = remains.cumsum(0)
+    return before[ptr], remains.nonzero().squeeze(1)
 
 
 def union(parts: Sequence[Part]) -> tuple[Tensor, Tensor, list[Tensor]]:
@@ -108,7 +108,7 @@ def top(ptr: Tensor, entity: Tensor, weight: Tensor, k: int) -> list[list[tuple[
         places = [row.start + np.argsort(-values[row], kind="stable")[:k] for row in rows]
     else:
         place, count = compiled(bounds, values, k)
-        places = [mine[:n] for mine, n in zip(place, count, strict=True)]
+        places = [of_row[:n] for of_row, n in zip(place, count, strict=True)]
     return [list(zip(ids[place].tolist(), values[place].tolist(), strict=True)) for place in places]
 
 

@@ -86,7 +86,9 @@ def update(
         )
     changed = len(delta.added) + len(delta.removed)
     if not changed and old.entities == entities and old.relation_keys[: old.relations] == keys:
-        return _keep(out, old, old_dkg, {"literals": literals, "relation_keys": keys, "relation_names": names}, monitor)
+        return _reuse(
+            out, old, old_dkg, {"literals": literals, "relation_keys": keys, "relation_names": names}, monitor
+        )
     merged = _merge(out, old, delta, entities, len(keys), literals, options)
     if merged is None:
         return _export(out, kg, options, seed, monitor, work)
@@ -102,7 +104,7 @@ def update(
     return {**counts, "made": "merged", "triples_added": len(delta.added), "triples_removed": len(delta.removed)}
 
 
-def _keep(out: Path, old: Dkg, old_dkg: Path, meta: dict[str, Any], monitor: Monitor) -> dict[str, Any]:
+def _reuse(out: Path, old: Dkg, old_dkg: Path, meta: dict[str, Any], monitor: Monitor) -> dict[str, Any]:
     """The old arrays again: the same files under another name where the disk allows it, else copies."""
     files = sorted(old_dkg.glob("*.npy"))
     with storage_faults(out):
@@ -144,7 +146,7 @@ def _compare(
     room = np.empty((ROOM, 3), dtype=np.int64), np.empty((ROOM, 3), dtype=np.int64)
     removed: list[IntArray] = []
     added: list[IntArray] = []
-    found = 0
+    result = 0
     for head, relation, tail, last in _chunks(store, order):
         state[kernels.INPUT] = 0
         done = False
@@ -155,19 +157,19 @@ def _compare(
             for parts, buffer, place in ((removed, room[0], kernels.REMOVED), (added, room[1], kernels.ADDED)):
                 if state[place]:
                     parts.append(buffer[: state[place]].copy())
-            found += int(state[kernels.REMOVED] + state[kernels.ADDED])
+            result += int(state[kernels.REMOVED] + state[kernels.ADDED])
             if state[kernels.UNSORTED]:  # the table is not stored in order
                 return None if order else _compare(store, old, entities, literals, options, " ORDER BY id")
-            if found > most:
+            if result > most:
                 return None
-    gone, come = (np.concatenate([np.empty((0, 3), np.int64), *parts]) for parts in (removed, added))
-    kept, literal, turned = (int(state[place]) for place in (kernels.KEPT, kernels.LITERAL, kernels.TURNED))
-    whole = kept + len(gone) == old.triples
+    gone_rows, new_rows = (np.concatenate([np.empty((0, 3), np.int64), *parts]) for parts in (removed, added))
+    unchanged, literal, turned = (int(state[place]) for place in (kernels.UNCHANGED, kernels.LITERAL, kernels.TURNED))
+    whole = unchanged + len(gone_rows) == old.triples
     inverses = old.triples if options.literal_inverses else old.triples - literal
     turned = 0 if options.literal_inverses else turned
     if not whole or turned or old.edges_stored != old.triples + inverses:
         return None
-    return _Delta(gone, come)
+    return _Delta(gone_rows, new_rows)
 
 
 def _chunks(store: KgStore, order: str) -> Iterator[tuple[IntArray, IntArray, IntArray, bool]]:

@@ -100,7 +100,7 @@ class EntityWeights:
         return EntityWeights(ptr, self.entity[place], sets.select(self.weight, place), truncated)
 
     def repeat(self, counts: Tensor) -> EntityWeights:
-        """Each row as often as told, without gradient.  counts: int64 [B]."""
+        """Each row repeated `counts` times, without gradient.  counts: int64 [B]."""
         ptr, place = sets.places_of(self.ptr, torch.repeat_interleave(torch.arange(self.batch), counts))
         return EntityWeights(ptr, self.entity[place], self.weight.detach()[place])
 
@@ -111,8 +111,8 @@ class EntityWeights:
     def mask(self, others: EntityWeights) -> EntityWeights:
         """The sets without the entities that `others` holds in the same row (whatever their weights)."""
         self._same_batch(others)
-        ptr, kept = sets.without((self.ptr, self.entity), (others.ptr, others.entity))
-        return EntityWeights(ptr, self.entity[kept], sets.select(self.weight, kept), self.truncated)
+        ptr, remaining = sets.without((self.ptr, self.entity), (others.ptr, others.entity))
+        return EntityWeights(ptr, self.entity[remaining], sets.select(self.weight, remaining), self.truncated)
 
     def lookup(self, ptr: Tensor, entities: Tensor) -> Tensor:
         """Weights [m] of the queried entities, 0 where absent; ptr: int64 [B + 1] divides entities [m] into rows."""

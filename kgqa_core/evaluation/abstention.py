@@ -18,9 +18,15 @@ from kgqa_core.abstention.apply import Verdict, read_verdicts
 from kgqa_core.abstention.labels import ENTITY, FACT, REASONS, RELATION, Label, read_labels
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
-from kgqa_core.metrics.calibration import expected_calibration_error, reliability
-from kgqa_core.metrics.selective import area_under_risk, auroc, best_area, risk_coverage
-from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.metrics.confidence import (
+    area_under_risk,
+    auroc,
+    best_area,
+    expected_calibration_error,
+    reliability,
+    risk_coverage,
+)
+from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import Question
@@ -65,7 +71,7 @@ def score(
 
 
 def _wrong(question: Question, label: Label, output: str) -> float:
-    return 1.0 if not label.answerable else 1.0 - contains(Gold(question.answer_names), output)
+    return 1.0 if not label.answerable else 1.0 - contains(GoldAnswers(question.answer_names), output)
 
 
 def measure(

@@ -10,7 +10,7 @@ from typing import Any
 
 from kgqa_core.evaluation.aggregate import complexity_groups, grouped, hop_groups
 from kgqa_core.evaluation.labels import main_split
-from kgqa_core.metrics.significance import mcnemar
+from kgqa_core.metrics.significance import mcnemar, three_digits
 from kgqa_core.types import Question
 
 METRICS = ("hit_rra", "exact")
@@ -39,7 +39,7 @@ def compare(rows: Mapping[str, Mapping[str, Mapping[str, float]]], records: Sequ
                 judge = _judge(rows[baseline], rows[experiment], metric)
                 total = judge(members)
                 groups = {key: {name: judge(part) for name, part in found.items()} for key, found in parts.items()}
-                p = float(f"{mcnemar(total['helpful'], total['harmful']):.3g}")
+                p = three_digits(mcnemar(total["helpful"], total["harmful"]))
                 named = {"experiment": experiment, "baseline": baseline, "metric": metric, "split": split}
                 compared.append({**named, **total, "p": p, **groups})
     return compared

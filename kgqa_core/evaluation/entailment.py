@@ -76,9 +76,9 @@ def entail(
     place = {pair: number for number, pair in enumerate(pairs)}
     rows = [(*one.key, *(round(combine(_matrix(one, place, scores))[name], 6) for name in NLI_METRICS)) for one in read]
     schema = dict.fromkeys(columns[:4], pl.String) | dict.fromkeys(NLI_METRICS, pl.Float64)
-    scratch = out / f"{ENTAILMENT}.tmp"
-    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(scratch, compression="zstd", statistics=False)
-    os.replace(scratch, out / ENTAILMENT)
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(
+        out / ENTAILMENT, compression="zstd", statistics=False
+    )
     return {
         "responses": len(rows),
         "pairs": len(pairs),

@@ -14,7 +14,7 @@ import polars as pl
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.pairs import Pair, Wanted, gold_pairs, recall_at, triple_pairs
+from kgqa_core.metrics.retrieval import Alternatives, Pair, gold_pairs, recall_at, triple_pairs
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
@@ -51,7 +51,7 @@ def triple_groups(record: Question) -> tuple[str, ...]:
     return () if not number else (str(number) if number <= MOST else f">{MOST}",)
 
 
-def wanted_pairs(kg: Path, records: Sequence[Question], retrievers: Collection[str]) -> dict[str, list[Wanted]]:
+def wanted_pairs(kg: Path, records: Sequence[Question], retrievers: Collection[str]) -> dict[str, list[Alternatives]]:
     """Question id → the pairs that it needs, where pair recall applies.
 
     It applies to questions of the long tail, and to all that are annotated where a ranker of relations is compared.
@@ -67,7 +67,7 @@ def wanted_pairs(kg: Path, records: Sequence[Question], retrievers: Collection[s
     return {question: pairs for question, pairs in wanted.items() if pairs}
 
 
-def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Wanted]]) -> Ranks:
+def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Alternatives]]) -> Ranks:
     """Where the facts of a retriever hold the wanted pairs; questions without facts have them nowhere.
 
     Facts tell pairs in the order of their ranks, each one pair: that of the end that it was followed from.

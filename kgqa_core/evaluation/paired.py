@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.evaluation.labels import main_split
-from kgqa_core.metrics.significance import bootstrap_interval, mcnemar
+from kgqa_core.metrics.significance import bootstrap_interval, mcnemar, three_digits
 from kgqa_core.store.tables import read_frame
 
 SAMPLES = 10_000
@@ -86,7 +86,7 @@ def difference(pairs: pl.DataFrame, *, seed: int = 0, level: float = 0.95, sampl
     found = bootstrap_interval(change, samples=samples, seed=seed, level=level)
     won, lost = int((change > 0).sum()), int((change < 0).sum())
     binary = bool(np.isin(before, (0.0, 1.0)).all() and np.isin(after, (0.0, 1.0)).all())
-    p = float(f"{mcnemar(won, lost):.3g}") if binary else None
+    p = three_digits(mcnemar(won, lost)) if binary else None
     return Difference(
         found.value, found.low, found.high, found.n, float(before.mean()), float(after.mean()), won, lost, p
     )

@@ -7,7 +7,6 @@ asked a sample (`limit`) are the sampled questions the denominator.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,17 @@ from kgqa_core.evaluation.linking import link_rows, linking_costs
 from kgqa_core.evaluation.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
 from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.hits import hits_at_1, hits_at_5, recall_of_answers
-from kgqa_core.metrics.knowledge_match import KNOWLEDGE_METRICS, knowledge_match
-from kgqa_core.metrics.pairs import recall_at
-from kgqa_core.metrics.paths import RelationPath, hop_accuracy, path_at_1, path_at_5
-from kgqa_core.metrics.text import TEXT_METRICS, Gold
+from kgqa_core.metrics.retrieval import (
+    RelationPath,
+    hits_at_1,
+    hits_at_5,
+    hop_accuracy,
+    path_at_1,
+    path_at_5,
+    recall_at,
+    recall_of_answers,
+)
+from kgqa_core.metrics.text import KNOWLEDGE_METRICS, TEXT_METRICS, GoldAnswers, knowledge_match
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.tables import read_frame
@@ -79,7 +84,7 @@ def score(
             alone[question]["pair_recall"] = recall_at(None, places)
     given = {name: frame for key, folder in sorted(answers.items()) for name, frame in _read_answers(key, folder)}
     asked = _asked(records, given.values(), limit)
-    golds = {record.id: Gold(record.answer_names) for record in records if record.id in asked}
+    golds = {record.id: GoldAnswers(record.answer_names) for record in records if record.id in asked}
     asked_records = [record for record in records if record.id in asked]
     for number, (name, frame) in enumerate(sorted(given.items()), start=len(facts)):
         monitor.progress(number, len(facts) + len(given), "experiments")
@@ -111,7 +116,7 @@ def score(
 
 
 def score_outputs(
-    records: Iterable[Question], outputs: Mapping[str, str | None], golds: Mapping[str, Gold] | None = None
+    records: Iterable[Question], outputs: Mapping[str, str | None], golds: Mapping[str, GoldAnswers] | None = None
 ) -> dict[str, dict[str, float]]:
     """Question id → metric → value of a model's outputs; a question without output, or not linked, scores 0.
 
@@ -124,7 +129,7 @@ def score_outputs(
         if record.unlinkable is not None or not output:
             found[record.id] = dict.fromkeys((*TEXT_METRICS, *(KNOWLEDGE_METRICS if matched else ())), 0.0)
             continue
-        gold = golds[record.id] if golds is not None else Gold(record.answer_names)
+        gold = golds[record.id] if golds is not None else GoldAnswers(record.answer_names)
         found[record.id] = {name: metric(gold, output) for name, metric in TEXT_METRICS.items()}
         if matched:
             found[record.id] |= knowledge_match(gold, output)
@@ -248,7 +253,5 @@ def _write_scores(out: Path, rows: Rows, records: Sequence[Question]) -> pl.Data
     frame = pl.DataFrame(cells, schema=schema | {"value": pl.Float64}, orient="row")
     frame = frame.sort("experiment", pl.col("split").cast(pl.Enum(SPLITS)), "question", "metric")
     frame = frame.with_columns(pl.col("value").round(6))
-    scratch = out / "scores.tmp"
-    frame.write_parquet(scratch, compression="zstd", statistics=False)
-    os.replace(scratch, out / "scores.parquet")
+    frame.write_parquet(out / "scores.parquet", compression="zstd", statistics=False)
     return frame

@@ -74,13 +74,13 @@ def base_of(file: Path) -> Path | None:
         first = candidates[0]
     except (OSError, ValueError, LookupError, TypeError) as fault:
         raise ArtifactError(f"{note} cannot be read ({fault}); build the overlay again") from None
-    found = next((path for path in candidates if path.is_file()), None)
-    if found is None:
+    result = next((path for path in candidates if path.is_file()), None)
+    if result is None:
         raise ArtifactError(
             f"the graph under the overlay {file.parent} is not at {first} any more; put it there, "
             f"or write its new place into {note}"
         )
-    return found.resolve()
+    return result.resolve()
 
 
 def _in_home_of(overlay: Path, base: Path) -> Path:

@@ -1,4 +1,7 @@
-"""Graph files → `kg.duckdb`: every statement is a triple, a name, a repetition or a reject, and the sum is checked."""
+"""Graph files → `kg.duckdb`: every statement is a triple, a name, a repetition or a reject, and the sum is checked.
+
+A build stops when too many lines of a source are rejected (`Tally`).
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,78 @@ import duckdb
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
 from kgqa_core.input_files import unchanged
-from kgqa_core.kg.formats.base import Batch
+from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.detect import check_format, reader_of
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.ingest import assemble_wikidata, meaning, restate
-from kgqa_core.kg.ingest.duck import memory_bytes
 from kgqa_core.kg.ingest.encode import assign_ids, encode
-from kgqa_core.kg.ingest.rejects import Tally
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
-from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.sql import memory_bytes, quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
+
+FLOOR = 3
+"""So many rejects pass in every source where more statements are good than bad (unless the share is 0)."""
+
+EARLY = 10_000
+"""Statements after which a build may stop before the end of a source."""
+
+
+class Tally:
+    """Counts of one source, which raise when too much of it is rejected.
+
+    A source may lose `share` of its statements, and never all; with a share above 0, three rejects always pass
+    while the good lines outnumber them, so that one slip does not spoil a small file.  The build stops
+    before the end once it has seen more rejects than the whole source may have, whose length is estimated from the
+    bytes read.
+    """
+
+    def __init__(self, path: Path, format: str, share: float) -> None:
+        self.path, self.format, self.share = path, format, share
+        self.statements = self.rejects = self.ignored = self.unread = 0
+        self.examples: list[tuple[int, str, str]] = []
+
+    def add(self, batch: StatementBatch | SpanBatch) -> None:
+        """Counts a batch: as rejected what is `unread`, as read the qualifiers that name a statement elsewhere.
+
+        Raises KgInputError when it is clear that too much will be rejected.
+        """
+        self.statements += batch.height + batch.rejects.height + sum(batch.filtered.values()) + batch.unread
+        qualifiers = batch.qualifiers
+        if qualifiers is not None:
+            self.statements += qualifiers["row"].null_count() if "row" in qualifiers.columns else qualifiers.height
+        self.rejects += batch.rejects.height + batch.unread
+        self.unread += batch.unread
+        self.ignored += batch.ignored
+        if len(self.examples) < 3:
+            self.examples = (self.examples + batch.rejects.sort("line").head(3).rows())[:3]
+        expected = self.statements / max(batch.fraction, 1e-9)
+        if self.statements >= EARLY and self.rejects > max(self.share * expected, FLOOR):
+            raise self._too_many("so far")
+
+    def finish(self) -> None:
+        """Raises KgInputError when too much was rejected."""
+        good = self.statements - self.rejects
+        passes = self.rejects <= self.share * self.statements
+        passes |= self.share > 0 and self.rejects <= FLOOR and self.rejects < good
+        if self.rejects and (not passes or not good):
+            raise self._too_many("in all")
+
+    def _too_many(self, when: str) -> KgInputError:
+        examples = "; ".join(f"line {line}: {reason}: {text[:60]!r}" for line, reason, text in self.examples)
+        good = self.statements - self.rejects
+        way = (
+            f"mend the lines, raise kg.max_reject_share ({self.share:g})"
+            if good
+            else "check that it is what you meant to read"
+        )
+        return KgInputError(
+            f"{self.path}, read as {self.format}: {self.rejects:,} of {self.statements:,} statements {when} are "
+            f"rejected ({self.rejects / self.statements:.1%}), {examples}; {way}, or set kg.format and kg.delimiter"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +99,7 @@ class Part:
 
     label: str
     format: str
-    batches: Iterable[Batch | SpanBatch]
+    batches: Iterable[StatementBatch | SpanBatch]
     size: int = 1
     path: Path | None = None
 
@@ -212,9 +273,9 @@ def _check_sum(counts: dict[str, int]) -> None:
     )  # fmt: skip
     total = sum(counts[part] for part in parts) - counts["qualifier_triples"]
     if total != counts["statements"]:
-        said = ", ".join(f"{counts[part]:,} {part}" for part in (*parts, "qualifier_triples"))
+        parts_text = ", ".join(f"{counts[part]:,} {part}" for part in (*parts, "qualifier_triples"))
         raise KgqaError(
-            f"{counts['statements']:,} statements were read, but {total:,} stored ({said}): please report it"
+            f"{counts['statements']:,} statements were read, but {total:,} stored ({parts_text}): please report it"
         )
 
 

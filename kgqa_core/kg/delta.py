@@ -3,7 +3,7 @@
 The new graph is that of a build from the new dump, up to ids: terms and relations of the old graph keep theirs, new
 ones follow after every id that was ever given, and those of removed ones stay free.  Both ways go through the build
 itself: with a dump its statements are read as always; with a pair of files the old graph restates what it was built
-from (`kg.restate`), and the pair is added and taken away before the meaning is worked out.
+from (`kg.restate`), and the pair is added and removed before the meaning is worked out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kgqa_core.errors import KgInputError
 from kgqa_core.kg import diff
 from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.build import Part, build_parts, part_of
-from kgqa_core.kg.formats.base import Batch
+from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.detect import check_format
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import restate
@@ -83,9 +83,9 @@ def update_parts(
     adjust: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
 ) -> dict[str, Any]:
     """Builds a graph from parts in `out` with the ids of `old`, and lists what differs from it in `out`/DIFF."""
-    keep = _Keep(old, options)
+    old_ids = _OldIds(old, options)
     counts = build_parts(
-        out, parts, options, monitor=monitor, work=work, adjust=adjust, assign=keep.assign, complete=keep.complete
+        out, parts, options, monitor=monitor, work=work, adjust=adjust, assign=old_ids.assign, complete=old_ids.complete
     )
     changes = diff.compare(
         old, out, out=out / DIFF, memory_limit=options.memory_limit, threads=options.threads, monitor=monitor, work=work
@@ -102,7 +102,7 @@ def options_of(old: Path) -> dict[str, Any]:
 
 
 def check_pair(store: KgStore, options: KgOptions) -> None:
-    """Raises KgInputError where statements that came and went do not suffice to tell the new graph."""
+    """Raises KgInputError where statements that came and went do not determine the new graph."""
     way = "update it with the new dump instead"
     changed = [
         name
@@ -128,11 +128,11 @@ def check_pair(store: KgStore, options: KgOptions) -> None:
     qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
     if qualified:
         raise KgInputError(
-            f"{store.path} has {qualified:,} qualifiers, and files of statements do not tell whose they are; " + way
+            f"{store.path} has {qualified:,} qualifiers, and files of statements do not name their triples; " + way
         )
 
 
-class _Keep:
+class _OldIds:
     """Ids and page views of the old graph, for the new one."""
 
     def __init__(self, old: Path, options: KgOptions) -> None:
@@ -242,7 +242,7 @@ class _Pair:
         return before - number(connection, "SELECT count(*) FROM raw")
 
 
-def _marked(part: Part, mark: str) -> Iterator[Batch]:
+def _marked(part: Part, mark: str) -> Iterator[StatementBatch]:
     """The batches of a part of a pair, their statements marked.  Raises KgInputError for qualifiers."""
     for batch in part.batches:
         if batch.qualifiers is not None and batch.qualifiers.height:
@@ -253,4 +253,4 @@ def _marked(part: Part, mark: str) -> Iterator[Batch]:
         frame = batch.statements
         if frame.height:
             frame = frame.with_columns(pl.lit(mark).alias("statement"))
-        yield Batch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered, batch.unread)
+        yield StatementBatch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered, batch.unread)

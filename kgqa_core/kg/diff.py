@@ -26,7 +26,7 @@ from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.scratch import scratch_folder
 
 IDENTITY = ("kind", "key", "datatype", "detail")
-"""Columns of `entities` that tell its rows apart."""
+"""Columns of `entities` that identify its rows."""
 
 ENTITY_COLUMNS = {
     "entities": ("id",),
@@ -48,7 +48,7 @@ RELATION_COLUMNS = {
 """Columns that hold ids, by table; a qualifier has `head`, `over`, `tail` of its triple in place of the triple's id."""
 
 COMPARED = tuple(table for table in SCHEMA if table not in ("filtered", "rejects", "meta"))
-"""Tables that make up the graph; the others tell how it was read."""
+"""Tables that make up the graph; the others record how it was read."""
 
 ABOUT = {"triples": "head", "qualifiers": "head", "labels": "id", "aliases": "id", "types": "entity",
          "subtypes": "type", "bridges": "entity"}  # fmt: skip
@@ -90,14 +90,14 @@ def differences(
     a: Path, b: Path, *, memory_limit: str = "2GB", threads: int = 2, work: Path | None = None
 ) -> dict[str, tuple[int, int]]:
     """Rows that only `a` and only `b` has, by table; tables without such rows are left out."""
-    found = {}
+    results = {}
     with _both(a, b, memory_limit, threads, work) as (connection, _):
         _differ(connection, QUIET)
         for table in COMPARED:
             counts = tuple(_count(connection, f"FROM only_{side}_{table}") for side in ("old", "new"))
             if any(counts):
-                found[table] = (counts[0], counts[1])
-    return found
+                results[table] = (counts[0], counts[1])
+    return results
 
 
 def same_graph(a: Path, b: Path) -> bool:
@@ -154,10 +154,10 @@ def _differ(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> None:
         monitor.progress(done, len(COMPARED), f"comparing {table}")
         old_sql, columns = _rows(table, "old", "moved_entity", "moved_relation")
         new_sql, _ = _rows(table, "new", None, None)
-        for side, mine, other in (("old", old_sql, new_sql), ("new", new_sql, old_sql)):
+        for side, this, other in (("old", old_sql, new_sql), ("new", new_sql, old_sql)):
             equal = " AND ".join(f'm."{c}" IS NOT DISTINCT FROM o."{c}"' for c in columns)
             connection.execute(
-                f"CREATE TABLE only_{side}_{table} AS SELECT * FROM ({mine}) m "
+                f"CREATE TABLE only_{side}_{table} AS SELECT * FROM ({this}) m "
                 f"WHERE NOT EXISTS (SELECT 1 FROM ({other}) o WHERE {equal})"
             )
     monitor.progress(len(COMPARED), len(COMPARED), "comparing")
@@ -167,10 +167,10 @@ def _match(connection: duckdb.DuckDBPyConnection, name: str, table: str, identit
     """`moved_NAME(id, uid)`: ids of `old` that go by another number; `gone_`, `come_NAME`: ids of one graph only."""
     equal = " AND ".join(f"o.{column} IS NOT DISTINCT FROM n.{column}" for column in identity)
     run = connection.execute
-    for side, mine, other in (("old", "o", "n"), ("new", "n", "o")):
+    for side, this, other in (("old", "o", "n"), ("new", "n", "o")):
         against = "new" if side == "old" else "old"
         run(
-            f"CREATE TABLE rest_{side} AS SELECT {mine}.id FROM {side}.{table} {mine} "
+            f"CREATE TABLE rest_{side} AS SELECT {this}.id FROM {side}.{table} {this} "
             f"LEFT JOIN {against}.{table} {other} ON o.id = n.id WHERE ({equal}) IS NOT TRUE OR {other}.id IS NULL"
         )
     run(

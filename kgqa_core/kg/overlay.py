@@ -4,7 +4,7 @@ The file has views with the names of the store's tables over the base graph, whi
 never written.  `KgStore.open` reads it as a graph: linking, logic, the DKG's export and `kgqa kg …` need not know.
 Hidden entities and relations leave holes between the ids; triples are numbered anew without holes, as every graph's
 are.  A triple goes when its head, relation or tail does, a literal when nothing states it any more, a qualifier with
-its relation or value, and a statement that has lost all of its qualifiers is one without.  Popularity is counted again.
+its relation or value, and a statement without any of its qualifiers is one without.  Popularity is counted again.
 A type that lies above a hidden one stays above those below it.
 
 The content digest of an overlay is that of what is hidden, with the digest of the base in `meta`.  Where the base lies
@@ -143,7 +143,7 @@ def graph_digest(path: Path) -> str:
 
 
 def _hide(connection: duckdb.DuckDBPyConnection, hidden: Hidden) -> None:
-    """Fills the tables of what is hidden, and of what that takes with it."""
+    """Fills the tables of what is hidden, and of what is hidden with it."""
     run = connection.execute
     for name, ids in (("entities", hidden.entities), ("relations", hidden.relations), ("triples", hidden.triples)):
         frame = pl.DataFrame({"id": np.unique(np.fromiter(_ints(ids), dtype=np.int64))}, schema={"id": pl.Int64})

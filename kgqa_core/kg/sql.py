@@ -1,12 +1,16 @@
-"""Small things that every piece of SQL here needs."""
+"""Helpers of code that speaks SQL to DuckDB: literals, single values, memory sizes, Arrow tables in pieces."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+
+from kgqa_core.errors import KgInputError
 
 
 def quoted(text: str | Path) -> str:
@@ -28,3 +32,20 @@ def drop(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drops what goes by this name, a table or a view."""
     view = number(connection, "SELECT count(*) FROM duckdb_views() WHERE view_name = ? AND NOT internal", [name])
     connection.execute(f"DROP {'VIEW' if view else 'TABLE'} {name}")
+
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def memory_bytes(text: str) -> int:
+    """Bytes of a size such as `4GB` or `512MiB`.  Raises KgInputError."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    if match is None or match[2].lower() not in _UNITS or float(match[1]) <= 0:
+        raise KgInputError(f"kg.memory_limit is {text!r}; give a size such as 4GB or 512MB")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def in_pieces(table: pa.Table) -> pa.Table:
+    """The table in batches as large as a row group of DuckDB, which then takes them on several threads, in order."""
+    return pa.Table.from_batches(table.to_batches(max_chunksize=122_880), table.schema)

@@ -183,7 +183,7 @@ class KgStore:
         return forms
 
     def description(self, i: int) -> str | None:
-        """What is said of an entity in the best language that says it."""
+        """The description of an entity in the best language that has one."""
         row = self.connection.execute(
             f"SELECT description FROM labels WHERE id = ? AND description IS NOT NULL "
             f"ORDER BY {self._language_rank('lang', None)}, lang LIMIT 1",
@@ -235,7 +235,7 @@ class KgStore:
         A bridge is an id of another graph, as `/m/0abc`; the name is the tail of the key of an entity without label.  A
         text in angle brackets is an IRI.  Texts that mean nothing have an empty list.
         """
-        found: dict[str, list[int]] = {text: [] for text in texts}
+        results: dict[str, list[int]] = {text: [] for text in texts}
         steps = (
             "SELECT DISTINCT w.text, e.id FROM wanted w JOIN entities e ON e.key = w.bare AND e.kind = 'entity'",
             _BRIDGED,
@@ -248,7 +248,7 @@ class KgStore:
             "SELECT DISTINCT w.text, e.id FROM wanted w JOIN entities e ON e.key = w.text AND e.kind = 'literal'",
         )
         for step in steps:
-            missing = [text for text, ids in found.items() if not ids]
+            missing = [text for text, ids in results.items() if not ids]
             if not missing:
                 break
             if step is _BRIDGED and not self.counts().get("bridges") and all(canonical(t) == t for t in missing):
@@ -256,24 +256,26 @@ class KgStore:
             bare = [text[1:-1] if text.startswith("<") and text.endswith(">") else text for text in missing]
             frame = pl.DataFrame({"text": missing, "bare": bare}, schema={"text": pl.String, "bare": pl.String})
             for text, i in self._query(f"{step} ORDER BY 1, 2", frame):
-                found[text].append(i)
-        return found
+                results[text].append(i)
+        return results
 
     def bridge(self, values: Sequence[str]) -> dict[str, list[int]]:
         """Ids of the entities that other graphs call by each value, ascending; `/m/0abc` and `m.0abc` are the same."""
-        found: dict[str, list[int]] = {value: [] for value in values}
-        frame = pl.DataFrame({"text": list(found), "bare": list(found)}, schema={"text": pl.String, "bare": pl.String})
+        results: dict[str, list[int]] = {value: [] for value in values}
+        frame = pl.DataFrame(
+            {"text": list(results), "bare": list(results)}, schema={"text": pl.String, "bare": pl.String}
+        )
         for text, i in self._query(f"{_BRIDGED} ORDER BY 1, 2", frame):
-            found[text].append(i)
-        return found
+            results[text].append(i)
+        return results
 
     def bridges(self, ids: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
         """(relation, value) of each entity's ids in other graphs, in order; entities without are left out."""
-        found: dict[int, list[tuple[str, str]]] = {}
+        results: dict[int, list[tuple[str, str]]] = {}
         sql = "SELECT entity, relation, value FROM wanted JOIN bridges ON entity = id ORDER BY ALL"
         for i, relation, value in self._query(sql, self._frame(ids)):
-            found.setdefault(i, []).append((relation, value))
-        return found
+            results.setdefault(i, []).append((relation, value))
+        return results
 
     def suggest(self, text: str) -> str | None:
         """The label, alias or key nearest to a text, for a hint in an error; None when nothing is near."""
@@ -296,14 +298,14 @@ class KgStore:
 
     def qualifiers(self, triples: Iterable[int]) -> dict[int, list[list[tuple[int, int]]]]:
         """(relation, value) of each qualified statement of each triple, in order; triples without are left out."""
-        found: dict[int, list[list[tuple[int, int]]]] = {}
+        results: dict[int, list[list[tuple[int, int]]]] = {}
         sql = "SELECT triple, statement, relation, value FROM wanted JOIN qualifiers ON triple = id ORDER BY ALL"
         for triple, statement, relation, value in self._query(sql, self._frame(triples)):
-            statements = found.setdefault(triple, [])
+            statements = results.setdefault(triple, [])
             if statement == len(statements):
                 statements.append([])
             statements[statement].append((relation, value))
-        return found
+        return results
 
     # -- plumbing ----------------------------------------------------------------------------------------------
 

@@ -1,9 +1,15 @@
-"""Facts as triple-form text, `(head, relation, tail), …` (Sen et al. 2023, section 3.1)."""
+"""Facts as triple-form text, `(head, relation, tail), …` (Sen et al. 2023, section 3.1).
+
+Nodes without a name, such as Freebase's compound values, get one in texts.  A statement of several parts (a marriage
+with its partners and dates) is held together in a graph by a node that has an id and no label.  Wu et al. (2023) write
+such nodes CVT1, CVT2, … from the start of each path.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -12,11 +18,76 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
-from kgqa_core.kg.nameless import cvt_names, find_nameless
+from kgqa_core.kg.names import key_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
 from kgqa_core.types import INVERSE
+
+_NAMELESS = re.compile(
+    r"""
+      _:.*                                          # a blank node
+    | (.*[/#])?\.well-known/genid/.*                # a blank node that was given an IRI
+    | (https?://rdf\.freebase\.com/ns/)?/?[mg][./]0?[0-9a-z_]+   # a Freebase id
+    | (.*/statement/|wds:|s:)?[QPLqpl][1-9]\d*[-$][0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}  # a statement
+    | (urn:uuid:)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}
+    """,
+    re.VERBOSE,
+)
+_CVT = re.compile(r"CVT[1-9]\d*")
+
+
+def is_nameless(key: str, has_label: bool = False) -> bool:
+    """Whether a node is one without name: it has no label, and its key is an id that is made for such nodes.
+
+    Wikidata's `Q42` is no such id: an item without label in the languages of a graph is still a thing.
+
+    >>> is_nameless("m.0abc12"), is_nameless("m.0abc12", has_label=True), is_nameless("_:b7"), is_nameless("Q42")
+    (True, False, True, False)
+    """
+    return not has_label and _NAMELESS.fullmatch(key) is not None
+
+
+def is_cvt(name: str) -> bool:
+    """Whether a name in a text is what a nameless node is called there.
+
+    >>> is_cvt("CVT12"), is_cvt("CVT"), is_cvt("CVT Tower 1")
+    (True, False, False)
+    """
+    return _CVT.fullmatch(name) is not None
+
+
+def cvt_names(entities: Iterable[int], nameless: Collection[int]) -> dict[int, str]:
+    """CVT1, CVT2, … for the nameless ones of a path's entities, in the order in which they first stand there.
+
+    >>> cvt_names([5, 9, 7, 9, 8], {7, 9})
+    {9: 'CVT1', 7: 'CVT2'}
+    """
+    names: dict[int, str] = {}
+    for entity in entities:
+        if entity in nameless and entity not in names:
+            names[entity] = f"CVT{len(names) + 1}"
+    return names
+
+
+def find_nameless(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
+    """Those of some entities of a graph that are nameless; literals never are."""
+    wanted = sorted(set(entities))
+    keys = {i: key for i, key in store.entity_keys(wanted).items() if is_nameless(key)}
+    if not keys:
+        return frozenset()
+    names = store.names(keys)
+    literals = _literals(store, keys)
+    return frozenset(i for i, key in keys.items() if i not in literals and names[i] == key_name(key))
+
+
+def _literals(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
+    ids = sorted(entities)
+    rows = store.connection.execute(
+        "SELECT id FROM entities WHERE kind = 'literal' AND list_contains(?::INTEGER[], id)", [ids]
+    ).fetchall()
+    return frozenset(i for (i,) in rows)
+
 
 FORMATS = ("none", "triples")
 
@@ -96,9 +167,9 @@ def write_knowledge(
     behind: dict[str, list[int]] = {}
     if format != "none":
         for question, own in groupby(ordered.select("question", "triple", "direction").iter_rows(), itemgetter(0)):
-            told = [(triple, way) for _, triple, way in own]
-            texts[question] = wording.paragraph(told)
-            behind[question] = [triple for triple, _ in told]
+            steps = [(triple, way) for _, triple, way in own]
+            texts[question] = wording.paragraph(steps)
+            behind[question] = [triple for triple, _ in steps]
     unknown = sorted(set(texts).difference(ids))
     if unknown:
         raise ArtifactError(
@@ -125,7 +196,7 @@ def write_knowledge(
 class Wording:
     """Tells some triples of a graph; all that this needs is read when it is made.
 
-    qualifiers: tell them too, see `qualified_text`.  Raises GraphMismatch for a triple that the graph has not.
+    qualifiers: include them, see `qualified_text`.  Raises GraphMismatch for a triple that the graph has not.
     """
 
     def __init__(self, store: KgStore, triples: Sequence[int], qualifiers: bool = False) -> None:
@@ -159,26 +230,26 @@ class Wording:
 def name_triples(store: KgStore, triples: Iterable[int]) -> dict[int, tuple[str, str, str]]:
     """(head, relation, tail) by name of each triple id.  Raises GraphMismatch for an id that the graph has not."""
     wanted = list(triples)
-    found = store.triples(wanted)
-    missing = [triple for triple in wanted if triple not in found]
+    result = store.triples(wanted)
+    missing = [triple for triple in wanted if triple not in result]
     if missing:
         raise GraphMismatch(
             f"triple {missing[0]} and {len(missing) - 1} others are not in {store.path} "
             f"({store.counts()['triples']:,} triples); the facts come from another graph: retrieve again"
         )
-    names: Mapping[int, str] = store.names({i for head, _, tail in found.values() for i in (head, tail)})
+    names: Mapping[int, str] = store.names({i for head, _, tail in result.values() for i in (head, tail)})
     relations = store.relation_names()
-    return {i: (names[head], relations[relation], names[tail]) for i, (head, relation, tail) in found.items()}
+    return {i: (names[head], relations[relation], names[tail]) for i, (head, relation, tail) in result.items()}
 
 
 def name_qualifiers(store: KgStore, triples: Iterable[int]) -> dict[int, list[list[tuple[str, str]]]]:
     """(relation, value) by name of each qualified statement of each triple; triples without are left out."""
-    found = store.qualifiers(triples)
-    if not found:
+    result = store.qualifiers(triples)
+    if not result:
         return {}
-    names = store.names({value for sets in found.values() for pairs in sets for _, value in pairs})
+    names = store.names({value for sets in result.values() for pairs in sets for _, value in pairs})
     relations = store.relation_names()
-    return {i: [[(relations[r], names[v]) for r, v in pairs] for pairs in sets] for i, sets in found.items()}
+    return {i: [[(relations[r], names[v]) for r, v in pairs] for pairs in sets] for i, sets in result.items()}
 
 
 def _read(path: Path, columns: list[str]) -> pl.DataFrame:

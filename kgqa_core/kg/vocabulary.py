@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
-DESCRIPTION = "http://schema.org/description"
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+WIKIBASE = "http://wikiba.se/ontology#"
+WIKIDATA = "http://www.wikidata.org/"
+FREEBASE = "http://rdf.freebase.com/ns/"
+
+LABEL = RDFS + "label"
+ALIAS = SKOS + "altLabel"
+DESCRIPTION = "http://schema.org/description"
+RDF_TYPE = RDF + "type"
 STRING = XSD + "string"
 ANY_URI = XSD + "anyURI"
-
-WIKIBASE = "http://wikiba.se/ontology#"
-WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
+WIKIDATA_ENTITY = WIKIDATA + "entity/"

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.linking.fold import fold, is_unspaced
-from kgqa_core.linking.mentions import Mentions
+from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.words import FUNCTION_WORDS
 
 STEM = 5
-"""Letters in which two words agree that are taken for the same: `directed` and `director`."""
+"""Letters in which two words agree that count as the same: `directed` and `director`."""
 ROLES = 12
 """Relations that are named in the encoded description of an entity."""
 
@@ -28,9 +28,9 @@ class Encoder(Protocol):
 
 
 class Context:
-    """Compares texts with what the graph says of an entity."""
+    """Compares texts with the graph's facts about an entity."""
 
-    def __init__(self, mentions: Mentions, encoder: Encoder | None = None) -> None:
+    def __init__(self, mentions: MentionDictionary, encoder: Encoder | None = None) -> None:
         self.mentions, self._encoder = mentions, encoder
         self._role_stems = lru_cache(maxsize=1 << 14)(self._stems_of_role)
 
@@ -40,15 +40,15 @@ class Context:
         text: that around the mention.
         """
         stems = _stems(fold(text))
-        found = []
+        results = []
         for entity in entities:
             types = [_stems(fold(self.mentions.labels[t])) for t in self.mentions.types_of(entity)]
             by_type = max((len(words & stems) / len(words) for words in types if words), default=0.0)
             roles: set[str] = set()
             for role in self.mentions.roles_of(entity):
                 roles |= self._role_stems(role % max(self.mentions.meta["relations"], 1))
-            found.append((by_type, float(len(roles & stems))))
-        return found
+            results.append((by_type, float(len(roles & stems))))
+        return results
 
     def likeness(self, text: str, entities: Sequence[int]) -> list[float]:
         """Cosine of the encoded text and the encoded description of each entity; 0 without encoder."""
@@ -73,10 +73,10 @@ class Context:
 
 def _stems(folded: str) -> frozenset[str]:
     """Beginnings of words that are none of grammar; pairs of characters where words are not spaced."""
-    found: set[str] = set()
+    results: set[str] = set()
     for word in folded.split():
         if any(map(is_unspaced, word)):
-            found.update(word[place : place + 2] for place in range(len(word) - 1))
+            results.update(word[place : place + 2] for place in range(len(word) - 1))
         elif word not in FUNCTION_WORDS and len(word) > 2:
-            found.add(word[:STEM])
-    return frozenset(found)
+            results.add(word[:STEM])
+    return frozenset(results)

@@ -36,8 +36,9 @@ from kgqa_core.linking.mentions import (
     RELATION_WORDS,
     TYPE,
     VARIANT,
+    Strings,
+    StringsWriter,
 )
-from kgqa_core.linking.strings import Strings, Writer
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
@@ -95,7 +96,7 @@ def _stage_names(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> dic
     # Read in ranges, not as a stream: a streamed result that stands still while rows are inserted can wait for ever.
     connection.execute(f"CREATE TABLE forms AS {forms}")
     [(total,)] = connection.execute("SELECT count(*) FROM forms").fetchall()
-    kept = unnamed = 0
+    n_forms = unnamed = 0
     for first in range(0, total, ROWS):
         rows = "SELECT form, id, flag FROM forms WHERE rowid >= ? AND rowid < ? ORDER BY rowid"
         batch = connection.execute(rows, [first, first + ROWS]).to_arrow_table()
@@ -104,10 +105,10 @@ def _stage_names(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> dic
         flags: list[int] = []
         columns = (batch.column(position).to_pylist() for position in range(3))
         for form, i, flag in zip(*columns, strict=True):
-            found = keys(form)
-            unnamed += not found
+            result = keys(form)
+            unnamed += not result
             cased = CASED if form != form.lower() or form == form.upper() else 0
-            for name, whole in found:
+            for name, whole in result:
                 names.append(name)
                 ids.append(i)
                 flags.append((flag if whole else VARIANT) | cased)
@@ -116,10 +117,10 @@ def _stage_names(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> dic
         connection.register("batch", frame)
         connection.execute("INSERT INTO raw SELECT * FROM batch")
         connection.unregister("batch")
-        kept += len(names)
+        n_forms += len(names)
         monitor.progress(first + batch.num_rows, total, "names")
     connection.execute("DROP TABLE forms")
-    return {"forms": kept, "unnamed": unnamed}
+    return {"forms": n_forms, "unnamed": unnamed}
 
 
 def _write_names(
@@ -149,7 +150,7 @@ def _write_names(
     )
     commonness = _memmap(out, "commonness", np.float32, candidates)
     flags, usual = _memmap(out, "names.flags", np.uint8, names), _memmap(out, "names.usual", np.uint8, names)
-    writer = Writer(out, "names")
+    writer = StringsWriter(out, "names")
     rows[0] = number = place = 0
     ambiguous = 0
     # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
@@ -182,18 +183,18 @@ def _write_names(
 
 def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Array]]:
     """Sorted rows in tables that no name is cut by, and where in them each name begins."""
-    kept: pa.Table | None = None
+    carried: pa.Table | None = None
     for batch in batches:
         read = pa.Table.from_batches([batch])
-        table = read if kept is None else pa.concat_tables([kept, read])
+        table = read if carried is None else pa.concat_tables([carried, read])
         names = table.column(0).combine_chunks()
         other = pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False)
         starts = np.concatenate([[0], 1 + np.flatnonzero(other)])
-        kept = table.slice(int(starts[-1]))
+        carried = table.slice(int(starts[-1]))
         if len(starts) > 1:
             yield table.slice(0, int(starts[-1])), starts[:-1]
-    if kept is not None and len(kept):
-        yield kept, np.zeros(1, dtype=np.int64)
+    if carried is not None and len(carried):
+        yield carried, np.zeros(1, dtype=np.int64)
 
 
 def _write_within(out: Path, names: int, monitor: Monitor) -> None:
@@ -236,7 +237,7 @@ def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str
         FROM range({last + 1}) r
         LEFT JOIN (SELECT id, key FROM kg.entities WHERE kind = 'entity') e ON e.id = r.range
         LEFT JOIN ({best}) b ON b.id = r.range ORDER BY r.range"""
-    writers = [Writer(out, name) for name in ("keys", "labels", "descriptions")]
+    writers = [StringsWriter(out, name) for name in ("keys", "labels", "descriptions")]
     for batch in connection.execute(sql).to_arrow_reader(ROWS):
         for position, writer in enumerate(writers):
             writer.add(batch.column(position))
@@ -246,15 +247,15 @@ def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str
 
 def _write_relations(out: Path, connection: duckdb.DuckDBPyConnection, order: str) -> dict[str, int]:
     [(last,)] = connection.execute("SELECT coalesce(max(id), -1) FROM kg.relations").fetchall()
-    found = connection.execute(
+    result = connection.execute(
         f"""
         SELECT r.range, coalesce(b.label, {NAME_SQL.format(key="e.key")}, '') FROM range({last + 1}) r
         LEFT JOIN kg.relations e ON e.id = r.range
         LEFT JOIN (SELECT id, arg_min(label, ({order}, lang, label)) AS label FROM kg.relation_labels
                    WHERE label IS NOT NULL GROUP BY id) b ON b.id = r.range ORDER BY r.range"""
     ).fetchall()
-    writer = Writer(out, "roles.words")
-    writer.add(pa.array([fold(label.replace("_", " ")) for _, label in found], pa.string()))
+    writer = StringsWriter(out, "roles.words")
+    writer.add(pa.array([fold(label.replace("_", " ")) for _, label in result], pa.string()))
     writer.close()
     return {"relations": last + 1}
 

@@ -5,7 +5,7 @@ Thai, Lao, Khmer, Burmese), so that names can be found in Chinese text.  The fol
 between two words and nothing beside a character of an unspaced script; a name is a slice of it.
 
 * Compatibility forms are resolved (NFKC), case is folded, accents of Latin, Greek and Cyrillic letters and the vowel
-  points of Hebrew and Arabic are taken away; vowel signs of Indic scripts and voicing marks of kana stay.
+  points of Hebrew and Arabic are removed; vowel signs of Indic scripts and voicing marks of kana stay.
 * Punctuation parts words: `Guinea-Bissau` is `guinea bissau`, `O'Brien` is `o brien` (and also `obrien`, see `keys`).
 * Initials become one word: `J. K. Rowling` and `JK Rowling` are `jk rowling`, `U.S.` is `us`.
 * `&` is `and`; `+` and `#` belong to the word before them (`C++`).
@@ -45,7 +45,7 @@ _BRACKET = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _ARTICLE = re.compile(r"the\s+(?=\w)", re.IGNORECASE)
 
 LONGEST = 200
-"""Characters of a name that is kept; longer ones are sentences."""
+"""Most characters of a name; longer ones are sentences and are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,15 @@ def keys(name: str) -> list[tuple[str, bool]]:
     whole = fold(name[:LONGEST]) if len(name) <= LONGEST else ""
     if not whole:
         return []
-    found = {whole: True}
+    results = {whole: True}
     bare = _BRACKET.sub("", name) if name[-1] in ")）" else name
     if bare != name and (key := fold(bare)):
-        found.setdefault(key, False)
+        results.setdefault(key, False)
     if _APOSTROPHES.search(name) and (key := fold(_APOSTROPHES.sub("", name))):
-        found.setdefault(key, False)
+        results.setdefault(key, False)
     if (article := _ARTICLE.match(bare)) and (key := fold(bare[article.end() :])):
-        found.setdefault(key, False)
-    return list(found.items())
+        results.setdefault(key, False)
+    return list(results.items())
 
 
 def fold_text(text: str) -> Folded:
@@ -133,7 +133,7 @@ def _joined(atoms: list[tuple[str, int]]) -> str:
 
 def _atoms(text: str) -> list[tuple[str, int, int, int]]:
     """(folded atom, kind, start, stop) of a text, in order."""
-    found: list[tuple[str, int, int, int]] = []
+    results: list[tuple[str, int, int, int]] = []
     word: list[str] = []
     start = stop = 0
     place, length = 0, len(text)
@@ -148,9 +148,9 @@ def _atoms(text: str) -> list[tuple[str, int, int, int]]:
             elif folded == "&":
                 kind = GAP
                 if word:
-                    found.append(("".join(word), WORD, start, stop))
+                    results.append(("".join(word), WORD, start, stop))
                     word = []
-                found.append(("and", WORD, place, after))
+                results.append(("and", WORD, place, after))
         if kind == WORD:
             if not word:
                 start = place
@@ -158,29 +158,29 @@ def _atoms(text: str) -> list[tuple[str, int, int, int]]:
             stop = after
         else:
             if word and folded:
-                found.append(("".join(word), WORD, start, stop))
+                results.append(("".join(word), WORD, start, stop))
                 word = []
             if kind == SIGN:
-                found.append((folded, SIGN, place, after))
+                results.append((folded, SIGN, place, after))
         place = after
     if word:
-        found.append(("".join(word), WORD, start, stop))
-    return _initials(found, text) if "." in text or "．" in text else found
+        results.append(("".join(word), WORD, start, stop))
+    return _initials(results, text) if "." in text or "．" in text else results
 
 
 def _initials(atoms: list[tuple[str, int, int, int]], text: str) -> list[tuple[str, int, int, int]]:
     """Letters that are parted by full stops, as one word."""
-    found: list[tuple[str, int, int, int]] = []
+    results: list[tuple[str, int, int, int]] = []
     run = False
     for atom in atoms:
         folded, kind, first, last = atom
         single = kind == WORD and len(folded) == 1 and folded.isalpha()
-        if single and run and _INITIAL.fullmatch(text, found[-1][3], min(last + 1, len(text))):
-            found[-1] = (found[-1][0] + folded, WORD, found[-1][2], last)
+        if single and run and _INITIAL.fullmatch(text, results[-1][3], min(last + 1, len(text))):
+            results[-1] = (results[-1][0] + folded, WORD, results[-1][2], last)
         else:
-            found.append(atom)
+            results.append(atom)
         run = single
-    return found
+    return results
 
 
 def _clings(character: str) -> bool:
@@ -210,9 +210,9 @@ def _character(cluster: str) -> tuple[str, int]:
     head = bare[0]
     if is_unspaced(head):
         return bare, SIGN
-    kept = "".join(sign for sign in bare if unicodedata.category(sign)[0] in "LNM")
-    if kept:
-        return kept, WORD
+    letters = "".join(sign for sign in bare if unicodedata.category(sign)[0] in "LNM")
+    if letters:
+        return letters, WORD
     if unicodedata.category(head) in ("So", "Co") and head > "\u2000":
         return bare, SIGN
     return " ", GAP

@@ -62,7 +62,7 @@ def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> 
     """
     names = offsets.shape[0] - 1
     atoms = begin.shape[0]
-    found = np.empty((max(16, 2 * atoms), 3), dtype=np.int64)
+    result = np.empty((max(16, 2 * atoms), 3), dtype=np.int64)
     count = 0
     for first in range(atoms):
         low, high = 0, names
@@ -72,13 +72,13 @@ def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> 
             if low >= high:
                 break
             if np.int64(offsets[low + 1]) - np.int64(offsets[low]) == end[last] - begin[first]:
-                if count == found.shape[0]:
+                if count == result.shape[0]:
                     grown = np.empty((2 * count, 3), dtype=np.int64)
-                    grown[:count] = found
-                    found = grown
-                found[count, 0], found[count, 1], found[count, 2] = first, last, low
+                    grown[:count] = result
+                    result = grown
+                result[count, 0], result[count, 1], result[count, 2] = first, last, low
                 count += 1
-    return found[:count]
+    return result[:count]
 
 
 @_jit
@@ -121,14 +121,14 @@ def related(row: Array, neighbours: Array, ones: Array, others: Array, every: in
 
     every: entities of the graph.
     """
-    found = np.zeros((ones.shape[0], others.shape[0]), dtype=np.float64)
+    result = np.zeros((ones.shape[0], others.shape[0]), dtype=np.float64)
     for i in range(ones.shape[0]):
         one = np.int64(ones[i])
         size = np.int64(row[one + 1]) - np.int64(row[one])
         for j in range(others.shape[0]):
             other = np.int64(others[j])
             if one == other:
-                found[i, j] = 1.0
+                result[i, j] = 1.0
                 continue
             least: Any = np.int64(row[other + 1]) - np.int64(row[other])
             most: Any = max(size, least)
@@ -138,8 +138,8 @@ def related(row: Array, neighbours: Array, ones: Array, others: Array, every: in
             common = shared(row, one, other, neighbours)
             if common:
                 distance = (math.log(most) - math.log(common)) / (math.log(every) - math.log(least))
-                found[i, j] = min(1.0, max(0.0, 1.0 - distance))
-    return found
+                result[i, j] = min(1.0, max(0.0, 1.0 - distance))
+    return result
 
 
 @_jit
@@ -168,12 +168,12 @@ def _atoms(text: Array, begin: Array, end: Array) -> int:
     count, place, size = 0, 0, text.shape[0]
     word = False
     while place < size:
-        lead = np.int64(text[place])
-        width = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-        code = lead if width == 1 else lead & (0xFF >> (width + 1))
+        lead_byte = np.int64(text[place])
+        width = 1 if lead_byte < 0x80 else 2 if lead_byte < 0xE0 else 3 if lead_byte < 0xF0 else 4
+        code = lead_byte if width == 1 else lead_byte & (0xFF >> (width + 1))
         for k in range(1, width):
             code = (code << 6) | (np.int64(text[place + k]) & 0x3F)
-        if lead == 0x20:
+        if lead_byte == 0x20:
             word = False
         elif _unspaced(code):
             begin[count], end[count] = place, place + width
@@ -200,7 +200,7 @@ def count_within(blob: Array, offsets: Array, every: int, out: Array) -> None:
     for name in range(0, names, every):
         text = blob[offsets[name] : offsets[name + 1]]
         count = _atoms(text, begin, end)
-        found = spot(blob, offsets, text, begin[:count], end[:count])
-        for row in range(found.shape[0]):
-            if found[row, 2] != name:
-                out[found[row, 2]] += every
+        result = spot(blob, offsets, text, begin[:count], end[:count])
+        for row in range(result.shape[0]):
+            if result[row, 2] != name:
+                out[result[row, 2]] += every

@@ -16,22 +16,78 @@ Files of the artifact, all memory-mapped:
     roles.words.*                            folded label of each relation
     types.rows.npy, types.npy                types of each entity: int64, int32
     meta.json
+
+Texts (`*.bin`) lie in one block of bytes, with the places where they begin in `*.offsets.npy`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence, Sized
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold
-from kgqa_core.linking.strings import Strings
+
+
+class Strings:
+    """Texts by number.  blob: uint8.  offsets: int64 [n + 1]."""
+
+    def __init__(self, blob: Array, offsets: Array) -> None:
+        self.blob, self.offsets = blob, offsets
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> Strings:
+        """What `Writer` has written.  Raises OSError, ValueError."""
+        path = folder / f"{name}.bin"
+        offsets = np.load(folder / f"{name}.offsets.npy", mmap_mode="r", allow_pickle=False)
+        size = path.stat().st_size
+        if offsets.ndim != 1 or not len(offsets) or int(offsets[-1]) != size:
+            raise ValueError(f"{path} has {size} bytes, but its offsets say {offsets[-1:]}")
+        return cls(np.memmap(path, dtype=np.uint8, mode="r") if size else np.empty(0, np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return bytes(self.blob[int(self.offsets[number]) : int(self.offsets[number + 1])]).decode("utf-8")
+
+
+class StringsWriter:
+    """Writes texts one after the other; `close` writes the offsets."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._stream: BinaryIO = (folder / f"{name}.bin").open("wb")
+        self._path = folder / f"{name}.offsets.npy"
+        self._lengths: list[Array] = []
+
+    def add(self, column: Any) -> None:
+        """An Arrow column of texts, none of them null."""
+        column = column.cast("large_string")
+        _, offsets, data = column.buffers()
+        places = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+        self._lengths.append(np.diff(places).astype(np.int32))
+        if data is not None:
+            self._stream.write(memoryview(data)[int(places[0]) : int(places[-1])])
+
+    def close(self) -> int:
+        """How many texts were written."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+        offsets = open_memmap(self._path, mode="w+", dtype=np.int64, shape=(sum(map(len, self._lengths)) + 1,))
+        offsets[0] = 0
+        np.cumsum(np.concatenate([np.empty(0, np.int32), *self._lengths]), dtype=np.int64, out=offsets[1:])
+        offsets.flush()
+        return len(offsets) - 1
+
 
 Array = NDArray[Any]
 FORMAT = 1
@@ -44,7 +100,7 @@ FUNCTION, RELATION, RELATION_WORDS, NUMBER, NAMED_TYPE = 1, 2, 4, 8, 16
 it is a number; it names a type."""
 
 
-class Mentions:
+class MentionDictionary:
     """A mention dictionary opened for reading; many processes share its pages.
 
     names: folded names, sorted.  flags: uint8 [names].  keys, labels: by entity id.
@@ -85,9 +141,9 @@ class Mentions:
             raise ArtifactError(
                 f"{folder} holds no mention dictionary ({fault}); build it again from its graph"
             ) from None
-        for what, found in sizes.items():
-            if len(set(found)) != 1:
-                raise ArtifactError(f"{folder}: the numbers of {what} differ ({found}); build it again from its graph")
+        for what, result in sizes.items():
+            if len(set(result)) != 1:
+                raise ArtifactError(f"{folder}: the numbers of {what} differ ({result}); build it again from its graph")
 
     def _array(self, name: str) -> Array:
         path = self.folder / f"{name}.npy"

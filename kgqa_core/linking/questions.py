@@ -1,8 +1,10 @@
-"""Stage `linked`: questions whose topics are the entities that the tagger finds in their text."""
+"""Stage `linked`: questions whose topics are the entities that the tagger finds in their text.
+
+Also the topics and earlier turns of a single question: read from a request, and described for a reply.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +16,14 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, taken
+from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, select_entities
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import ROLES, Linked, Question
 
 LINKS = "links.parquet"
-NOTHING_FOUND = "no entity of the graph was found in its text; name one in topic_entities"
-TOLD = 100
+NO_ENTITY = "no entity of the graph was found in its text; name one in topic_entities"
+PROGRESS_EVERY = 100
 """Questions between two words on the progress."""
 
 _COLUMNS = {
@@ -51,29 +53,29 @@ def link_questions(
 
     The questions are those given, with linked topics: `topic_entities` by falling ρ, `topic_weights` their ρ,
     `topic_keys` the words that they were found by.  Where nothing is found a question has no topic; it stays.
-    links.parquet: the mentions that were chosen or taken, with all their candidates, rows (question, turn, start, end,
-    mention, entity, rho, rank); rank 0 is the best of its mention.
+    links.parquet: the mentions that were chosen or selected, with all their candidates, rows (question, turn, start,
+    end, mention, entity, rho, rank); rank 0 is the best of its mention.
     only_missing: a question that names topics keeps them.  part: link only a share of the questions; `merge` joins the
     parts.  Raises ArtifactError when the dictionary or the questions are damaged.
     """
-    asked = read_questions(questions)
-    asked = asked[share(part, range(len(asked)), len(asked))]
+    read = read_questions(questions)
+    read = read[share(part, range(len(read)), len(read))]
     with LOADING:
         tagger = open_tagger(mentions, kg, options)
-    found: list[Question] = []
+    results: list[Question] = []
     rows: list[tuple[Any, ...]] = []
-    for number, question in enumerate(asked, start=1):
+    for number, question in enumerate(read, start=1):
         if only_missing and question.topic_keys:
-            found.append(question)
+            results.append(question)
         else:
             named = _link(tagger, question)
             topics = topics_of(named, options)
-            found.append(with_links(question, topics, ask_only=only_missing))
+            results.append(with_links(question, topics, ask_only=only_missing))
             rows += _rows(question, named, {entity for entity, _, _ in topics})
-        if number % TOLD == 0 or number == len(asked):
-            monitor.progress(number, len(asked), "questions")
-    _write(out, found, pl.DataFrame(rows, schema=_COLUMNS, orient="row"))
-    counts = _counts(found, len(rows))
+        if number % PROGRESS_EVERY == 0 or number == len(read):
+            monitor.progress(number, len(read), "questions")
+    _write(out, results, pl.DataFrame(rows, schema=_COLUMNS, orient="row"))
+    counts = _counts(results, len(rows))
     if part is not None:
         write_part(out, counts)
     return counts
@@ -84,14 +86,16 @@ def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
 
     Raises ArtifactError when a part is damaged.
     """
-    told = read_parts(parts)
+    results = read_parts(parts)
     _write(out, [question for folder in parts for question in read_questions(folder)], join_rows(parts, LINKS))
-    return add_counts([own["counts"] for own in told])
+    return add_counts([own["counts"] for own in results])
 
 
 def topics_of(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[int, float, str]]:
     """(entity, ρ, words) of what a text is about, best first: the entities of `Tagger.entities`."""
-    return [(candidate.entity, candidate.rho, mention.text) for candidate, mention in taken(mentions, options)]
+    return [
+        (candidate.entity, candidate.rho, mention.text) for candidate, mention in select_entities(mentions, options)
+    ]
 
 
 def with_links(question: Question, topics: Sequence[tuple[int, float, str]], *, ask_only: bool = False) -> Question:
@@ -101,7 +105,7 @@ def with_links(question: Question, topics: Sequence[tuple[int, float, str]], *, 
     """
     unlinkable = question.unlinkable
     if ask_only:
-        unlinkable = None if topics else NOTHING_FOUND
+        unlinkable = None if topics else NO_ENTITY
     return replace(
         question,
         topic_keys=tuple(words for _, _, words in topics),
@@ -112,29 +116,14 @@ def with_links(question: Question, topics: Sequence[tuple[int, float, str]], *, 
 
 
 def link_question(tagger: Tagger, question: Question, options: LinkingOptions) -> tuple[Question, list[Linked]]:
-    """A question that somebody asks, with the topics that are found in it, and the mentions of `links.parquet`."""
+    """A single question with the topics linked in its text, and its mentions as in `links.parquet`."""
     named = _link(tagger, question)
     topics = topics_of(named, options)
-    told = [
+    results = [
         (mention.text, [(candidate.entity, candidate.rho) for candidate in mention.candidates])
-        for mention in _told(named, {entity for entity, _, _ in topics})
+        for mention in _reported(named, {entity for entity, _, _ in topics})
     ]
-    return with_links(question, topics, ask_only=True), told
-
-
-def with_topics(question: Question, topics: Sequence[str], store: KgStore) -> Question:
-    """The question about every entity that these keys or labels mean.  Raises InputError for one that means none."""
-    resolved = store.resolve([*topics, *(topic.strip() for topic in topics)])
-    found: dict[int, str] = {}
-    for topic in topics:
-        ids = resolved[topic] or resolved[topic.strip()]
-        if not ids:
-            near = store.suggest(topic)
-            hint = f" (did you mean {near!r}?)" if near else ""
-            raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
-        for entity in ids:
-            found[entity] = topic
-    return replace(question, topic_entities=tuple(found), topic_keys=tuple(found.values()))
+    return with_links(question, topics, ask_only=True), results
 
 
 def dialogue_turns(dialogue: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -149,25 +138,23 @@ def _link(tagger: Tagger, question: Question) -> list[Mention]:
     return tagger.link(question.text, question.dialogue)
 
 
-def _told(mentions: Sequence[Mention], topics: Collection[int]) -> list[Mention]:
-    """The mentions that were chosen or taken, in order of turn and place."""
-    kept = [mention for mention in mentions if mention.chosen or mention.candidates[0].entity in topics]
-    return sorted(kept, key=lambda mention: (mention.turn, mention.start, mention.end))
+def _reported(mentions: Sequence[Mention], topics: Collection[int]) -> list[Mention]:
+    """The mentions that were chosen or selected, in order of turn and place."""
+    reported = [mention for mention in mentions if mention.chosen or mention.candidates[0].entity in topics]
+    return sorted(reported, key=lambda mention: (mention.turn, mention.start, mention.end))
 
 
 def _rows(question: Question, mentions: Sequence[Mention], topics: Collection[int]) -> list[tuple[Any, ...]]:
     return [
         (question.id, mention.turn, mention.start, mention.end, mention.text, candidate.entity, candidate.rho, rank)
-        for mention in _told(mentions, topics)
+        for mention in _reported(mentions, topics)
         for rank, candidate in enumerate(mention.candidates)
     ]
 
 
 def _write(out: Path, questions: Sequence[Question], links: pl.DataFrame) -> None:
     write_questions(out, questions)
-    scratch = out / "links.tmp"
-    links.with_columns(pl.col("rho").round(6)).write_parquet(scratch, compression="zstd", statistics=False)
-    os.replace(scratch, out / LINKS)
+    links.with_columns(pl.col("rho").round(6)).write_parquet(out / LINKS, compression="zstd", statistics=False)
 
 
 def _counts(questions: Sequence[Question], links: int) -> dict[str, Any]:
@@ -178,3 +165,18 @@ def _counts(questions: Sequence[Question], links: int) -> dict[str, Any]:
         "topics": sum(len(question.topic_entities) for question in questions),
         "links": links,
     }
+
+
+def with_topics(question: Question, topics: Sequence[str], store: KgStore) -> Question:
+    """The question about every entity that these keys or labels mean.  Raises InputError for one that means none."""
+    resolved = store.resolve([*topics, *(topic.strip() for topic in topics)])
+    topic_of: dict[int, str] = {}
+    for topic in topics:
+        ids = resolved[topic] or resolved[topic.strip()]
+        if not ids:
+            near = store.suggest(topic)
+            hint = f" (did you mean {near!r}?)" if near else ""
+            raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
+        for entity in ids:
+            topic_of[entity] = topic
+    return replace(question, topic_entities=tuple(topic_of), topic_keys=tuple(topic_of.values()))

@@ -18,8 +18,8 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.errors import GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.context import Context
-from kgqa_core.linking.mentions import Mentions
-from kgqa_core.linking.spots import Spot, find_spots
+from kgqa_core.linking.mentions import MentionDictionary
+from kgqa_core.linking.spots import SpottedName, find_spots
 
 VOTE, EXACT, TYPE, ROLE, LIKE = 4.0, 2.0, 0.5, 0.3, 4.0
 """What a candidate's score gains beside the logarithm of its commonness: by a vote of 1, by being written as its label,
@@ -31,9 +31,9 @@ NEAR = 25
 AROUND = 500
 """Characters on each side of a mention that are its context."""
 APPOSITION = 0.3
-"""What is left of ρ where a mention only says more of the one before it."""
+"""Factor of ρ where a mention only qualifies the one before it."""
 FALLBACK = 0.1
-"""Link probability that a mention needs to be taken although no entity reaches the threshold."""
+"""Link probability that a mention needs to be selected although no entity reaches the threshold."""
 MARKS = 3
 """Brackets and quotes of a label that may stand around a mention."""
 SAMPLED = 500
@@ -43,7 +43,7 @@ LINKERS = frozenset({"的", "の"})
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class LinkCandidate:
     """An entity that a mention may mean.
 
     commonness: its share among the entities of the name, in [0, 1].  rho: confidence that the mention is one and means
@@ -70,17 +70,17 @@ class Mention:
     end: int
     text: str
     turn: int
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[LinkCandidate, ...]
     chosen: bool = True
     link_probability: float = 0.0
     coherence: float = 0.0
     errors: int = 0
 
 
-def taken(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[Candidate, Mention]]:
-    """What a text is about: the best candidates of chosen mentions with ρ ≥ threshold, best first, ties by id.
+def select_entities(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[LinkCandidate, Mention]]:
+    """The best candidates of chosen mentions with ρ ≥ threshold, best first, ties by id: what a text is about.
 
-    Each entity once, `top` at most.  With the option `fallback` the best mention is taken where there is none.
+    Each entity once, `top` at most.  With the option `fallback` the best mention is selected where there is none.
     """
     sure = [
         (mention.candidates[0], mention)
@@ -92,7 +92,7 @@ def taken(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[Ca
         mention = min(likely, key=lambda m: (m.turn, -m.link_probability, m.start - m.end, m.start))
         return [(mention.candidates[0], mention)]
     sure.sort(key=lambda pair: (-pair[0].rho, pair[0].entity))
-    first: dict[int, tuple[Candidate, Mention]] = {}
+    first: dict[int, tuple[LinkCandidate, Mention]] = {}
     for candidate, mention in sure:
         first.setdefault(candidate.entity, (candidate, mention))
     return list(first.values())[: options.top]
@@ -101,34 +101,34 @@ def taken(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[Ca
 class Tagger:
     """Links texts to the entities of one graph; the same text is always linked alike."""
 
-    def __init__(self, mentions: Mentions, options: LinkingOptions, context: Context | None = None) -> None:
+    def __init__(self, mentions: MentionDictionary, options: LinkingOptions, context: Context | None = None) -> None:
         self.mentions, self.options = mentions, options
         self._context = context if options.context != "none" else None
 
     def link(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[Mention]:
-        """Mentions in order of turn and place, the text's own first; overlapping ones are all told.
+        """Mentions in order of turn and place, the text's own first; overlapping ones included.
 
         Names of all languages of the graph are looked for.
         dialogue: earlier turns as (role, text), oldest first; their mentions stay candidates, weaker with distance.
         """
-        turns = [text, *(said for _, said in reversed(dialogue))][: self.options.turns + 1]
+        turns = [text, *(earlier for _, earlier in reversed(dialogue))][: self.options.turns + 1]
         spots = [
             spot
-            for turn, said in enumerate(turns)
-            for spot in find_spots(said, turn, self.mentions, self.options.candidates, self.options.typos)
+            for turn, turn_text in enumerate(turns)
+            for spot in find_spots(turn_text, turn, self.mentions, self.options.candidates, self.options.typos)
         ]
         return self._decide(spots, turns)
 
     def entities(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[tuple[int, float]]:
         """(entity, ρ) of the best candidates of the chosen mentions with ρ ≥ threshold, best first, ties by id.
 
-        With the option `fallback` the best mention is taken where there is none.
+        With the option `fallback` the best mention is selected where there is none.
         """
-        return self.taken(self.link(text, dialogue))
+        return self.select(self.link(text, dialogue))
 
-    def taken(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
-        """`entities` of mentions that `link` has found."""
-        return [(candidate.entity, candidate.rho) for candidate, _ in taken(mentions, self.options)]
+    def select(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
+        """`entities` of mentions that `link` returned."""
+        return [(candidate.entity, candidate.rho) for candidate, _ in select_entities(mentions, self.options)]
 
     def ranking(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
         """(entity, ρ) of all candidates, whatever ρ is: those of chosen mentions first, best first, ties by id."""
@@ -141,7 +141,7 @@ class Tagger:
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def _decide(self, spots: Sequence[Spot], turns: Sequence[str]) -> list[Mention]:
+    def _decide(self, spots: Sequence[SpottedName], turns: Sequence[str]) -> list[Mention]:
         chosen = sorted((spot for spot in spots if spot.chosen), key=_place)
         near = {spot: _nearest(spot, chosen) for spot in spots}
         scores = {spot: self._scores(spot, near[spot], turns[spot.turn]) for spot in spots}
@@ -158,7 +158,7 @@ class Tagger:
             coherence = self._coherence([entity for entity, _ in spot.candidates], others)
             top = scores[spot][order[spot][0]]
             candidates = tuple(
-                Candidate(
+                LinkCandidate(
                     entity := spot.candidates[n][0],
                     self.mentions.keys[entity],
                     self.mentions.labels[entity],
@@ -188,7 +188,7 @@ class Tagger:
             return [0.0] * len(entities)
         return [sum(row) / len(others) for row in self.mentions.relatednesses(entities, others)]
 
-    def _scores(self, spot: Spot, near: Sequence[Spot], text: str) -> list[float]:
+    def _scores(self, spot: SpottedName, near: Sequence[SpottedName], text: str) -> list[float]:
         """What speaks for each candidate of a mention; only differences matter."""
         if len(spot.candidates) == 1:
             return [0.0]
@@ -213,38 +213,40 @@ class Tagger:
                 scores[n] += LIKE * likeness
         return scores
 
-    def _appositions(self, chosen: Sequence[Spot], best: dict[Spot, int], turns: Sequence[str]) -> set[Spot]:
-        """Mentions beside an earlier one whose entity is a neighbour of theirs: they only say more of it."""
-        found: set[Spot] = set()
+    def _appositions(
+        self, chosen: Sequence[SpottedName], best: dict[SpottedName, int], turns: Sequence[str]
+    ) -> set[SpottedName]:
+        """Mentions beside an earlier one whose entity is a neighbour of theirs: they only qualify it."""
+        results: set[SpottedName] = set()
         head = chosen[0] if chosen else None
         for spot, following in zip(chosen, chosen[1:], strict=False):
-            head = spot if spot not in found else head
+            head = spot if spot not in results else head
             gap = turns[spot.turn][spot.end : following.start] if spot.turn == following.turn else "-"
             near = not any(sign.isalnum() and sign not in LINKERS for sign in gap) and spot.turn == following.turn
             if near and head is not None and best[following] in self.mentions.neighbours_of(best[head]):
-                found.add(following)
-        return found
+                results.add(following)
+        return results
 
 
-def _place(spot: Spot) -> tuple[int, int]:
+def _place(spot: SpottedName) -> tuple[int, int]:
     return spot.turn, spot.start
 
 
-def _nearest(spot: Spot, chosen: Sequence[Spot]) -> list[Spot]:
+def _nearest(spot: SpottedName, chosen: Sequence[SpottedName]) -> list[SpottedName]:
     """The chosen mentions but this one, NEAR on each side at most.  chosen: in order of turn and place, apart."""
     before = bisect_left(chosen, _place(spot), key=_place)
     after = before + (before < len(chosen) and chosen[before] is spot)
     return [*chosen[max(0, before - NEAR) : before], *chosen[after : after + NEAR]]
 
 
-def _written(label: str, text: str, spot: Spot) -> float:
+def _written(label: str, text: str, spot: SpottedName) -> float:
     """How exactly a mention is written as a label: 1 as it is, more with brackets and quotes too, 0 otherwise."""
     if not label or label not in text[max(0, spot.start - MARKS) : spot.end + MARKS]:
         return 0.25 if label.casefold() == text[spot.start : spot.end].casefold() else 0.0
     return 1.0 + 0.5 * (len(label) > spot.end - spot.start)
 
 
-def _same_entities(mentions: Mentions, store: KgStore) -> bool:
+def _same_entities(mentions: MentionDictionary, store: KgStore) -> bool:
     """Whether entities drawn evenly from all ids have the keys that the graph gives them."""
     number = len(mentions.keys)
     ids = sorted({place * (number - 1) // SAMPLED for place in range(SAMPLED + 1)}) if number else []
@@ -259,7 +261,7 @@ def open_tagger(mentions: Path, kg: Path, options: LinkingOptions | None = None)
     encoder that cannot be loaded.
     """
     options = options or LinkingOptions()
-    opened = Mentions(mentions)
+    opened = MentionDictionary(mentions)
     with KgStore.open(kg) as store:
         if opened.meta["graph"] != store.counts() or not _same_entities(opened, store):
             raise GraphMismatch(

@@ -1,16 +1,25 @@
-"""One SQL query put together from common table expressions, with every value bound."""
+"""One SQL query put together from common table expressions, with every value bound, and its parts that read values.
+
+Conditions on qualifiers hold for the triples that have one statement which fulfils them all.  Forms that rank or
+compare are the best, the n-th, the greater of two, counted comparisons and times.  Values of a path may be numbers of
+several dimensions and dates; those of the dimension that most members have are ranked (of two, the first by name that
+both have), and the others are left out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa_core.logic.forms import Path, Step
-from kgqa_core.logic.lookup import Ids
+from kgqa_core.errors import FormError
+from kgqa_core.logic.forms import Arg, Compare, Entity, Greater, Literal, Nth, Step, Steps, TimeConstraint, Where
+from kgqa_core.logic.lookup import Ids, ending
+from kgqa_core.logic.measures import TIME, compared_sql, dated_sql, equal_sql, hi_sql, lo_sql, measure, measured_sql
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NodeTable:
     """A table (id), and where it holds one node the place of its id."""
 
     name: str
@@ -45,7 +54,7 @@ class QueryBuilder:
         """The whole query that ends so."""
         return (f"WITH {', '.join(self._tables)} " if self._tables else "") + sql
 
-    def back(self, step: Step, to: Source, within: str | None, more: str = "") -> str:
+    def back(self, step: Step, to: NodeTable, within: str | None, more: str = "") -> str:
         """Table (id) of what has `step` to a member of `to`; `more` is about the triple `t`."""
         near, _ = ends(step)
         inside = f" AND t.{near} IN (SELECT id FROM {within})" if within else ""
@@ -54,9 +63,9 @@ class QueryBuilder:
     def forth(self, step: Step, start: str) -> str:
         """Table (id) of what the members of `start(id)` have `step` to."""
         _, far = ends(step)
-        return self.table(f"SELECT DISTINCT t.{far} AS id {self.triples_to(turned(step), Source(start))}")
+        return self.table(f"SELECT DISTINCT t.{far} AS id {self.triples_to(turned(step), NodeTable(start))}")
 
-    def triples_to(self, step: Step, to: Source, joins: str = "") -> str:
+    def triples_to(self, step: Step, to: NodeTable, joins: str = "") -> str:
         """`FROM … WHERE …` of the triples `t` by which something has `step` to a member of `to`."""
         _, far = ends(step)
         table = self.ids.triples[far]
@@ -65,7 +74,7 @@ class QueryBuilder:
             join, test = f" JOIN {to.name} x ON x.id = t.{far}", ""
         return f"FROM {table} t{join}{joins} WHERE {test}t.relation = {self.relation(step)}"
 
-    def pairs(self, start: str, path: Path) -> str:
+    def pairs(self, start: str, path: Steps) -> str:
         """Table (id, node) of members of `start(id)` and what the path leads them to, each pair once."""
         if not path:
             return self.table(f"SELECT id, id AS node FROM {start}")
@@ -76,7 +85,7 @@ class QueryBuilder:
         """The place of the id of a step's relation."""
         return self.bind(self.ids.relation(step.relation))
 
-    def prove_path(self, pairs: str, path: Path) -> None:
+    def prove_path(self, pairs: str, path: Steps) -> None:
         """The triples on every way along the path from an `id` to a `node` of `pairs` are proof."""
         if not path:
             return
@@ -84,7 +93,7 @@ class QueryBuilder:
         triples = ", ".join(f"h{number}.id" for number in range(len(path)))
         self.proofs.append(f"SELECT unnest([{triples}]) AS triple FROM {pairs} p {joins} WHERE {end} = p.node")
 
-    def _hops(self, path: Path, at: str) -> tuple[str, str]:
+    def _hops(self, path: Steps, at: str) -> tuple[str, str]:
         """Joins of the triples `h0`, `h1` … along a path from the column `at`, and the column where it ends."""
         joins = []
         for number, step in enumerate(path):
@@ -105,3 +114,199 @@ def ends(step: Step) -> tuple[str, str]:
 def turned(step: Step) -> Step:
     """The step from the other end."""
     return Step(step.relation, not step.inverse)
+
+
+def qualified(builder: QueryBuilder, conditions: Sequence[Where], triples: str) -> str:
+    """Table (id) of those among `triples(id)` that have a statement for which every condition holds.
+
+    Raises FormError.
+    """
+    results = [_statements(builder, Where(*condition), triples) for condition in conditions]
+    both = " INTERSECT ".join(f"SELECT triple, statement FROM {name}" for name in results)
+    return builder.table(f"SELECT DISTINCT triple AS id FROM ({both})")
+
+
+def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
+    relation, op, value = condition
+    qualifier = builder.bind(builder.ids.relation(relation))
+    among = f"q.triple IN (SELECT id FROM {triples})"
+    if isinstance(value, Entity):
+        if op != "eq":
+            raise FormError(f"{op} compares numbers and dates, and {value} is an entity")
+        entity = builder.bind(builder.ids.entity(value.key))
+        return builder.table(
+            f"SELECT triple, statement FROM qualifiers q WHERE relation = {qualifier} AND value = {entity} AND {among}"
+        )
+    if op == "at":
+        return _at(builder, condition, value, among)
+    if op != "eq" and measure(value) is None:
+        raise FormError(f"{op} compares numbers and dates, and {value} is neither")
+    test = equal_sql(value, builder.bind) if op == "eq" else compared_sql(op, value, builder.bind)
+    return builder.table(
+        "SELECT DISTINCT q.triple, q.statement FROM qualifiers q JOIN entities e ON e.id = q.value "
+        f"WHERE q.relation = {qualifier} AND {among} AND {test}"
+    )
+
+
+def _at(builder: QueryBuilder, condition: Where, value: Literal, among: str) -> str:
+    """Statements with a beginning, an end or a point in time that hold at some time of `value`.
+
+    What begins must have begun before the value's end, and what ends must end after its beginning; one may be open.
+    """
+    result = measure(value)
+    if result is None or result.dim != TIME:
+        raise FormError(f"at asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
+    begin, end = builder.bind(builder.ids.relation(condition.relation)), builder.ids.ending(condition.relation)
+    begun, lasts = f"{lo_sql('e')} < {builder.bind(result.hi)}", f"{hi_sql('e')} > {builder.bind(result.lo)}"
+    if ending(condition.relation) is None:
+        test, relations = f"bool_or({begun} AND {lasts})", begin
+    else:
+        other = builder.bind(end if end is not None else -1)
+        test = (
+            f"coalesce(bool_or({begun}) FILTER (q.relation = {begin}), true) "
+            f"AND coalesce(bool_or({lasts}) FILTER (q.relation = {other}), true)"
+        )
+        relations = f"{begin}, {other}"
+    return builder.table(
+        "SELECT q.triple, q.statement FROM qualifiers q JOIN entities e ON e.id = q.value "
+        f"WHERE q.relation IN ({relations}) AND {among} AND {dated_sql('e')} "
+        f"GROUP BY q.triple, q.statement HAVING {test}"
+    )
+
+
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_BEST = {"max": ("max", "DESC"), "min": ("min", "ASC")}
+
+
+@dataclass(frozen=True, slots=True)
+class RankedTable:
+    """Table (id) of what was found; what proves members of another table; the members compared, where not those."""
+
+    name: str
+    prove: Callable[[str], None]
+    compared: str | None = None
+
+
+def ranked(builder: QueryBuilder, form: Arg | Nth, members: str, within: str | None) -> RankedTable:
+    """Members with the best value, or the n-th best distinct one, with all ties."""
+    aggregate, order = _BEST[form.best]
+    pairs = builder.pairs(members, form.path)
+    values = _values(builder, pairs, form.counted)
+    dimension = f"SELECT dim FROM {values} GROUP BY dim ORDER BY count(DISTINCT id) DESC, dim LIMIT 1"
+    values_table = builder.table(
+        f"SELECT id, dim, {aggregate}(x) AS x FROM {values} WHERE dim = ({dimension}) GROUP BY id, dim",
+    )
+    place = builder.bind((form.n if isinstance(form, Nth) else 1) - 1)
+    inside = f" AND id IN (SELECT id FROM {within})" if within else ""
+    name = builder.table(
+        f"SELECT id FROM {values_table} WHERE x = (SELECT x FROM (SELECT DISTINCT x FROM {values_table}) "
+        f"ORDER BY x {order} LIMIT 1 OFFSET {place}::BIGINT){inside}"
+    )
+
+    def prove(needed: str) -> None:
+        best = _best_pairs(builder, needed, values_table, pairs, values, form.counted)
+        builder.prove_path(best, form.path)
+
+    return RankedTable(name, prove)
+
+
+def greater(builder: QueryBuilder, form: Greater, one: str, other: str, within: str | None) -> RankedTable:
+    """The members of the side whose best value is better, that have it; of both sides when they are equal."""
+    aggregate, order = _BEST[form.best]
+    both = builder.table(f"SELECT id FROM {one} UNION SELECT id FROM {other}")
+    pairs = builder.pairs(both, form.path)
+    values = _values(builder, pairs, form.counted)
+    sides = builder.table(
+        f"SELECT side, dim, {aggregate}(x) AS x FROM ("
+        f"SELECT 0 AS side, v.* FROM {values} v WHERE id IN (SELECT id FROM {one}) "
+        f"UNION ALL SELECT 1, v.* FROM {values} v WHERE id IN (SELECT id FROM {other})) GROUP BY side, dim"
+    )
+    chosen = builder.table(
+        f"SELECT a.dim, a.x AS x0, b.x AS x1 FROM {sides} a JOIN {sides} b ON a.dim = b.dim "
+        "WHERE a.side = 0 AND b.side = 1 ORDER BY a.dim LIMIT 1"
+    )
+    shown = builder.table(
+        f"SELECT DISTINCT v.id, v.dim, v.x FROM {values} v JOIN {chosen} c ON c.dim = v.dim WHERE "
+        f"(v.x = c.x0 AND v.id IN (SELECT id FROM {one})) OR (v.x = c.x1 AND v.id IN (SELECT id FROM {other}))"
+    )
+    inside = f" AND id IN (SELECT id FROM {within})" if within else ""
+    name = builder.table(
+        f"SELECT DISTINCT id FROM {shown} WHERE x = (SELECT {aggregate}(x) FROM {shown}){inside}",
+    )
+
+    def prove(needed: str) -> None:
+        proved = builder.table(f"SELECT DISTINCT id FROM {shown} WHERE EXISTS (SELECT 1 FROM {needed})")
+        builder.prove_path(_best_pairs(builder, proved, shown, pairs, values, form.counted), form.path)
+
+    return RankedTable(name, prove, compared=builder.table(f"SELECT DISTINCT id FROM {shown}"))
+
+
+def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) -> RankedTable:
+    """What the path leads from to so many nodes; what it leads nowhere from is left out."""
+    result = measure(form.value)
+    if result is None or result.dim != "":
+        raise FormError(f"a count is compared with a plain number, and {form.value} is none")
+    start = within
+    if start is None:
+        near, _ = ends(form.path[0])
+        relation, triples = builder.relation(form.path[0]), builder.ids.triples[near]
+        start = builder.table(f"SELECT DISTINCT t.{near} AS id FROM {triples} t WHERE t.relation = {relation}")
+    pairs = builder.pairs(start, form.path)
+    name = builder.table(
+        f"SELECT id FROM {pairs} GROUP BY id HAVING count(*) {_SIGNS[form.op]} {builder.bind(result.lo)}"
+    )
+
+    def prove(needed: str) -> None:
+        proved = builder.table(f"SELECT id, node FROM {pairs} WHERE id IN (SELECT id FROM {needed})")
+        builder.prove_path(proved, form.path)
+
+    return RankedTable(name, prove)
+
+
+def time_constraint(builder: QueryBuilder, form: TimeConstraint, members: str) -> RankedTable:
+    """Members with a node, where the path but for its last step leads, that has begun and not ended at the time."""
+    result = measure(form.value)
+    if result is None or result.dim != TIME:
+        raise FormError(f"TC takes a date, and {form.value} is none; write its datatype, such as 2010^^xsd:gYear")
+    way, last = form.path[:-1], form.path[-1]
+    pairs = builder.pairs(members, way)
+    near, far = ends(last)
+    tests = [(builder.relation(last), f"{lo_sql('e')} < {builder.bind(result.hi)}")]
+    end = builder.ids.ending(last.relation)
+    if end is not None:
+        tests.append((builder.bind(end), f"{hi_sql('e')} > {builder.bind(result.lo)}"))
+    judged = [
+        builder.table(
+            f"SELECT t.id AS triple, t.{near} AS node, {test} AS holds FROM {builder.ids.triples[near]} t "
+            f"JOIN entities e ON e.id = t.{far} "
+            f"WHERE t.relation = {relation} AND {dated_sql('e')} AND t.{near} IN (SELECT node FROM {pairs})"
+        )
+        for relation, test in tests
+    ]
+    out = " OR ".join(f"node IN (SELECT node FROM {name} GROUP BY node HAVING NOT bool_or(holds))" for name in judged)
+    holding = builder.table(f"SELECT id, node FROM {pairs} WHERE NOT ({out})")
+
+    def prove(needed: str) -> None:
+        proved = builder.table(f"SELECT id, node FROM {holding} WHERE id IN (SELECT id FROM {needed})")
+        builder.prove_path(proved, way)
+        for name in judged:
+            builder.proofs.append(f"SELECT triple FROM {name} WHERE holds AND node IN (SELECT node FROM {proved})")
+
+    return RankedTable(builder.table(f"SELECT DISTINCT id FROM {holding}"), prove)
+
+
+def _values(builder: QueryBuilder, pairs: str, counted: bool) -> str:
+    """Table (id, node, dim, x) of the values at the end of a path; counted: one row an id, without a node."""
+    if counted:
+        return builder.table(f"SELECT id, NULL AS node, '' AS dim, count(*)::DOUBLE AS x FROM {pairs} GROUP BY id")
+    return builder.table(measured_sql(pairs, builder.ids.measures))
+
+
+def _best_pairs(builder: QueryBuilder, needed: str, best: str, pairs: str, values: str, counted: bool) -> str:
+    """Pairs (id, node) of needed ids: the nodes with their best value `best(id, dim, x)`, or all that were counted."""
+    if counted:
+        return builder.table(f"SELECT id, node FROM {pairs} WHERE id IN (SELECT id FROM {needed})")
+    return builder.table(
+        f"SELECT DISTINCT v.id, v.node FROM {values} v JOIN {best} b USING (id, dim, x) "
+        f"WHERE v.id IN (SELECT id FROM {needed})"
+    )

@@ -14,7 +14,17 @@ from typing import Any
 
 from kgqa_core.errors import FormError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.builder import QueryBuilder, Source, ends
+from kgqa_core.logic.builder import (
+    NodeTable,
+    QueryBuilder,
+    RankedTable,
+    counted_compare,
+    ends,
+    greater,
+    qualified,
+    ranked,
+    time_constraint,
+)
 from kgqa_core.logic.forms import (
     And,
     Arg,
@@ -37,8 +47,6 @@ from kgqa_core.logic.forms import (
 from kgqa_core.logic.lookup import Ids
 from kgqa_core.logic.measures import compared_sql, equal_sql, measure
 from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.qualified import qualified
-from kgqa_core.logic.ranked import Ranked, counted_compare, greater, ranked, time_constraint
 
 ROWS = 10_000
 NODE, PROOF, VALUE = 0, 1, 2
@@ -54,7 +62,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Denoted:
+class CompiledSet:
     """A table of nodes, what proves those of another table that are in it, and the place of the id of a single node."""
 
     name: str
@@ -62,9 +70,9 @@ class Denoted:
     constant: str | None = None
 
     @property
-    def source(self) -> Source:
+    def source(self) -> NodeTable:
         """Where steps lead to."""
-        return Source(self.name, self.constant)
+        return NodeTable(self.name, self.constant)
 
 
 def compile_sql(
@@ -84,14 +92,14 @@ def compile_sql(
         answer = _count(build, form, proof) if isinstance(form, Count) else _holds(build, form, proof)
         parts = [f"SELECT {VALUE} AS kind, id FROM {answer}"]
     else:
-        found = build.set(form, None)
+        result = build.set(form, None)
         named = [builder.ids.entity(key) for key in used.entities] if without_named else []
         out = f"WHERE id NOT IN ({', '.join(map(builder.bind, named))}) " if named else ""
-        answer = f"SELECT id FROM {found.name} {out}ORDER BY id LIMIT {builder.bind(limit)}"
+        answer = f"SELECT id FROM {result.name} {out}ORDER BY id LIMIT {builder.bind(limit)}"
         answer = builder.table(answer) if proof else f"({answer})"
         parts = [f"SELECT {NODE} AS kind, id FROM {answer}"]
         if proof:
-            found.prove(builder.table(f"SELECT id FROM {answer} ORDER BY id LIMIT {builder.bind(rows)}"))
+            result.prove(builder.table(f"SELECT id FROM {answer} ORDER BY id LIMIT {builder.bind(rows)}"))
     if builder.proofs:
         union = " UNION ".join(f"({sql})" for sql in builder.proofs)
         cut = builder.bind(limit)
@@ -100,10 +108,10 @@ def compile_sql(
 
 
 def _count(build: _Compiler, form: Count, proof: bool) -> str:
-    found = build.set(form.of, None)
+    result = build.set(form.of, None)
     if proof:
-        found.prove(found.name)
-    return build.builder.table(f"SELECT count(*) AS id FROM {found.name}")
+        result.prove(result.name)
+    return build.builder.table(f"SELECT count(*) AS id FROM {result.name}")
 
 
 def _holds(build: _Compiler, form: Holds, proof: bool) -> str:
@@ -112,8 +120,8 @@ def _holds(build: _Compiler, form: Holds, proof: bool) -> str:
     if proof:
         one.prove(one.name)
         of.prove(of.name)
-    inside, asked = (f"(SELECT count(*) FROM {table.name})" for table in (of, one))
-    return build.builder.table(f"SELECT ({inside} = {asked} AND {asked} > 0)::BIGINT AS id")
+    inside, claimed = (f"(SELECT count(*) FROM {table.name})" for table in (of, one))
+    return build.builder.table(f"SELECT ({inside} = {claimed} AND {claimed} > 0)::BIGINT AS id")
 
 
 class _Compiler:
@@ -122,7 +130,7 @@ class _Compiler:
     def __init__(self, builder: QueryBuilder) -> None:
         self.builder = builder
 
-    def set(self, form: Form, within: str | None) -> Denoted:
+    def set(self, form: Form, within: str | None) -> CompiledSet:
         """The nodes that a form denotes, those in `within(id)` where there is such a table."""
         match form:
             case Entity() | Literal() | Class():
@@ -145,7 +153,7 @@ class _Compiler:
                 whole = self.set(of, within)
                 less = self.set(without, whole.name)
                 name = self.builder.table(f"SELECT id FROM {whole.name} WHERE id NOT IN (SELECT id FROM {less.name})")
-                return Denoted(name, whole.prove)
+                return CompiledSet(name, whole.prove)
             case Arg(of=of) | Nth(of=of):
                 inner = self.set(of, None)
                 return self._ranked(ranked(self.builder, form, inner.name, within), inner)
@@ -157,7 +165,7 @@ class _Compiler:
                 return self._ranked(greater(self.builder, form, sides[0].name, sides[1].name, within), *sides)
         raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
 
-    def _leaf(self, form: Entity | Literal | Class, within: str | None) -> Denoted:
+    def _leaf(self, form: Entity | Literal | Class, within: str | None) -> CompiledSet:
         bind, ids = self.builder.bind, self.builder.ids
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
         if isinstance(form, Entity):
@@ -169,34 +177,34 @@ class _Compiler:
             below = f"SELECT type FROM supertypes WHERE super = {wanted} UNION SELECT {wanted}::INTEGER"
             inside = f" AND e.entity IN (SELECT id FROM {within})" if within else ""
             sql = f"SELECT DISTINCT e.entity AS id FROM types e WHERE e.type IN ({below}){inside}"
-        return Denoted(self.builder.table(sql), lambda needed: None)
+        return CompiledSet(self.builder.table(sql), lambda needed: None)
 
-    def _entities(self, keys: Sequence[str], within: str | None) -> Denoted:
+    def _entities(self, keys: Sequence[str], within: str | None) -> CompiledSet:
         """Entities by their keys, as one table."""
         places = [self.builder.bind(self.builder.ids.entity(key)) for key in dict.fromkeys(keys)]
         rows = f"(VALUES {', '.join(f'({place}::INTEGER)' for place in places)}) named(id)"
         if within:
             name = self.builder.table(f"SELECT id FROM {rows} WHERE id IN (SELECT id FROM {within})")
-            return Denoted(name, lambda needed: None)
-        return Denoted(f"(SELECT id FROM {rows})", lambda needed: None, places[0] if len(places) == 1 else None)
+            return CompiledSet(name, lambda needed: None)
+        return CompiledSet(f"(SELECT id FROM {rows})", lambda needed: None, places[0] if len(places) == 1 else None)
 
-    def _compared(self, op: str, value: Literal, within: str | None) -> Denoted:
+    def _compared(self, op: str, value: Literal, within: str | None) -> CompiledSet:
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
         sql = f"SELECT e.id FROM entities e WHERE {compared_sql(op, value, self.builder.bind)}{inside}"
-        return Denoted(self.builder.table(sql), lambda needed: None)
+        return CompiledSet(self.builder.table(sql), lambda needed: None)
 
-    def _join(self, form: Join, within: str | None) -> Denoted:
+    def _join(self, form: Join, within: str | None) -> CompiledSet:
         first = selective(form.of)
         return self._along(form.path, lambda inside: self.set(form.of, inside), within, first, form.where)
 
     def _along(
         self,
         path: tuple[Any, ...],
-        of: Callable[[str | None], Denoted],
+        of: Callable[[str | None], CompiledSet],
         within: str | None,
         first: bool,
         where: tuple[Where, ...] = (),
-    ) -> Denoted:
+    ) -> CompiledSet:
         """What the path leads from to a member of `of`.
 
         first: `of` is small, and found without `within`.  where: conditions on the statements of a path of one step.
@@ -212,53 +220,53 @@ class _Compiler:
             stated = self.builder.table(f"SELECT t.id {self.builder.triples_to(path[0], last.source)}")
             more = f" AND t.id IN (SELECT id FROM {qualified(self.builder, where, stated)})"
         for step, bound in zip(reversed(path), reversed(inside[:-1]), strict=True):
-            sets.append(Source(self.builder.back(step, sets[-1], bound, more)))
+            sets.append(NodeTable(self.builder.back(step, sets[-1], bound, more)))
         sets.reverse()
 
         def prove(needed: str) -> None:
             for step, target in zip(path, sets[1:], strict=True):
                 near, far = ends(step)
-                found = self.builder.triples_to(step, target, f" JOIN {needed} n ON n.id = t.{near}")
-                used = self.builder.table(f"SELECT t.id AS triple, t.{far} AS id {found}{more}")
+                result = self.builder.triples_to(step, target, f" JOIN {needed} n ON n.id = t.{near}")
+                used = self.builder.table(f"SELECT t.id AS triple, t.{far} AS id {result}{more}")
                 self.builder.proofs.append(f"SELECT triple FROM {used}")
                 needed = self.builder.table(f"SELECT DISTINCT id FROM {used}")
             last.prove(needed)
 
-        return Denoted(sets[0].name, prove)
+        return CompiledSet(sets[0].name, prove)
 
-    def _and(self, form: And, within: str | None) -> Denoted:
-        found: list[Denoted] = []
+    def _and(self, form: And, within: str | None) -> CompiledSet:
+        results: list[CompiledSet] = []
         for part in sorted(form.parts, key=_cost):
-            found.append(self.set(part, found[-1].name if found else within))
+            results.append(self.set(part, results[-1].name if results else within))
 
         def prove(needed: str) -> None:
-            for part in found:
+            for part in results:
                 part.prove(needed)
 
-        return Denoted(found[-1].name, prove)
+        return CompiledSet(results[-1].name, prove)
 
-    def _united(self, found: list[Denoted]) -> Denoted:
-        if len(found) == 1:
-            return found[0]
+    def _united(self, sets: list[CompiledSet]) -> CompiledSet:
+        if len(sets) == 1:
+            return sets[0]
 
         def prove(needed: str) -> None:
-            for part in found:
+            for part in sets:
                 inside = f"SELECT id FROM {needed} WHERE id IN (SELECT id FROM {part.name})"
                 part.prove(self.builder.table(inside))
 
-        name = self.builder.table(" UNION ".join(f"SELECT id FROM {part.name}" for part in found))
-        return Denoted(name, prove)
+        name = self.builder.table(" UNION ".join(f"SELECT id FROM {part.name}" for part in sets))
+        return CompiledSet(name, prove)
 
-    def _ranked(self, found: Ranked, *inner: Denoted) -> Denoted:
+    def _ranked(self, ranked: RankedTable, *inner: CompiledSet) -> CompiledSet:
         """What was found by values: its triples are proof, and so are those of the sets that were compared."""
 
         def prove(needed: str) -> None:
-            found.prove(needed)
+            ranked.prove(needed)
             for part in inner:
-                inside = f"SELECT id FROM {found.compared or needed} WHERE id IN (SELECT id FROM {part.name})"
+                inside = f"SELECT id FROM {ranked.compared or needed} WHERE id IN (SELECT id FROM {part.name})"
                 part.prove(self.builder.table(inside))
 
-        return Denoted(found.name, prove)
+        return CompiledSet(ranked.name, prove)
 
 
 def selective(form: Form) -> bool:

@@ -1,8 +1,9 @@
-"""Runs a logical form on a graph: its answers or its value, and the triples that prove them."""
+"""Runs a logical form on a graph: its answers or its value, the triples that prove them, and both as texts."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -10,7 +11,7 @@ import duckdb
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.compile import NODE, PROOF, ROWS, VALUE, Query, compile_sql
-from kgqa_core.logic.forms import Count, Form
+from kgqa_core.logic.forms import Count, Form, Holds
 
 SECONDS = 10.0
 _AGAIN = 0.01
@@ -25,7 +26,7 @@ class Result:
     nodes: ids, ascending; empty for a value.  value: of COUNT a number, of HOLDS yes or no, else None.  proof: ids of
     the triples that the answers rest on, ascending: every triple on any way to any answer; what a form finds missing
     (the second part of MINUS, a HOLDS that is not so) and types have none.  truncated: there are more nodes or triples
-    than were asked for; a count is never cut.
+    than `rows`; a count is never cut.
     """
 
     nodes: tuple[int, ...] = ()
@@ -55,9 +56,9 @@ def execute(
     Raises FormError for a form that does not fit the graph and FormTimeout.
     """
     query = compile_sql(form, store, rows=rows, proof=proof, without_named=without_named)
-    found = run(query, store, seconds, str(form))
-    nodes, triples = (sorted(i for kind, i in found if kind == wanted) for wanted in (NODE, PROOF))
-    values = [i for kind, i in found if kind == VALUE]
+    result = run(query, store, seconds, str(form))
+    nodes, triples = (sorted(i for kind, i in result if kind == wanted) for wanted in (NODE, PROOF))
+    values = [i for kind, i in result if kind == VALUE]
     return Result(
         nodes=tuple(nodes[:rows]),
         value=None if not values else values[0] if isinstance(form, Count) else bool(values[0]),
@@ -96,3 +97,24 @@ def _interrupt(connection: duckdb.DuckDBPyConnection, seconds: float, done: thre
     while not over:
         connection.interrupt()
         over = done.wait(_AGAIN)
+
+
+NOTHING = "0"
+"""Answer of a count that counts nothing (the published gold of an unanswerable count question)."""
+
+
+def answer_texts(
+    form: Form, result: Result | None, keys: Mapping[int, str], *, answerable: bool = True
+) -> tuple[str, ...]:
+    """Keys of entities and literals, a number, or `yes` or `no`; keys: of every node of the result.
+
+    What cannot be answered has none; a count of it is `"0"`.
+    """
+    if not answerable:
+        return (NOTHING,) if isinstance(form, Count) else ()
+    assert result is not None
+    if isinstance(form, Count):
+        return (str(result.value),)
+    if isinstance(form, Holds):
+        return ("yes" if result.value else "no",)
+    return tuple(dict.fromkeys(keys[node] for node in result.nodes))

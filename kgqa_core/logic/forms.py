@@ -19,7 +19,7 @@ in an OR) is one with more parts, so that each tree is written in one way.
 
 `Or`, `Minus`, `Nth`, `Greater`, `Holds`, conditions on qualifiers and counted paths are extensions.  A counted path,
 `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on qualifiers is written after the join that
-it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` asks for statements that hold at a time and say when they do.
+it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that have a time and hold at it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Step:
         return f"(R {text})" if self.inverse else text
 
 
-Path = tuple[Step, ...]
+Steps = tuple[Step, ...]
 
 
 class Form:
@@ -106,7 +106,7 @@ class Join(Form):
     A join of a plain join is made one join.  Raises FormError for an empty path, and for conditions on a longer one.
     """
 
-    path: Path
+    path: Steps
     of: Form
     where: tuple[Where, ...] = ()
 
@@ -129,7 +129,7 @@ class Join(Form):
 
 @dataclass(frozen=True, slots=True)
 class And(Form):
-    """What is in every part; two at least, an AND among them being taken apart."""
+    """What is in every part; at least two, nested ANDs flattened."""
 
     parts: tuple[Form, ...]
 
@@ -142,7 +142,7 @@ class And(Form):
 
 @dataclass(frozen=True, slots=True)
 class Or(Form):
-    """What is in any part; two at least, an OR among them being taken apart."""
+    """What is in any part; at least two, nested ORs flattened."""
 
     parts: tuple[Form, ...]
 
@@ -183,7 +183,7 @@ class Arg(Form):
 
     best: str
     of: Form
-    path: Path
+    path: Steps
     counted: bool = False
 
     def __post_init__(self) -> None:
@@ -201,7 +201,7 @@ class Nth(Form):
     n: int
     best: str
     of: Form
-    path: Path
+    path: Steps
     counted: bool = False
 
     def __post_init__(self) -> None:
@@ -224,7 +224,7 @@ class Compare(Form):
     """
 
     op: str
-    path: Path
+    path: Steps
     value: Literal
     counted: bool = False
 
@@ -244,7 +244,7 @@ class TimeConstraint(Form):
     """
 
     of: Form
-    path: Path
+    path: Steps
     value: Literal
 
     def __post_init__(self) -> None:
@@ -260,7 +260,7 @@ class Greater(Form):
 
     one: Form
     other: Form
-    path: Path
+    path: Steps
     best: str = "max"
     counted: bool = False
 
@@ -307,7 +307,7 @@ def children(form: Form) -> tuple[Form, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """What a form uses, each sorted and once; the key of a relation says nothing about its direction."""
+    """What a form uses, each sorted and once; relations by key, without direction."""
 
     entities: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
@@ -317,7 +317,7 @@ class Elements:
 
 def elements(form: Form) -> Elements:
     """The entities, relations, classes and literals of a form, those of its conditions on qualifiers included."""
-    found: dict[str, set[str]] = {"entities": set(), "relations": set(), "classes": set()}
+    results: dict[str, set[str]] = {"entities": set(), "relations": set(), "classes": set()}
     literals: set[Literal] = set()
     todo: list[Form] = [form]
     while todo:
@@ -325,26 +325,26 @@ def elements(form: Form) -> Elements:
         todo.extend(children(node))
         match node:
             case Entity(key=key):
-                found["entities"].add(key)
+                results["entities"].add(key)
             case Class(key=key):
-                found["classes"].add(key)
+                results["classes"].add(key)
             case Literal():
                 literals.add(node)
             case Compare(value=value) | TimeConstraint(value=value):
                 literals.add(value)
-        found["relations"].update(step.relation for step in getattr(node, "path", ()))
-        for relation, _, asked in node.where if isinstance(node, Join) else ():
-            found["relations"].add(relation)
-            todo.append(asked)
+        results["relations"].update(step.relation for step in getattr(node, "path", ()))
+        for relation, _, operand in node.where if isinstance(node, Join) else ():
+            results["relations"].add(relation)
+            todo.append(operand)
     order = sorted(literals, key=lambda v: (v.text, v.datatype, v.unit or ""))
-    return Elements(**{kind: tuple(sorted(keys)) for kind, keys in found.items()}, literals=tuple(order))
+    return Elements(**{kind: tuple(sorted(keys)) for kind, keys in results.items()}, literals=tuple(order))
 
 
 _NESTED = 20
 """Parts of an AND or OR that are written as brackets in brackets."""
 
 
-def _path(path: Path) -> str:
+def _path(path: Steps) -> str:
     """Steps as nested joins of relations: `(JOIN r (JOIN s t))`."""
     text = str(path[-1])
     for step in reversed(path[:-1]):
@@ -352,7 +352,7 @@ def _path(path: Path) -> str:
     return text
 
 
-def _measure(path: Path, counted: bool) -> str:
+def _measure(path: Steps, counted: bool) -> str:
     return f"(COUNT {_path(path)})" if counted else _path(path)
 
 
@@ -378,6 +378,6 @@ def _check(what: str, value: str, known: tuple[str, ...]) -> None:
         raise FormError(f"{what} {value!r} is none of {', '.join(known)}")
 
 
-def _check_path(name: str, path: Path) -> None:
+def _check_path(name: str, path: Steps) -> None:
     if not path:
         raise FormError(f"{name} needs a relation, and the path is empty")

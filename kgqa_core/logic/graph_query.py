@@ -1,7 +1,7 @@
 """GrailQA's `graph_query` (Gu et al. 2021, section 3): nodes and edges with one question node, as a logical form.
 
 Nodes are entities, literals or classes; a class away from the question node is a variable, and its type is written in
-the form only where nothing else is said of it.  A literal with the function argmax or argmin is the value that is
+the form only where it has no other condition.  A literal with the function argmax or argmin is the value that is
 ranked, along the path from the question node to it.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Entity, Form, Join, Literal, Path, Step
+from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.parser import parse
 
 _OPS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -21,12 +21,15 @@ _OPS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 def from_graph_query(query: Mapping[str, Any]) -> Form:
     """The form of a graph query.
 
-    Raises FormError when it is no tree, has no question node, or a function that is not known.
+    Raises FormError when it is no tree, has no question node, a function that is not known, or a field is missing.
     """
-    return _Reader(query).read()
+    try:
+        return _GraphQueryReader(query).read()
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise FormError(f"this is no graph query ({type(fault).__name__}: {fault})") from None
 
 
-class _Reader:
+class _GraphQueryReader:
     def __init__(self, query: Mapping[str, Any]) -> None:
         self.nodes: dict[int, Mapping[str, Any]] = {node["nid"]: node for node in query["nodes"]}
         self.neighbours: dict[int, list[tuple[Step, int]]] = defaultdict(list)
@@ -39,7 +42,7 @@ class _Reader:
                 f"this graph query is no tree: {len(self.nodes)} nodes, {len(query['edges'])} edges; "
                 "a form is a tree, so that a node that two paths share cannot be written"
             )
-        self.ranked: tuple[str, Path] | None = None
+        self.ranked: tuple[str, Steps] | None = None
 
     def read(self) -> Form:
         questions = [nid for nid, node in self.nodes.items() if node.get("question_node")]
@@ -48,7 +51,7 @@ class _Reader:
         root = questions[0]
         form = self._node(root, None, ())
         if form is None:
-            raise FormError("the question node is the value that is ranked; nothing is asked for")
+            raise FormError("the question node is the value that is ranked; the query has no answer node")
         if self.ranked is not None:
             best, path = self.ranked
             form = Arg(best, form, path)
@@ -59,8 +62,8 @@ class _Reader:
             raise FormError(f"function {function!r} of the question node is not known; count is")
         return form
 
-    def _node(self, nid: int, came_from: int | None, way: Path) -> Form | None:
-        """What a node says; None for a value that is ranked, which `ranked` then holds."""
+    def _node(self, nid: int, came_from: int | None, way: Steps) -> Form | None:
+        """The form of a node; None for a value that is ranked, which `ranked` then holds."""
         node = self.nodes[nid]
         kind, function = node["node_type"], node.get("function", "none")
         if kind == "literal" and function in ("argmax", "argmin"):
@@ -85,7 +88,7 @@ class _Reader:
             raise FormError(f"node type {kind!r} is not known; class, entity and literal are")
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def _edge(self, nid: int, step: Step, other: int, way: Path) -> Form | None:
+    def _edge(self, nid: int, step: Step, other: int, way: Steps) -> Form | None:
         function = self.nodes[other].get("function", "none")
         if function in _OPS:
             return Compare(_OPS[function], (step,), _literal(self.nodes[other]["id"]))

@@ -1,21 +1,97 @@
-"""A form asked of a graph, for people: its answers by name, the facts that prove them, and why there are none."""
+"""The answers of a form for people: by name, with the facts that prove them and why there are none.
+
+A form may name things by a label, an alias or an id of another graph instead of the key (`by_key`).
+"""
 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
-from kgqa_core.errors import FormError
-from kgqa_core.kg.look.show import told
-from kgqa_core.kg.store import KgStore
+from kgqa_core.errors import FormError, nearest
+from kgqa_core.kg.look.show import described
+from kgqa_core.kg.store import REMOVED, KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.logic.compile import compile_sql
 from kgqa_core.logic.execute import SECONDS, execute
-from kgqa_core.logic.forms import elements
-from kgqa_core.logic.named import by_key
+from kgqa_core.logic.forms import Class, Entity, Form, Literal, Step, Where, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.logic.typed import typed
+
+_SHOWN = 5
+"""Meanings that an error names."""
+
+
+def by_key(form: Form, store: KgStore) -> Form:
+    """The form with the graph's keys for what it names otherwise; `<United States>` may stand for Q30.
+
+    Raises FormError for a name that means nothing, with the nearest one, and for a name that means several things.
+    """
+    used = elements(form)
+    relations = _relations(store, used.relations)
+    renamed: Form = _renamed(form, _entities(store, {*used.entities, *used.classes}), relations)
+    return renamed
+
+
+def _entities(store: KgStore, names: set[str]) -> dict[str, str]:
+    result = store.resolve(sorted(names))
+    keys = store.entity_keys(i for ids in result.values() for i in ids)
+    key_of: dict[str, str] = {}
+    for name, ids in result.items():
+        if not ids:
+            near = store.suggest(name)
+            hint = f"did you mean {near!r}?" if near else "`kgqa kg search` finds what is, by name"
+            raise FormError(f"{name!r} is not in this graph; {hint}")
+        key_of[name] = _only(name, [keys[i] for i in ids])
+    return key_of
+
+
+def _relations(store: KgStore, names: tuple[str, ...]) -> dict[str, str]:
+    """The key that each name stands for: a relation's own, else that of the one relation with this label."""
+    labels: dict[str, list[str]] = defaultdict(list)
+    keys = [key for key in store.relation_keys() if not key.startswith(REMOVED)]
+    for key, label in zip(store.relation_keys(), store.relation_names(), strict=True):
+        if not key.startswith(REMOVED):
+            labels[label].append(key)
+    labels.update((key, [key]) for key in keys)
+    for name in names:
+        if name not in labels:
+            raise FormError(f"relation {name!r} is not in this graph{nearest(name, labels)}")
+    return {name: _only(name, labels[name]) for name in names}
+
+
+def _only(name: str, keys: list[str]) -> str:
+    if len(keys) > 1:
+        more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+        raise FormError(f"{name!r} may be {', '.join(keys[:_SHOWN])}{more}; write the key of the one that is meant")
+    return keys[0]
+
+
+def _renamed(part: Any, entities: Mapping[str, str], relations: Mapping[str, str]) -> Any:
+    """A form, or a part of one, with other keys."""
+
+    def again(value: Any) -> Any:
+        return _renamed(value, entities, relations)
+
+    match part:
+        case Literal():
+            return part
+        case Entity(key=key) | Class(key=key):
+            return replace(part, key=entities[key])
+        case Step(relation=relation):
+            return replace(part, relation=relations[relation])
+        case Where(relation=relation, value=value):
+            return part._replace(relation=relations[relation], value=again(value))
+        case tuple():
+            return tuple(map(again, part))
+    if not isinstance(part, Form):
+        return part
+    whole: Any = part
+    return replace(whole, **{field.name: again(getattr(whole, field.name)) for field in fields(whole)})
 
 
 def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS) -> dict[str, Any]:
@@ -28,24 +104,24 @@ def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS
     """
     form = by_key(parse(text), store)
     start = time.perf_counter()
-    found = execute(form, store, rows=limit, seconds=seconds)
-    spent = time.perf_counter() - start
-    named = told(store, found.nodes)
+    result = execute(form, store, rows=limit, seconds=seconds)
+    elapsed = time.perf_counter() - start
+    named = described(store, result.nodes)
     why = None
-    if found.empty:
+    if result.empty:
         try:
             typed(form, Schema.read(store), types_of(store, elements(form).entities))
         except FormError as fault:
             why = str(fault)
     return {
         "form": str(form),
-        "value": found.value,
-        "answers": [named[i] for i in found.nodes],
-        "proof": Wording(store, found.proof, qualifiers=True).texts([(triple, 1) for triple in found.proof]),
-        "triples": list(found.proof),
-        "more": found.truncated,
+        "value": result.value,
+        "answers": [named[i] for i in result.nodes],
+        "proof": Wording(store, result.proof, qualifiers=True).texts([(triple, 1) for triple in result.proof]),
+        "triples": list(result.proof),
+        "more": result.truncated,
         "why": why,
-        "seconds": round(spent, 4),
+        "seconds": round(elapsed, 4),
     }
 
 

@@ -1,14 +1,73 @@
-"""Ids of the keys that a form uses, and which relation ends what another begins."""
+"""Ids of the keys that a form uses, the index that makes forms over a large graph fast, and relations that end others.
+
+The index is copies of triples by relation, of entities by key, and of measures.  A graph's triples are sorted by head,
+so the tails of one head are found by looking at one block of a column, and its heads, or the tails of many heads, by
+looking at every block.  A step of a form names its relation; in the copies a relation's triples stand together, once by
+head and once by tail.  The copies live in the memory of one open graph (about 40 bytes a triple, 16 and its key an
+entity, 24 a number or date) and are gone when it is closed.  Ids that were found by key are cached with them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from kgqa_core.errors import FormError, nearest
 from kgqa_core.kg.store import REMOVED, KgStore
-from kgqa_core.logic import index
 from kgqa_core.logic.forms import Elements, Form, Join, TimeConstraint, children
+from kgqa_core.logic.measures import measured_sql
+
+BY_HEAD, BY_TAIL = "logic_triples_by_head", "logic_triples_by_tail"
+KEYS, MEASURES = "logic_entity_keys", "logic_measures"
+
+_MOST = 100_000
+"""Entities whose ids are cached at once."""
+
+
+@dataclass(slots=True)
+class _IndexedIds:
+    """Ids of one indexed graph by key: all relations, and the entities that were looked up."""
+
+    relations: dict[str, int]
+    entities: dict[str, int] = field(default_factory=dict)
+
+    def add(self, entities: dict[str, int]) -> None:
+        """Caches ids that were found."""
+        if len(self.entities) + len(entities) > _MOST:
+            self.entities.clear()
+        self.entities.update(entities)
+
+
+_indexed: WeakKeyDictionary[KgStore, _IndexedIds] = WeakKeyDictionary()
+
+
+def index(store: KgStore) -> None:
+    """Makes the copies; again, when the tables that the connection sees have changed since.
+
+    The connection has one thread from then on.
+    """
+    run = store.connection.execute
+    for table, end in ((BY_HEAD, "head"), (BY_TAIL, "tail")):
+        run(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT id, head, relation, tail FROM triples "
+            f"ORDER BY relation, {end}, id"
+        )
+    run(
+        f"CREATE OR REPLACE TEMP TABLE {KEYS} AS SELECT hash(key) AS hash, key, id FROM entities "
+        "WHERE kind = 'entity' ORDER BY hash"
+    )
+    every = "(SELECT id, id AS node FROM entities WHERE kind = 'literal')"
+    run(f"CREATE OR REPLACE TEMP TABLE {MEASURES} AS SELECT node, dim, x FROM ({measured_sql(every)}) ORDER BY node")
+    run("SET threads = 1")  # to share out a query of a millisecond takes longer than to run it
+    _indexed[store] = _IndexedIds(dict(run("SELECT key, id FROM relations").fetchall()))
+
+
+def is_indexed(store: KgStore) -> bool:
+    """Whether `index` was called for this open graph."""
+    return store in _indexed
+
 
 _ENDINGS: tuple[tuple[str, str], ...] = (
     ("from_date", "to_date"),
@@ -30,8 +89,8 @@ _ENDINGS: tuple[tuple[str, str], ...] = (
 def ending(relation: str) -> str | None:
     """The key of the relation that ends what this one begins: `…from` and `…to`, P580 and P582; None for others."""
     for begin, end in _ENDINGS:
-        found = re.search(rf"(^|[^A-Za-z0-9]){re.escape(begin)}$", relation)
-        if found:
+        match = re.search(rf"(^|[^A-Za-z0-9]){re.escape(begin)}$", relation)
+        if match:
             return relation[: len(relation) - len(begin)] + end
     return None
 
@@ -52,24 +111,24 @@ class Ids:
     """
 
     def __init__(self, store: KgStore, used: Elements) -> None:
-        known = index.known(store)
+        cached = _indexed.get(store)
         self._store = store
-        by_end = {"head": index.BY_HEAD, "tail": index.BY_TAIL}
-        self.triples = dict.fromkeys(by_end, "triples") if known is None else by_end
-        self.measures = None if known is None else index.MEASURES
+        by_end = {"head": BY_HEAD, "tail": BY_TAIL}
+        self.triples = dict.fromkeys(by_end, "triples") if cached is None else by_end
+        self.measures = None if cached is None else MEASURES
         relations, entities = used.relations, sorted({*used.entities, *used.classes})
-        if known is None:
+        if cached is None:
             ends = {end for relation in relations if (end := ending(relation)) is not None}
             self._relations = self._find("SELECT key, id FROM relations WHERE key IN ({})", sorted({*relations, *ends}))
             self._entities = self._find("SELECT key, id FROM entities WHERE kind = 'entity' AND key IN ({})", entities)
             return
-        self._relations = known.relations
-        self._entities = {key: known.entities[key] for key in entities if key in known.entities}
-        if missing := [key for key in entities if key not in known.entities]:
-            hashed = f"SELECT key, id FROM {index.KEYS} WHERE hash IN ({{hashes}}) AND key IN ({{}})"
-            found = self._find(hashed, missing)
-            known.keep(found)
-            self._entities |= found
+        self._relations = cached.relations
+        self._entities = {key: cached.entities[key] for key in entities if key in cached.entities}
+        if missing := [key for key in entities if key not in cached.entities]:
+            hashed = f"SELECT key, id FROM {KEYS} WHERE hash IN ({{hashes}}) AND key IN ({{}})"
+            result = self._find(hashed, missing)
+            cached.add(result)
+            self._entities |= result
 
     def _find(self, sql: str, keys: Sequence[str]) -> dict[str, int]:
         """Rows (key, id) of a query with places for these keys."""

@@ -3,6 +3,9 @@
 A date lasts as long as its precision says: 1952 is a year, 1952-03-11 a day, both as [lo, hi) in seconds of a calendar
 whose months all have 31 days, as `kg.literals` counts them, so that later is always larger.  A number has lo = hi.
 What is compared is certain: 1952-03-11 is in 1952 (`eq`) and not after it; 1952 is not in 1952-03-11.
+
+Units of one dimension are converted, so that 180 cm and 1.8 m compare; a value in a unit that is not listed compares
+with values in the same unit only.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import inf, isfinite
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -21,7 +24,71 @@ from kgqa_core.kg.literals import NUMBER, NUMBER_SQL, NUMERIC, PRECISION_SQL, TE
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.vocabulary import STRING, XSD
 from kgqa_core.logic.forms import Literal
-from kgqa_core.logic.units import UNITS, base_unit
+
+
+class Unit(NamedTuple):
+    """A unit as `factor * value + offset` of its base unit."""
+
+    base: str
+    factor: float
+    offset: float = 0.0
+
+
+METRE, SQUARE_METRE, CUBIC_METRE, KILOGRAM, SECOND = "Q11573", "Q25343", "Q25517", "Q11570", "Q11574"
+KELVIN, METRE_PER_SECOND, WATT, BYTE = "Q11579", "Q182429", "Q25236", "Q8799"
+
+UNITS: dict[str, Unit] = {
+    "Q11573": Unit(METRE, 1.0),
+    "Q174789": Unit(METRE, 0.001),  # millimetre
+    "Q174728": Unit(METRE, 0.01),  # centimetre
+    "Q200323": Unit(METRE, 0.1),  # decimetre
+    "Q828224": Unit(METRE, 1000.0),  # kilometre
+    "Q218593": Unit(METRE, 0.0254),  # inch
+    "Q3710": Unit(METRE, 0.3048),  # foot
+    "Q482798": Unit(METRE, 0.9144),  # yard
+    "Q253276": Unit(METRE, 1609.344),  # mile
+    "Q93318": Unit(METRE, 1852.0),  # nautical mile
+    "Q25343": Unit(SQUARE_METRE, 1.0),
+    "Q712226": Unit(SQUARE_METRE, 1e6),  # square kilometre
+    "Q35852": Unit(SQUARE_METRE, 1e4),  # hectare
+    "Q232291": Unit(SQUARE_METRE, 2589988.110336),  # square mile
+    "Q81292": Unit(SQUARE_METRE, 4046.8564224),  # acre
+    "Q857027": Unit(SQUARE_METRE, 0.09290304),  # square foot
+    "Q25517": Unit(CUBIC_METRE, 1.0),
+    "Q4243638": Unit(CUBIC_METRE, 1e9),  # cubic kilometre
+    "Q11582": Unit(CUBIC_METRE, 0.001),  # litre
+    "Q11570": Unit(KILOGRAM, 1.0),
+    "Q41803": Unit(KILOGRAM, 0.001),  # gram
+    "Q191118": Unit(KILOGRAM, 1000.0),  # tonne
+    "Q100995": Unit(KILOGRAM, 0.45359237),  # pound
+    "Q11574": Unit(SECOND, 1.0),
+    "Q723733": Unit(SECOND, 0.001),  # millisecond
+    "Q7727": Unit(SECOND, 60.0),  # minute
+    "Q25235": Unit(SECOND, 3600.0),  # hour
+    "Q573": Unit(SECOND, 86400.0),  # day
+    "Q11579": Unit(KELVIN, 1.0),
+    "Q25267": Unit(KELVIN, 1.0, 273.15),  # degree Celsius
+    "Q42289": Unit(KELVIN, 5 / 9, 459.67 * 5 / 9),  # degree Fahrenheit
+    "Q182429": Unit(METRE_PER_SECOND, 1.0),
+    "Q180154": Unit(METRE_PER_SECOND, 1 / 3.6),  # kilometre per hour
+    "Q211256": Unit(METRE_PER_SECOND, 0.44704),  # mile per hour
+    "Q128822": Unit(METRE_PER_SECOND, 1852 / 3600),  # knot
+    "Q25236": Unit(WATT, 1.0),
+    "Q3320608": Unit(WATT, 1e3),  # kilowatt
+    "Q6982035": Unit(WATT, 1e6),  # megawatt
+    "Q8799": Unit(BYTE, 1.0),
+    "Q79726": Unit(BYTE, 1e3),  # kilobyte
+    "Q79735": Unit(BYTE, 1e6),  # megabyte
+    "Q79738": Unit(BYTE, 1e9),  # gigabyte
+}
+
+
+def base_unit(unit: str | None) -> str:
+    """The unit that values in this one are turned into; the unit itself where there is none, "" for bare numbers."""
+    if unit is None:
+        return ""
+    return UNITS[unit].base if unit in UNITS else unit
+
 
 Binder = Callable[[Any], str]
 """Gives a value a place among a query's parameters, and the name of that place."""
@@ -127,20 +194,20 @@ def _stretch(date: Literal) -> Measure | None:
     """When a date begins and ends, as DuckDB reads it."""
     with _reading:
         reader = _reader()
-        reader.execute("UPDATE asked SET key = $1, datatype = $2, detail = $3", [date.text, date.datatype, date.unit])
+        reader.execute("UPDATE literal SET key = $1, datatype = $2, detail = $3", [date.text, date.datatype, date.unit])
         row = reader.execute("EXECUTE stretch").fetchone()
     return None if row is None or row[0] is None else Measure(TIME, float(row[0]), float(row[1]))
 
 
 @cache
 def _reader() -> duckdb.DuckDBPyConnection:
-    """A database of the row `asked`, and the statement that reads its date, planned once."""
+    """A database of the row `literal`, and the statement that reads its date, planned once."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
-    connection.execute("CREATE TABLE asked(key VARCHAR, datatype VARCHAR, detail VARCHAR)")
-    connection.execute("INSERT INTO asked VALUES ('', '', NULL)")
+    connection.execute("CREATE TABLE literal(key VARCHAR, datatype VARCHAR, detail VARCHAR)")
+    connection.execute("INSERT INTO literal VALUES ('', '', NULL)")
     connection.execute(
         f"PREPARE stretch AS SELECT {lo_sql('e')}, {hi_sql('e')} FROM "
-        f"(SELECT {NUMBER_SQL} AS number, {PRECISION_SQL} AS precision FROM asked) e"
+        f"(SELECT {NUMBER_SQL} AS number, {PRECISION_SQL} AS precision FROM literal) e"
     )
     return connection
 
@@ -150,8 +217,8 @@ def equal_sql(literal: Literal, bind: Binder, e: str = "e") -> str:
 
     A string without language is found in any language, and in any datatype that is no number and no date.
     """
-    found = measure(literal)
-    if found is not None:
+    result = measure(literal)
+    if result is not None:
         return compared_sql("eq", literal, bind, e)
     text = f"{e}.kind = 'literal' AND {e}.key = {bind(literal.text)} AND "
     if literal.datatype == STRING:
@@ -164,19 +231,19 @@ def compared_sql(op: str, literal: Literal, bind: Binder, e: str = "e") -> str:
 
     Raises ValueError for a literal that is neither.
     """
-    found = measure(literal)
-    if found is None:
+    result = measure(literal)
+    if result is None:
         raise ValueError(f"{literal} is no number and no date")
-    if found.dim == TIME:
+    if result.dim == TIME:
         tests = []
         if op in ("eq", "ge", "gt"):
-            tests.append(f"{lo_sql(e)} >= {bind(found.hi if op == 'gt' else found.lo)}")
+            tests.append(f"{lo_sql(e)} >= {bind(result.hi if op == 'gt' else result.lo)}")
         if op in ("eq", "le", "lt"):
-            tests.append(f"{hi_sql(e)} <= {bind(found.lo if op == 'lt' else found.hi)}")
+            tests.append(f"{hi_sql(e)} <= {bind(result.lo if op == 'lt' else result.hi)}")
         return f"({dated_sql(e)} AND {' AND '.join(tests)})"
     value, same = f"{e}.number", f"{e}.unit IS NULL"
     if literal.unit in UNITS:
-        units = {unit: to for unit, to in sorted(UNITS.items()) if to.base == found.dim}
+        units = {unit: to for unit, to in sorted(UNITS.items()) if to.base == result.dim}
         cases = " ".join(
             f"WHEN {quoted(unit)} THEN {e}.number * {to.factor!r}::DOUBLE + {to.offset!r}::DOUBLE"
             for unit, to in units.items()
@@ -185,4 +252,4 @@ def compared_sql(op: str, literal: Literal, bind: Binder, e: str = "e") -> str:
     elif literal.unit is not None:
         same = f"{e}.unit = {bind(literal.unit)}"
     sign = {"eq": "=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}[op]
-    return f"({e}.number IS NOT NULL AND {e}.precision IS NULL AND {same} AND {value} {sign} {bind(found.lo)})"
+    return f"({e}.number IS NOT NULL AND {e}.precision IS NULL AND {same} AND {value} {sign} {bind(result.lo)})"

@@ -31,7 +31,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
+    Steps,
     TimeConstraint,
     children,
 )
@@ -75,19 +75,19 @@ class MemoryGraph:
 
     def _values(self) -> None:
         measured = measured_sql("(SELECT id, id AS node FROM entities)")
-        found = self.store.connection.execute(
+        result = self.store.connection.execute(
             f"SELECT m.id, m.dim, m.x, CASE WHEN m.dim = '{TIME}' THEN {hi_sql('e')} ELSE m.x END AS hi "
             f"FROM ({measured}) m JOIN entities e ON e.id = m.id ORDER BY m.id"
         ).fetchall()
-        self.dimensions: tuple[str, ...] = tuple(sorted({dim for _, dim, _, _ in found}))
+        self.dimensions: tuple[str, ...] = tuple(sorted({dim for _, dim, _, _ in result}))
         place = {dim: number for number, dim in enumerate(self.dimensions)}
         self.dim: NDArray[np.int16] = np.full(self.entities, -1, dtype=np.int16)
         self.x: NDArray[np.float64] = np.zeros(self.entities)
         self.hi: NDArray[np.float64] = np.zeros(self.entities)
-        ids = np.array([row[0] for row in found], dtype=np.int64)
-        self.dim[ids] = [place[row[1]] for row in found]
-        self.x[ids] = [row[2] for row in found]
-        self.hi[ids] = [row[3] for row in found]
+        ids = np.array([row[0] for row in result], dtype=np.int64)
+        self.dim[ids] = [place[row[1]] for row in result]
+        self.x[ids] = [row[2] for row in result]
+        self.hi[ids] = [row[3] for row in result]
 
     def know(self, keys: Any) -> dict[str, int]:
         """Ids of the entities with these keys; what the graph has not is left out."""
@@ -111,10 +111,10 @@ class MemoryGraph:
         """Ids of what a form of sets denotes, ascending."""
         match form:
             case Entity(key=key):
-                found = self.know([key])
-                if not found:
+                result = self.know([key])
+                if not result:
                     raise FormError(f"entity {key!r} is not in this graph; `kgqa kg search` finds what is, by name")
-                return np.array([found[key]], dtype=np.int64)
+                return np.array([result[key]], dtype=np.int64)
             case Literal():
                 return self._equal(form)
             case Class(key=key):
@@ -122,9 +122,9 @@ class MemoryGraph:
             case Join(path=path, of=of):
                 return self.back(self.nodes(of), path)
             case And(parts=parts):
-                found_all = [self.nodes(part) for part in parts]
-                both = found_all[0]
-                for other in found_all[1:]:
+                sets = [self.nodes(part) for part in parts]
+                both = sets[0]
+                for other in sets[1:]:
                     both = np.intersect1d(both, other, assume_unique=True)
                 return both
             case Or(parts=parts):
@@ -159,19 +159,19 @@ class MemoryGraph:
 
     def around(self, node: int) -> tuple[Ints, Ints]:
         """Relations of the triples that leave a node, and of those that lead to it, each once."""
-        found = []
+        results = []
         for index in (self._forward, self._backward):
             first, last = np.searchsorted(index, [node * self.relations, (node + 1) * self.relations])
-            found.append(np.unique(index[first:last]) - node * self.relations)
-        return found[0], found[1]
+            results.append(np.unique(index[first:last]) - node * self.relations)
+        return results[0], results[1]
 
-    def back(self, nodes: Ints, path: Path) -> Ints:
+    def back(self, nodes: Ints, path: Steps) -> Ints:
         """What the path leads from to any of `nodes`, ascending."""
         for step in reversed(path):
             nodes = np.unique(self.hop(nodes, self._relation(step.relation), backward=not step.inverse)[1])
         return nodes
 
-    def pairs(self, nodes: Ints, path: Path) -> tuple[Ints, Ints]:
+    def pairs(self, nodes: Ints, path: Steps) -> tuple[Ints, Ints]:
         """(place in `nodes`, node) of what the path leads each of them to, each pair once."""
         source, reached = np.arange(len(nodes)), nodes
         for step in path:
@@ -181,11 +181,11 @@ class MemoryGraph:
         return source, reached
 
     def _relation(self, key: str) -> int:
-        found = self.relation_ids.get(key)
-        if found is None:
+        result = self.relation_ids.get(key)
+        if result is None:
             known = sorted(self.relation_ids)
             raise FormError(f"relation {key!r} is not in this graph ({len(known):,} relations){nearest(key, known)}")
-        return found
+        return result
 
     def members(self, key: str) -> Ints:
         """Entities of a type or of one below it, ascending.  Raises FormError for a key that the graph has not."""
@@ -201,8 +201,8 @@ class MemoryGraph:
         return self._types[key]
 
     def _equal(self, form: Literal) -> Ints:
-        found = measure(form)
-        if found is not None:
+        result = measure(form)
+        if result is not None:
             return self._within("eq", form)
         rows = self.store.connection.execute(
             "SELECT id, datatype, number FROM entities WHERE kind = 'literal' AND key = $1 ORDER BY id", [form.text]
@@ -212,34 +212,34 @@ class MemoryGraph:
 
     def _within(self, op: str, value: Literal) -> Ints:
         """Literals that compare so with a number or a date."""
-        found = measure(value)
-        if found is None:
+        result = measure(value)
+        if result is None:
             raise FormError(f"{op} compares numbers and dates, and {value} is neither")
-        if found.dim not in self.dimensions:
+        if result.dim not in self.dimensions:
             return NONE
-        near = self.dim == self.dimensions.index(found.dim)
-        if found.dim == TIME:
+        near = self.dim == self.dimensions.index(result.dim)
+        if result.dim == TIME:
             if op in ("eq", "ge", "gt"):
-                near &= self.x >= (found.hi if op == "gt" else found.lo)
+                near &= self.x >= (result.hi if op == "gt" else result.lo)
             if op in ("eq", "le", "lt"):
-                near &= self.hi <= (found.lo if op == "lt" else found.hi)
+                near &= self.hi <= (result.lo if op == "lt" else result.hi)
             return np.flatnonzero(near)
-        return np.flatnonzero(near & _TESTS[op](self.x, found.lo))
+        return np.flatnonzero(near & _TESTS[op](self.x, result.lo))
 
     def _compared(self, form: Compare) -> Ints:
         if not form.counted:
             return self.back(self._within(form.op, form.value), form.path)
-        found = measure(form.value)
-        if found is None or found.dim != "":
+        result = measure(form.value)
+        if result is None or result.dim != "":
             raise FormError(f"a count is compared with a plain number, and {form.value} is none")
         first = form.path[0]
         own = self.relation == self._relation(first.relation)
         start = np.unique((self.tail if first.inverse else self.head)[own])
         source, _ = self.pairs(start, form.path)
         counts = np.bincount(source, minlength=len(start))
-        return start[(counts > 0) & _TESTS[form.op](counts, found.lo)]
+        return start[(counts > 0) & _TESTS[form.op](counts, result.lo)]
 
-    def _of(self, nodes: Ints, path: Path, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
+    def _of(self, nodes: Ints, path: Steps, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
         """(place in `nodes`, dimension, value) of the values at the end of a path."""
         source, reached = self.pairs(nodes, path)
         if counted:
@@ -276,12 +276,12 @@ class MemoryGraph:
         if not shared:
             return NONE
         values = [pick(x[dim == shared[0]]) for _, _, dim, x in sides]
-        found = [
+        results = [
             members[source[(dim == shared[0]) & (x == value)]]
             for (members, source, dim, x), value in zip(sides, values, strict=True)
             if value == pick(values)
         ]
-        return np.unique(np.concatenate(found))
+        return np.unique(np.concatenate(results))
 
 
 def outside(form: Form) -> bool:

@@ -1,6 +1,6 @@
 """One form for all forms that mean the same by their shape, and when two forms are the same graph.
 
-A form is a tree whose root is what is asked for; as a graph of variables it has none of their names, so two forms are
+A form is a tree whose root is the answer; as a graph of variables it has none of their names, so two forms are
 isomorphic when their trees are, up to the order of parts that have none.  Normalising keeps results:
 
 - parts of AND and OR are sorted and stand once; an AND or OR of one part is that part;
@@ -28,8 +28,8 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
     Step,
+    Steps,
     TimeConstraint,
     Where,
 )
@@ -51,7 +51,7 @@ def isomorphic(one: Form, other: Form, inverses: Mapping[str, str] | None = None
 
 
 def _normal(form: Form, inverses: Mapping[str, str]) -> Form:
-    def path(steps: Path) -> Path:
+    def path(steps: Steps) -> Steps:
         return tuple(_first(step, inverses) for step in steps)
 
     match form:
@@ -87,7 +87,7 @@ def _first(step: Step, inverses: Mapping[str, str]) -> Step:
     return Step(other, not step.inverse) if other < step.relation else step
 
 
-def _join(path: Path, of: Form, where: tuple[Where, ...]) -> Form:
+def _join(path: Steps, of: Form, where: tuple[Where, ...]) -> Form:
     if where:
         conditions = {str(Where(*condition)): Where(*condition) for condition in where}
         return Join(path, of, tuple(conditions[text] for text in sorted(conditions)))
@@ -97,15 +97,15 @@ def _join(path: Path, of: Form, where: tuple[Where, ...]) -> Form:
 
 
 def _and(parts: list[Form]) -> Form:
-    kept: list[Form] = []
+    positive: list[Form] = []
     without: list[Form] = []
     for part in parts:
         if isinstance(part, Minus):
-            kept.append(part.of)
+            positive.append(part.of)
             without.append(part.without)
         else:
-            kept.append(part)
-    form = _together(And, kept)
+            positive.append(part)
+    form = _together(And, positive)
     return _minus(form, _together(Or, without)) if without else form
 
 

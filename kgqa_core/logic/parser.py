@@ -27,8 +27,8 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
     Step,
+    Steps,
     TimeConstraint,
     Where,
 )
@@ -80,21 +80,21 @@ def _read(text: str) -> _Node:
         if text[at].isspace():
             at += 1
             continue
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             _fail(at, f"{text[at : at + 20]!r} is neither a bracket nor a key nor a literal")
-        if found["open"]:
+        if match["open"]:
             if len(stack) > DEEPEST:
                 _fail(at, f"brackets are more than {DEEPEST} deep")
             stack.append(_List(at, []))
             stack[-2].items.append(stack[-1])
-        elif found["close"]:
+        elif match["close"]:
             if len(stack) == 1:
                 _fail(at, "this bracket closes nothing")
             stack.pop()
         else:
-            stack[-1].items.append(_Leaf(at, found))
-        at = found.end()
+            stack[-1].items.append(_Leaf(at, match))
+        at = match.end()
     if len(stack) > 1:
         _fail(stack[-1].at, "this bracket is never closed")
     whole = stack[0].items
@@ -190,7 +190,7 @@ def _key(node: _Node) -> str:
     return _bare(node)
 
 
-def _path(node: _Node) -> Path:
+def _path(node: _Node) -> Steps:
     """`r`, `(R r)`, or `(JOIN r path)`."""
     steps: list[Step] = []
     while isinstance(node, _List) and _operator(node)[0] == "JOIN":
@@ -202,7 +202,7 @@ def _path(node: _Node) -> Path:
     return (*steps, _step(node))
 
 
-def _measure(node: _Node) -> tuple[Path, bool]:
+def _measure(node: _Node) -> tuple[Steps, bool]:
     if isinstance(node, _List) and _operator(node)[0] == "COUNT":
         operands = _operator(node)[1]
         if len(operands) != 1:

@@ -19,8 +19,8 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
     Step,
+    Steps,
     TimeConstraint,
 )
 from kgqa_core.types import INVERSE
@@ -64,11 +64,11 @@ def _paths(form: Form) -> list[tuple[str, tuple[str, ...]]]:
         case Join(path=path, of=of):
             return _extended(_paths(of), tuple(relation_of(_turned(step)) for step in reversed(path)))
         case And(parts=parts):
-            whole = [found for part in parts for found in _paths(part)]
+            whole = [result for part in parts for result in _paths(part)]
             values = [_forward(part.path) for part in parts if isinstance(part, Compare)]
-            return [found for value in values for found in _extended(whole, value)] if values else whole
+            return [result for value in values for result in _extended(whole, value)] if values else whole
         case Or(parts=parts):
-            return [found for part in parts for found in _paths(part)]
+            return [result for part in parts for result in _paths(part)]
         case Minus(of=of, without=without):
             return _paths(of) + _paths(without)
         case Count(of=of):
@@ -86,7 +86,7 @@ def _extended(paths: list[tuple[str, tuple[str, ...]]], more: tuple[str, ...]) -
     return [(topic, path + more) for topic, path in paths]
 
 
-def _forward(path: Path) -> tuple[str, ...]:
+def _forward(path: Steps) -> tuple[str, ...]:
     """The path's relations from what has the values to the values."""
     return tuple(relation_of(step) for step in path)
 

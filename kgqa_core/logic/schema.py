@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.measures import TIME, dated_sql
-from kgqa_core.logic.units import base_unit
+from kgqa_core.logic.measures import TIME, base_unit, dated_sql
 
 Key = TypeVar("Key")
 
@@ -96,7 +95,7 @@ class Schema:
             },
             types=dict(types),
             supers=_sets(above),
-            qualifiers={relations[i][0]: found for i, found in sorted(qualifiers.items()) if i in relations},
+            qualifiers={relations[i][0]: result for i, result in sorted(qualifiers.items()) if i in relations},
         )
 
     def below(self, type_key: str) -> frozenset[str]:
@@ -121,8 +120,8 @@ class Schema:
 
     def _among(self, types: Iterable[str], end: Callable[[RelationSchema], frozenset[str]]) -> tuple[str, ...]:
         wanted = frozenset(types)
-        found = (relation for relation in self.relations.values() if end(relation) & wanted)
-        return tuple(relation.key for relation in sorted(found, key=lambda r: (-r.triples, r.key)))
+        result = (relation for relation in self.relations.values() if end(relation) & wanted)
+        return tuple(relation.key for relation in sorted(result, key=lambda r: (-r.triples, r.key)))
 
 
 def types_of(store: KgStore, keys: Iterable[str]) -> dict[str, frozenset[str]]:
@@ -141,13 +140,13 @@ def _dimensions(store: KgStore, pairs: str, entities: bool = False) -> dict[int,
         f"SELECT DISTINCT t.relation, e.kind = 'literal', {dated_sql('e')}, e.number IS NOT NULL, e.unit "
         f"FROM ({pairs}) t JOIN entities e USING (id)"
     ).fetchall()
-    found = []
+    results = []
     for relation, literal, dated, numeric, unit in rows:
         if literal:
-            found.append((relation, TIME if dated else base_unit(unit) if numeric else TEXT))
+            results.append((relation, TIME if dated else base_unit(unit) if numeric else TEXT))
         elif entities:
-            found.append((relation, "entity"))
-    return _sets(found)
+            results.append((relation, "entity"))
+    return _sets(results)
 
 
 def _sets(rows: Iterable[tuple[Key, str]]) -> dict[Key, frozenset[str]]:

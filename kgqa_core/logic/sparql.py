@@ -2,13 +2,15 @@
 
 What a form cannot write raises Outside with a reason: shared variables that make a cycle, OPTIONAL, GROUP BY, several
 answers, a qualifier as the answer.  Two things are read more loosely than SPARQL means them, as the data sets' own
-s-expressions do: `!=` is left out (answers may be asked for `without_named`), and so are languages of labels.
-A variable that is only there to exist is written `(ge (COUNT r) 1)`.
+s-expressions do: `!=` is left out (`execute(…, without_named=True)` leaves these answers out), and so are languages of
+labels.  A variable that is only there to exist is written `(ge (COUNT r) 1)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from rdflib import Variable
 
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import (
@@ -25,13 +27,12 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
     Step,
+    Steps,
 )
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.sparql_graph import MERGED, Edge, constrained, form_of, read_patterns, uncast
-from kgqa_core.logic.sparql_query import Group, Outside, Select, Term, Var
-from kgqa_core.logic.sparql_reader import read_sparql
+from kgqa_core.logic.sparql_query import GraphPattern, Outside, Select, Term, read_sparql
 
 ONE = Literal("1", XSD + "integer")
 _Rank = tuple[str, str, int]
@@ -50,7 +51,7 @@ def _query(query: Select) -> Form:
         raise Outside("several answers")
     aggregate, variable, _ = query.projected[0]
     if aggregate in ("MAX", "MIN"):
-        raise Outside("a largest or smallest value is asked for")
+        raise Outside("the answer is a largest or smallest value")
     group = query.group
     if group.selects and not group.triples and len(group.selects) == 1 and not group.unions:
         inner = group.selects[0]
@@ -69,18 +70,18 @@ def _rank(query: Select) -> _Rank | None:
         raise Outside("LIMIT without ORDER BY")
     falling, expression = query.order
     variable = uncast(expression)
-    if not isinstance(variable, Var):
+    if not isinstance(variable, Variable):
         raise Outside("an order by a computed value")
     if query.limit != 1:
         raise Outside("the best few, LIMIT above 1")
-    return variable.name, "max" if falling else "min", query.offset + 1
+    return str(variable), "max" if falling else "min", query.offset + 1
 
 
-def _ask(group: Group) -> Form:
-    """Yes or no: whether the first constant is what the patterns say of it."""
+def _ask(group: GraphPattern) -> Form:
+    """Yes or no: whether the first constant matches the patterns."""
     for subject, _, value in group.triples:
         for term in (subject, value):
-            if not isinstance(term, Var):
+            if not isinstance(term, Variable):
                 form = _Converter(group, MERGED, None, merged=term).form()
                 return Holds(form, form_of(term))
     raise Outside("ASK without a constant")
@@ -89,7 +90,7 @@ def _ask(group: Group) -> Form:
 class _Converter:
     """One group as a form that is about one of its nodes."""
 
-    def __init__(self, group: Group, root: str, rank: _Rank | None, merged: Term | None = None) -> None:
+    def __init__(self, group: GraphPattern, root: str, rank: _Rank | None, merged: Term | None = None) -> None:
         self.group, self.root, self.rank = group, root, rank
         self.patterns = read_patterns(group, merged)
         if merged is not None:
@@ -97,18 +98,18 @@ class _Converter:
         self.seen: set[str] = set()
 
     def form(self) -> Form:
-        """Raises Outside where the patterns are no tree, or say nothing of the root."""
+        """Raises Outside where the patterns are no tree, or have no condition on the root."""
         self.subquery()
         for branches in self.group.unions:
             name = self.shared(branches)
             self.patterns.parts[name].append(Or(tuple(_Converter(branch, name, None).form() for branch in branches)))
-        taken = [(self.shared([less]), less) for less in (*self.group.minus, *self.patterns.absent)]
+        subtracted = [(self.shared([less]), less) for less in (*self.group.minus, *self.patterns.absent)]
         if self.root not in self.patterns.names():
             raise Outside("the answer is in no pattern")
-        ranked = self.take_ranked()
-        form = self.at(self.root, None, ranked, taken)
+        ranked = self.remove_ranked()
+        form = self.at(self.root, None, ranked, subtracted)
         if form is None:
-            raise Outside("nothing is said of the answer")
+            raise Outside("no condition on the answer")
         if not self.patterns.names() <= self.seen:
             raise Outside("patterns that are not joined")
         return form
@@ -124,21 +125,21 @@ class _Converter:
         if aggregate not in ("MAX", "MIN"):
             raise Outside("a subquery")
         self.rank = name, aggregate.lower(), 1
-        outer = Group(list(self.group.triples), self.group.filters, values=self.group.values)
-        mine = _Converter(outer, self.root, self.rank).form()
+        outer = GraphPattern(list(self.group.triples), self.group.filters, values=self.group.values)
+        outer_form = _Converter(outer, self.root, self.rank).form()
         names = {
-            term.name for triple in inner.group.triples for term in (triple[0], triple[2]) if isinstance(term, Var)
+            str(term) for triple in inner.group.triples for term in (triple[0], triple[2]) if isinstance(term, Variable)
         }
         for root in sorted(names - {variable}):
             try:
                 other = _Converter(inner.group, root, (variable, self.rank[1], 1)).form()
             except Outside:
                 continue
-            if isomorphic(mine, other):
+            if isomorphic(outer_form, other):
                 return
         raise Outside("a superlative over another set")
 
-    def shared(self, branches: Sequence[Group]) -> str:
+    def shared(self, branches: Sequence[GraphPattern]) -> str:
         """The one node that groups have in common with the patterns around them, or the root."""
         around = self.patterns.variables() | {self.root}
         common: set[str] | None = None
@@ -149,49 +150,49 @@ class _Converter:
             raise Outside("UNION or MINUS that shares no variable, or several")
         return next(iter(common))
 
-    def take_ranked(self) -> tuple[str, Path, _Rank] | None:
-        """Takes the value that is ranked out of the patterns: the node that ranks, and the path to the value.
+    def remove_ranked(self) -> tuple[str, Steps, _Rank] | None:
+        """Removes the value that is ranked from the patterns: the node that ranks, and the path to the value.
 
-        The root ranks, along the whole path, where nothing else is said on the way; otherwise the last node of the way
-        does, where nothing but a type is said of the others.
+        The root ranks, along the whole path, where no node on it has other conditions; otherwise the last node
+        of the path does, where the others have none but a type.
         """
         if self.rank is None:
             return None
-        way = self.way_to(self.root, self.rank[0], frozenset({self.root}))
+        way = self.path_between(self.root, self.rank[0], frozenset({self.root}))
         if not way:
             raise Outside("an order by what is not joined, or by the answer itself")
         if self.degree(self.rank[0]) != 1 or self.patterns.parts.get(self.rank[0]):
-            raise Outside("an order by a value of which more is said")
+            raise Outside("an order by a value that has other conditions")
         nodes = [self.root, *(self.far(edge, at) for edge, at in way)]
         middle = nodes[1:-1]
-        free = [self.degree(node) == 2 and not self.said(node) for node in middle]
+        free = [self.degree(node) == 2 and not self.has_conditions(node) for node in middle]
         last = way[-1][0]
         if all(free):
             for edge, _ in way:
                 self.patterns.edges.remove(edge)
             self.seen |= {*middle, self.rank[0]}
             return self.root, tuple(self.step(edge, at) for edge, at in way), self.rank
-        if self.degree(self.root) > 1 or self.said(self.root) or not all(free[:-1]):
+        if self.degree(self.root) > 1 or self.has_conditions(self.root) or not all(free[:-1]):
             raise Outside("a superlative with conditions on both ends of its path")
         self.patterns.edges.remove(last)
         self.seen.add(self.rank[0])
         return nodes[-2], (self.step(*way[-1]),), self.rank
 
-    def said(self, name: str) -> bool:
-        """Whether more than a type is said of a node, its steps aside."""
+    def has_conditions(self, name: str) -> bool:
+        """Whether a node has conditions besides its type and its steps."""
         parts = [part for part in self.patterns.parts.get(name, ()) if not isinstance(part, Class)]
         return bool(parts) or bool(self.patterns.times.get(name))
 
     def degree(self, name: str) -> int:
         return sum((edge.start == name) + (edge.end == name) for edge in self.patterns.edges)
 
-    def way_to(self, start: str, goal: str, met: frozenset[str]) -> list[tuple[Edge, str]] | None:
+    def path_between(self, start: str, goal: str, visited: frozenset[str]) -> list[tuple[Edge, str]] | None:
         """The edges from a node to another, each with the node that it is left from."""
         for edge in self.patterns.edges:
-            if start not in (edge.start, edge.end) or self.far(edge, start) in met:
+            if start not in (edge.start, edge.end) or self.far(edge, start) in visited:
                 continue
             other = self.far(edge, start)
-            rest = [] if other == goal else self.way_to(other, goal, met | {other})
+            rest = [] if other == goal else self.path_between(other, goal, visited | {other})
             if rest is not None:
                 return [(edge, start), *rest]
         return None
@@ -208,10 +209,10 @@ class _Converter:
         self,
         name: str,
         came: Edge | None,
-        ranked: tuple[str, Path, _Rank] | None,
-        taken: list[tuple[str, Group]],
+        ranked: tuple[str, Steps, _Rank] | None,
+        subtracted: list[tuple[str, GraphPattern]],
     ) -> Form | None:
-        """What is said of a node, but for the edge that led to it; None where that is nothing."""
+        """The conditions on a node, but for the edge that led to it; None where there are none."""
         if name in self.seen:
             raise Outside("variables in a cycle")
         self.seen.add(name)
@@ -220,7 +221,7 @@ class _Converter:
         for edge in self.patterns.edges:
             if edge is not came and name in (edge.start, edge.end):
                 other = self.far(edge, name)
-                inner = self.at(other, edge, ranked, taken)
+                inner = self.at(other, edge, ranked, subtracted)
                 parts.append(self.join(self.step(edge, name), edge, inner, self.patterns.compared.get(other, [])))
         if came is None and self.patterns.compared.get(name):
             raise Outside("a filter on the answer")
@@ -230,7 +231,7 @@ class _Converter:
             return None
         form = parts[0] if len(parts) == 1 else And(tuple(parts))
         form = constrained(form, self.patterns.times.get(name, []))
-        for at, group in taken:
+        for at, group in subtracted:
             if at == name:
                 form = Minus(form, _Converter(group, name, None).form())
         if ranked is not None and ranked[0] == name:
@@ -242,7 +243,7 @@ class _Converter:
     def join(step: Step, edge: Edge, inner: Form | None, compared: list[tuple[str, Literal]]) -> Form:
         if inner is not None:
             if compared:
-                raise Outside("a filter on a value of which more is said")
+                raise Outside("a filter on a value that has other conditions")
             return Join((step,), inner, edge.where)
         if edge.where:
             raise Outside("a filter on a qualified value")

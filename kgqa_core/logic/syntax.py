@@ -25,7 +25,7 @@ MACHINE_ID = re.compile(r"[mg]\.[0-9a-z_]+")
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.\w+)+", re.ASCII)
 _BARE = re.compile(r"""[^\s()<>"\[\]^\\]+""")
 _ESCAPES = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
-_UNESCAPES = {found: "\\" + letter for letter, found in _ESCAPES.items()}
+_UNESCAPES = {match: "\\" + letter for letter, match in _ESCAPES.items()}
 
 SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (INTEGER, re.compile(r"[+-]?[0-9]+")),
@@ -55,7 +55,7 @@ def escaped(text: str, end: str) -> str:
 
 def unescaped(text: str) -> str:
     """The inverse of `escaped`."""
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text, flags=re.DOTALL)
 
 
 def relation_text(key: str) -> str:

@@ -26,8 +26,8 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
     Step,
+    Steps,
     TimeConstraint,
     Where,
 )
@@ -55,7 +55,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _NodeKinds:
     """may: every tag that a node can have, None for any.  must: of each of these a node has one."""
 
     may: frozenset[_Tag] | None = None
@@ -64,9 +64,9 @@ class _Kind:
     def possible(self) -> bool:
         return self.may is None or bool(self.may) and all(self.may & wanted for wanted in self.must)
 
-    def meets(self, other: _Kind) -> _Kind:
+    def meets(self, other: _NodeKinds) -> _NodeKinds:
         may = other.may if self.may is None else self.may if other.may is None else self.may & other.may
-        return _Kind(may, tuple(dict.fromkeys(self.must + other.must)))
+        return _NodeKinds(may, tuple(dict.fromkeys(self.must + other.must)))
 
     def shown(self) -> str:
         """For an error: what there may be."""
@@ -87,12 +87,12 @@ def typed(form: Form, schema: Schema, entities: Mapping[str, frozenset[str]] | N
     if isinstance(form, (Count, Holds)):
         checker.value(form)
         return Typed("number" if isinstance(form, Count) else "yes/no")
-    found = checker.kind(form)
-    if found.may is None:
-        named = sorted({key for wanted in found.must for kind, key in wanted if kind == "type"})
+    result = checker.kind(form)
+    if result.may is None:
+        named = sorted({key for wanted in result.must for kind, key in wanted if kind == "type"})
         return Typed("entities", tuple(named)) if named else Typed("either")
-    types = sorted(key for kind, key in found.may if kind == "type")
-    dimensions = sorted(key for kind, key in found.may if kind == "literal")
+    types = sorted(key for kind, key in result.may if kind == "type")
+    dimensions = sorted(key for kind, key in result.may if kind == "literal")
     kind = "either" if types and dimensions else "literals" if dimensions else "entities"
     return Typed(kind, tuple(types), tuple(dimensions))
 
@@ -106,26 +106,26 @@ class _Checker:
         if isinstance(form, Holds):
             self.kind(form.one)
 
-    def kind(self, form: Form) -> _Kind:
+    def kind(self, form: Form) -> _NodeKinds:
         match form:
             case Entity(key=key):
-                return _Kind(None if key not in self.entities else _types(self.entities[key]))
+                return _NodeKinds(None if key not in self.entities else _types(self.entities[key]))
             case Literal():
                 measured = measure(form)
-                return _Kind(frozenset({("literal", TEXT if measured is None else measured.dim)}))
+                return _NodeKinds(frozenset({("literal", TEXT if measured is None else measured.dim)}))
             case Class(key=key):
                 if not self.schema.has_type(key):
                     raise FormError(
                         f"nothing has the type {key!r} in this graph ({len(self.schema.types):,} types)"
                         f"{nearest(key, self.schema.types)}"
                     )
-                return _Kind(None, (_types(self.schema.below(key)),))
+                return _NodeKinds(None, (_types(self.schema.below(key)),))
             case Join(path=path, of=of, where=where):
                 self.conditions(where)
-                found = self.kind(of)
+                result = self.kind(of)
                 for step in reversed(path):
-                    found = self.back(step, found, form)
-                return found
+                    result = self.back(step, result, form)
+                return result
             case And(parts=parts):
                 return self.both(parts)
             case Or(parts=parts):
@@ -139,7 +139,7 @@ class _Checker:
                 both = self.either([self.kind(one), self.kind(other)])
                 return self.measured(form, both, path, counted)
             case Compare(path=path, value=value, counted=counted):
-                return self.measured(form, _Kind(), path, counted, value)
+                return self.measured(form, _NodeKinds(), path, counted, value)
             case TimeConstraint(of=of, path=path, value=value):
                 date = measure(value)
                 if date is None or date.dim != TIME:
@@ -153,42 +153,44 @@ class _Checker:
             raise FormError(f"relation {key!r} is not in this graph ({len(known):,} relations){nearest(key, known)}")
         return self.schema.relations[key]
 
-    def ends(self, step: Step) -> tuple[_Kind, _Kind]:
+    def ends(self, step: Step) -> tuple[_NodeKinds, _NodeKinds]:
         """What a step comes from and what it leads to."""
         relation = self.relation(step.relation)
-        head = _Kind(_types(relation.domain))
-        tail = _Kind(_types(relation.range) | {("literal", dimension) for dimension in relation.dimensions})
+        head = _NodeKinds(_types(relation.domain))
+        tail = _NodeKinds(_types(relation.range) | {("literal", dimension) for dimension in relation.dimensions})
         return (tail, head) if step.inverse else (head, tail)
 
-    def back(self, step: Step, of: _Kind, form: Form) -> _Kind:
+    def back(self, step: Step, of: _NodeKinds, form: Form) -> _NodeKinds:
         near, far = self.ends(step)
         if not far.meets(of).possible():
             raise FormError(f"{step} leads to {far.shown()}, and in {form} it is to lead to {of.shown()}")
         return near
 
-    def both(self, parts: tuple[Form, ...]) -> _Kind:
-        found = self.kind(parts[0])
+    def both(self, parts: tuple[Form, ...]) -> _NodeKinds:
+        result = self.kind(parts[0])
         for part in parts[1:]:
             other = self.kind(part)
-            if not found.meets(other).possible():
-                raise FormError(f"{parts[0]} is {found.shown()} and {part} is {other.shown()}; nothing is both")
-            found = found.meets(other)
-        return found
+            if not result.meets(other).possible():
+                raise FormError(f"{parts[0]} is {result.shown()} and {part} is {other.shown()}; nothing is both")
+            result = result.meets(other)
+        return result
 
     @staticmethod
-    def either(kinds: list[_Kind]) -> _Kind:
+    def either(kinds: list[_NodeKinds]) -> _NodeKinds:
         if any(kind.may is None for kind in kinds):
-            return _Kind()
-        return _Kind(frozenset().union(*[kind.may or frozenset() for kind in kinds]))
+            return _NodeKinds()
+        return _NodeKinds(frozenset().union(*[kind.may or frozenset() for kind in kinds]))
 
-    def measured(self, form: Form, members: _Kind, path: Path, counted: bool, value: Literal | None = None) -> _Kind:
+    def measured(
+        self, form: Form, members: _NodeKinds, path: Steps, counted: bool, value: Literal | None = None
+    ) -> _NodeKinds:
         """The members that have the path; its values must be numbers or dates, of the dimension of `value`."""
         first = self.ends(path[0])[0]
         at = members
         for step in path:
             near, far = self.ends(step)
             if not near.meets(at).possible():
-                raise FormError(f"in {form}, {step} is of {near.shown()}, and is asked of {at.shown()}")
+                raise FormError(f"in {form}, {step} is of {near.shown()}, but applied to {at.shown()}")
             at = far
         dimensions = {key for kind, key in at.may or () if kind == "literal"} - {TEXT}
         if counted:
@@ -199,12 +201,12 @@ class _Checker:
                 f"(COUNT {path[-1]}))"
             )
         if value is not None:
-            asked = measure(value)
-            if asked is None:
+            expected = measure(value)
+            if expected is None:
                 raise FormError(f"{value} in {form} is no number and no date; write its datatype: 2010^^xsd:gYear")
-            if asked.dim not in dimensions:
+            if expected.dim not in dimensions:
                 names = ", ".join(sorted(_name(("literal", dimension)) for dimension in dimensions))
-                raise FormError(f"{value} is {_name(('literal', asked.dim))}, and values of {path[-1]} are {names}")
+                raise FormError(f"{value} is {_name(('literal', expected.dim))}, and values of {path[-1]} are {names}")
         return members if isinstance(form, TimeConstraint) else members.meets(first)
 
     def conditions(self, where: tuple[Where, ...]) -> None:
@@ -212,9 +214,9 @@ class _Checker:
         for relation, op, value in where:
             if relation not in known:
                 raise FormError(f"no statement has the qualifier {relation!r} in this graph{nearest(relation, known)}")
-            found = None if isinstance(value, Entity) else measure(value)
-            asked = "entity" if isinstance(value, Entity) else TEXT if found is None else found.dim
-            if asked not in known[relation] and op != "at":
+            result = None if isinstance(value, Entity) else measure(value)
+            expected = "entity" if isinstance(value, Entity) else TEXT if result is None else result.dim
+            if expected not in known[relation] and op != "at":
                 names = ", ".join(sorted(_name(("literal", dimension)) for dimension in known[relation]))
                 raise FormError(f"values of the qualifier {relation} are {names}, and {value} is none of these")
 

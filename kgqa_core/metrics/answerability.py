@@ -1,4 +1,4 @@
-"""Logical forms and answers where there may be none, as the evaluator of GrailQAbility scores them (PAPERS §4).
+"""Metrics of logical forms and answers where there may be none, as GrailQAbility scores them (Patidar et al. 2023).
 
 Every metric is in [0, 1], higher is better.  Answers are sets of texts: keys of entities, literals, a count as `"5"`.
 The gold of a question that the graph cannot answer is the empty set, of a count `"0"`; a gold form is None where the
@@ -24,7 +24,7 @@ NO_FORM = frozenset({"", "NK", "NLF", "no logical form"})
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldForm:
     """What a question is scored against.  form: None for NK.  ideal: answers of the ideal graph, never empty."""
 
     form: str | None
@@ -34,15 +34,15 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What a system gave.  form: None for NK.  formless: the system has no forms, which says nothing of NK."""
+    """A system's prediction.  form: None for NK.  formless: the system has no forms, and so no NK either."""
 
     form: str | None = None
     answers: frozenset[str] = frozenset()
     formless: bool = False
 
 
-def exact_match(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
-    """1 when the predicted form is isomorphic to the gold one, or both say that there is none (Gu et al. 2021)."""
+def exact_match(gold: GoldForm, predicted: Predicted | None, same: SameForm) -> float:
+    """1 when the predicted form is isomorphic to the gold one, or both are none (Gu et al. 2021)."""
     if predicted is None or predicted.formless:
         return 0.0
     none = predicted.form is None or predicted.form.strip() in NO_FORM
@@ -51,7 +51,7 @@ def exact_match(gold: Gold, predicted: Predicted | None, same: SameForm) -> floa
     return float(predicted.form is not None and same(predicted.form, gold.form))
 
 
-def f1_regular(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
+def f1_regular(gold: GoldForm, predicted: Predicted | None, same: SameForm) -> float:
     """F1(R): answers against the modified graph's; two empty sets agree (Patidar et al. 2023)."""
     if predicted is None:
         return 0.0
@@ -61,7 +61,7 @@ def f1_regular(gold: Gold, predicted: Predicted | None, same: SameForm) -> float
     return _f1(common / len(predicted.answers), common / len(gold.answers)) if common else 0.0
 
 
-def f1_lenient(gold: Gold, predicted: Predicted | None, same: SameForm) -> float:
+def f1_lenient(gold: GoldForm, predicted: Predicted | None, same: SameForm) -> float:
     """F1(L): precision and recall each the better of the modified and the ideal graph's (Patidar et al. 2023).
 
     An empty prediction agrees with an empty modified gold only.
@@ -78,12 +78,12 @@ def f1_lenient(gold: Gold, predicted: Predicted | None, same: SameForm) -> float
     return _f1(precision, recall)
 
 
-def scores(gold: Gold, predicted: Predicted | None, same: SameForm) -> Mapping[str, float]:
+def scores(gold: GoldForm, predicted: Predicted | None, same: SameForm) -> Mapping[str, float]:
     """Every metric of one question, in the order of the tables: F1(L), F1(R), EM."""
     return {name: metric(gold, predicted, same) for name, metric in METRICS.items()}
 
 
-METRICS: Mapping[str, Callable[[Gold, Predicted | None, SameForm], float]] = {
+METRICS: Mapping[str, Callable[[GoldForm, Predicted | None, SameForm], float]] = {
     "F1(L)": f1_lenient,
     "F1(R)": f1_regular,
     "EM": exact_match,

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 
-def link_precision(found: Collection[int], gold: Collection[int]) -> float:
+def link_precision(linked: Collection[int], gold: Collection[int]) -> float:
     """Share of the linked entities that are gold topics; 0 where nothing was linked."""
-    return len(set(found) & set(gold)) / len(set(found)) if found else 0.0
+    return len(set(linked) & set(gold)) / len(set(linked)) if linked else 0.0
 
 
-def link_recall(found: Collection[int], gold: Collection[int]) -> float:
+def link_recall(linked: Collection[int], gold: Collection[int]) -> float:
     """Share of the gold topics that were linked."""
-    return len(set(found) & set(gold)) / len(set(gold)) if gold else 0.0
+    return len(set(linked) & set(gold)) / len(set(gold)) if gold else 0.0
 
 
-def link_f1(found: Collection[int], gold: Collection[int]) -> float:
+def link_f1(linked: Collection[int], gold: Collection[int]) -> float:
     """Harmonic mean of precision and recall; 0 where no gold topic was linked."""
-    precision, recall = link_precision(found, gold), link_recall(found, gold)
+    precision, recall = link_precision(linked, gold), link_recall(linked, gold)
     return 2 * precision * recall / (precision + recall) if precision else 0.0
 
 

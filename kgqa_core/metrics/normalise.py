@@ -1,4 +1,4 @@
-"""Text as the metrics compare it (PAPERS §1: lower-cased, without punctuation, articles and extra white space).
+"""Text as the metrics compare it (Sen et al. 2023: lower-cased, without punctuation, articles and extra white space).
 
 What the paper's sentence leaves open is settled here, for names of every language:
 
@@ -74,11 +74,11 @@ def tokens(text: str) -> tuple[str, ...]:
     text = _LIST_POINT.sub(" ", text)
     text = "".join(map(_replace, text))
     text = text.replace(_POINT, ".").replace(_MINUS, "-")
-    found: list[str] = []
+    results: list[str] = []
     for word in _TOKEN.findall(text):
         if word not in ARTICLES:
-            found += _split_cjk(word)
-    return tuple(found)
+            results += _split_cjk(word)
+    return tuple(results)
 
 
 def normalise(text: str) -> str:
@@ -132,16 +132,16 @@ def _replace(character: str) -> str:
 def _split_cjk(word: str) -> list[str]:
     if word.isascii():
         return [word]
-    found: list[str] = []
+    results: list[str] = []
     run = ""
     for character in word:
         if is_cjk(character):
             if run:
-                found.append(run)
-            found.append(character)
+                results.append(run)
+            results.append(character)
             run = ""
         else:
             run += character
     if run:
-        found.append(run)
-    return found
+        results.append(run)
+    return results

@@ -1,16 +1,27 @@
 """Does a language model's output answer the question?  Containment, equality and sets of names.
 
-Every metric takes a `Gold` and an output and returns a number in [0, 1]; higher is better.  A gold answer is a tuple of
-its name and aliases.  Names that normalise to nothing never match, and a question without gold answers scores 0.
+Every metric takes a `Gold` and an output and returns a number in [0, 1]; higher is better.  A gold answer is a tuple
+of its name and aliases.  Names that normalise to nothing never match, and a question without gold answers scores 0.
 
-    contains             PAPERS §1 (Sen et al. 2023): a name or alias occurs in the output, on token boundaries
+    contains             Sen et al. 2023: a name or alias occurs in the output, on token boundaries
     contains_substring   the same as plain substring ("4" occurs in "14", "no" in "Norway")
-    hit_rra              PAPERS §2 (Wu et al. 2023): a name occurs in the output, both only lower-cased
+    hit_rra              Wu et al. 2023: a name occurs in the output, both only lower-cased
     hit_rra_substring    the same as plain substring, as published
     exact                the output is a name or alias, or lists every gold answer and nothing else
     f1                   harmonic mean of precision and recall over the set of answers named in the output
 
 `contains` implies `contains_substring`, `hit_rra` implies `hit_rra_substring`, `exact` implies `contains`.
+
+Knowledge match (Huang et al. 2024): how many of the reference answers a response names.
+
+    km    any reference answer occurs in the output
+    rkm   the share that does
+    ekm   all do
+
+so that km >= rkm >= ekm.  (The paper prints the 0 and 1 of KM and eKM the wrong way round, and in its Table 4 the
+heads of eKM and rKM.)  An answer occurs where its name or one of its aliases is a run of tokens of the output, both
+normalised as in `metrics.normalise`: km is `contains`.  Answers of the same first name count as one; a name that two
+answers bear names both.  A question without gold answers scores 0.
 """
 
 from __future__ import annotations
@@ -25,7 +36,7 @@ _SEPARATOR = re.compile(r",(?!\d{3}(?!\d))|(?<!\d),|[;\n、，；]|\s(?:and|&)\s
 Tokens = tuple[str, ...]
 
 
-class Gold:
+class GoldAnswers:
     """Gold answers of one question, normalised once and used for every output.
 
     answers[i] holds the name (first) and the aliases of gold answer i.
@@ -59,43 +70,43 @@ class Gold:
         return len({group for bearers in self.groups.values() for group in bearers})
 
 
-def contains(gold: Gold, output: str) -> float:
+def contains(gold: GoldAnswers, output: str) -> float:
     """1 when a name or alias of a gold answer occurs in the output as a run of tokens.
 
-    Range 0 or 1, higher is better.  Both sides are normalised.  Source: Sen et al. 2023, section 4 (PAPERS §1).
+    Range 0 or 1, higher is better.  Both sides are normalised.  Source: Sen et al. 2023, section 4.
     """
     text = _pad(tokens(output))
     return float(any(name in text for name in gold.padded))
 
 
-def contains_substring(gold: Gold, output: str) -> float:
+def contains_substring(gold: GoldAnswers, output: str) -> float:
     """1 when a name or alias of a gold answer is a substring of the output, also inside a word or number.
 
-    Range 0 or 1, higher is better.  Both sides are normalised.  Source: Sen et al. 2023, section 4 (PAPERS §1).
+    Range 0 or 1, higher is better.  Both sides are normalised.  Source: Sen et al. 2023, section 4.
     """
     text = join(tokens(output))
     return float(any(name in text for name in gold.strings))
 
 
-def hit_rra(gold: Gold, output: str) -> float:
+def hit_rra(gold: GoldAnswers, output: str) -> float:
     """1 when the lower-cased name of a gold answer occurs in the lower-cased output, not inside a word or number.
 
-    Range 0 or 1, higher is better.  No aliases, no normalisation.  Source: Wu et al. 2023 (PAPERS §2), on boundaries.
+    Range 0 or 1, higher is better.  No aliases, no normalisation.  Source: Wu et al. 2023, on boundaries.
     """
     text = output.lower()
     return float(any(_stands_alone(name, text) for name in gold.lowered))
 
 
-def hit_rra_substring(gold: Gold, output: str) -> float:
+def hit_rra_substring(gold: GoldAnswers, output: str) -> float:
     """1 when the lower-cased name of a gold answer is a substring of the lower-cased output.
 
-    Range 0 or 1, higher is better.  No aliases, no normalisation.  Source: Wu et al. 2023, hit@1 (PAPERS §2).
+    Range 0 or 1, higher is better.  No aliases, no normalisation.  Source: Wu et al. 2023, hit@1.
     """
     text = output.lower()
     return float(any(name in text for name in gold.lowered))
 
 
-def exact(gold: Gold, output: str) -> float:
+def exact(gold: GoldAnswers, output: str) -> float:
     """1 when the whole output is a name or alias of a gold answer, or a list of all of them; numbers by value.
 
     Range 0 or 1, higher is better.  Both sides are normalised, so "1,234", "1234" and "1234.0" are equal.  A list is
@@ -104,7 +115,7 @@ def exact(gold: Gold, output: str) -> float:
     return float(tokens(output) in gold.names or (gold.size > 1 and f1(gold, output) == 1.0))
 
 
-def f1(gold: Gold, output: str) -> float:
+def f1(gold: GoldAnswers, output: str) -> float:
     """Harmonic mean of precision and recall of the answers that the output lists.
 
     Range [0, 1], higher is better.  The output is cut at commas, semicolons, line breaks and the word "and".  From left
@@ -135,7 +146,7 @@ def f1(gold: Gold, output: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-TEXT_METRICS: dict[str, Callable[[Gold, str], float]] = {
+TEXT_METRICS: dict[str, Callable[[GoldAnswers, str], float]] = {
     "contains": contains,
     "contains_substring": contains_substring,
     "hit_rra": hit_rra,
@@ -176,3 +187,44 @@ def _is_boundary(text: str, at: int) -> bool:
         return True
     left, right = text[at - 1], text[at]
     return not (left.isalnum() and right.isalnum()) or is_cjk(left) or is_cjk(right)
+
+
+def knowledge_match(gold: GoldAnswers, output: str) -> dict[str, float]:
+    """`{"km", "rkm", "ekm"}` of an output.
+
+    >>> knowledge_match(Gold([("Paris", "City of Light"), ("Oslo",)]), "It is the City of Light.")
+    {'km': 1.0, 'rkm': 0.5, 'ekm': 0.0}
+    """
+    size, named = gold.size, len(_named(gold, output))
+    return {
+        "km": float(named > 0),
+        "rkm": named / size if size else 0.0,
+        "ekm": float(0 < size == named),
+    }
+
+
+def km(gold: GoldAnswers, output: str) -> float:
+    """1 when any reference answer occurs in the output.  Range 0 or 1, higher is better."""
+    return knowledge_match(gold, output)["km"]
+
+
+def rkm(gold: GoldAnswers, output: str) -> float:
+    """Share of the reference answers that occur in the output.  Range [0, 1], higher is better."""
+    return knowledge_match(gold, output)["rkm"]
+
+
+def ekm(gold: GoldAnswers, output: str) -> float:
+    """1 when all reference answers occur in the output.  Range 0 or 1, higher is better."""
+    return knowledge_match(gold, output)["ekm"]
+
+
+KNOWLEDGE_METRICS: dict[str, Callable[[GoldAnswers, str], float]] = {"km": km, "rkm": rkm, "ekm": ekm}
+"""Metrics of a response to a question of the long tail, in the order of the tables."""
+
+
+def _named(gold: GoldAnswers, output: str) -> set[int]:
+    """Answers of which a name occurs in the output."""
+    text = f" {' '.join(tokens(output))} "
+    return {
+        bearer for name, bearers in gold.groups.items() if name and f" {' '.join(name)} " in text for bearer in bearers
+    }

@@ -6,7 +6,6 @@ says which entities a parser starts from and which form is gold.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,9 +63,7 @@ def write_examples(folder: Path, examples: Iterable[ParseExample]) -> Path:
     """Writes `examples.parquet` into `folder`, rows sorted by id, and returns its path."""
     rows = [asdict(one) for one in sorted(examples, key=lambda one: one.id)]
     path = folder / FILE
-    scratch = path.with_suffix(".tmp")
-    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(scratch, compression="zstd")
-    os.replace(scratch, path)
+    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(path, compression="zstd")
     return path
 
 

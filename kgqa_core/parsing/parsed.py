@@ -6,7 +6,6 @@ row; one of which it says that the graph has no form has a row whose form is Non
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ class Parsed:
     rank: 0 is the best.  form: as text, None for "this graph has no form for it".  score: logarithm of the parser's
     probability of it among what it proposed, `None` included; at most 0.  rho: the linker's confidence in the least
     certain entity that the form names, 1 where it names none.  answers: what it finds in the graph, as
-    `logic.answers.answer_texts` writes it.  empty: whether it finds nothing (a count of 0 is nothing); None where it
+    `logic.execute.answer_texts` writes it.  empty: whether it finds nothing (a count of 0 is nothing); None where it
     was not run.
     """
 
@@ -49,9 +48,7 @@ def write_parsed(folder: Path, rows: Iterable[Parsed]) -> Path:
     """Writes `parsed.parquet` into `folder`, sorted by question and rank, and returns its path."""
     table = [asdict(row) for row in sorted(rows, key=lambda row: (row.question, row.rank))]
     path = folder / FILE
-    scratch = path.with_suffix(".tmp")
-    pl.DataFrame(table, schema=SCHEMA, orient="row").write_parquet(scratch, compression="zstd")
-    os.replace(scratch, path)
+    pl.DataFrame(table, schema=SCHEMA, orient="row").write_parquet(path, compression="zstd")
     return path
 
 

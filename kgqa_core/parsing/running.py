@@ -8,8 +8,7 @@ from typing import Any
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.answers import answer_texts
-from kgqa_core.logic.execute import Result
+from kgqa_core.logic.execute import Result, answer_texts
 from kgqa_core.logic.forms import Count, Form
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.parsing.examples import ParseExample

@@ -12,7 +12,7 @@ import polars as pl
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.evaluation.labels import LEARNT, knowledge_place, model_experiments, split_experiment
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
@@ -67,7 +67,7 @@ def _read_outputs(answers: Mapping[str, Path]) -> dict[str, dict[str, str]]:
 
 
 def _judge(record: Question, outputs: Mapping[str, Mapping[str, str]]) -> tuple[ExampleOutput, ...]:
-    gold = Gold(record.answer_names)
+    gold = GoldAnswers(record.answer_names)
     return tuple(
         ExampleOutput(name, table.get(record.id, ""), bool(contains(gold, table.get(record.id, ""))))
         for name, table in outputs.items()

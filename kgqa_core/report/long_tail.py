@@ -20,8 +20,8 @@ from kgqa_core.evaluation.labels import (
     split_experiment,
 )
 from kgqa_core.evaluation.nli import NLI_METRICS
-from kgqa_core.metrics.knowledge_match import KNOWLEDGE_METRICS
-from kgqa_core.metrics.pairs import PAIR_METRICS
+from kgqa_core.metrics.retrieval import PAIR_METRICS
+from kgqa_core.metrics.text import KNOWLEDGE_METRICS
 from kgqa_core.report.charts import COLOURS, Series, Spot, lines, spots
 from kgqa_core.report.grid import Cell, Entry, Grid, make_cell, score_cell
 

@@ -22,9 +22,7 @@ from kgqa_core.evaluation.labels import (
     retriever_experiments,
     retriever_label,
 )
-from kgqa_core.metrics.hits import RETRIEVER_METRICS
-from kgqa_core.metrics.pairs import PAIR_METRICS
-from kgqa_core.metrics.paths import PATH_METRICS
+from kgqa_core.metrics.retrieval import PAIR_METRICS, PATH_METRICS, RETRIEVER_METRICS
 from kgqa_core.report.comparison import helpful_table
 from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
 from kgqa_core.report.linking import costs_table, links_table

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kgqa_core.kg.nameless import is_cvt
+from kgqa_core.kg.verbalise import is_cvt
 from kgqa_core.rewriting.align_names import (
     Lexicon,
     Mention,

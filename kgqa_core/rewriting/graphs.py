@@ -16,8 +16,8 @@ from kgqa_core.datasets.gold_paths import GoldPath, gold_paths
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import ReasoningPath, ground, relation_ids
 from kgqa_core.errors import QuestionFileError
-from kgqa_core.kg.nameless import cvt_names, find_nameless
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import cvt_names, find_nameless
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import spaced_triples
 from kgqa_core.types import Question

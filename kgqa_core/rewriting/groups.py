@@ -12,8 +12,8 @@ import polars as pl
 
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, GraphMismatch
-from kgqa_core.kg.nameless import cvt_names, find_nameless
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import cvt_names, find_nameless
 from kgqa_core.prompts import DESCRIBE, described_triples, rewrite_prompt, spaced_triples
 from kgqa_core.types import Fact
 

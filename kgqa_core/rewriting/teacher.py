@@ -13,7 +13,7 @@ from kgqa_core.llm.cache import ResponseCache
 from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
-from kgqa_core.metrics.text import Gold, hit_rra
+from kgqa_core.metrics.text import GoldAnswers, hit_rra
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import answer_prompt, rewrite_prompt
 from kgqa_core.rewriting import validate
@@ -152,7 +152,7 @@ def judged(question: Question, completion: Completion | None) -> Judged:
     if completion is None or completion.finish == "error":
         return Judged("", False, failed=True)
     answer = next((line.strip() for line in completion.text.splitlines() if line.strip()), "")
-    hit = completion.finish != "refusal" and hit_rra(Gold(question.answer_names), answer) > 0
+    hit = completion.finish != "refusal" and hit_rra(GoldAnswers(question.answer_names), answer) > 0
     return Judged(answer, hit, False, completion.prompt_tokens, completion.completion_tokens)
 
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kgqa_core.kg.nameless import is_cvt
+from kgqa_core.kg.verbalise import is_cvt
 from kgqa_core.rewriting.phrases import Phrase, is_plural, phrase, plural, words
 from kgqa_core.types import INVERSE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kgqa_core.kg.nameless import is_cvt
+from kgqa_core.kg.verbalise import is_cvt
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.rewriting.faithfulness import check
 

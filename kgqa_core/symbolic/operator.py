@@ -10,7 +10,6 @@ kind (`fewest` of a superlative) serves the others.  The place of an ordinal is 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,9 +158,7 @@ def save(folder: Path, model: OperatorModel, encoder: dict[str, Any]) -> None:
     (folder / "tokenizer.json").write_text(reader.tokenizer.to_str(pretty=False), encoding="utf-8")
     text = json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1)
     (folder / "config.json").write_text(text, encoding="utf-8")
-    scratch = folder / "model.safetensors.tmp"
-    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(scratch))
-    os.replace(scratch, folder / "model.safetensors")
+    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(folder / "model.safetensors"))
 
 
 def load(folder: Path) -> OperatorModel:

@@ -12,7 +12,7 @@ from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Count, Form, Holds
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.monitor import QUIET, Monitor

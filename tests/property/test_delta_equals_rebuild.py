@@ -16,7 +16,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import Part, build, build_parts
 from kgqa_core.kg.delta import update, update_parts
 from kgqa_core.kg.diff import differences, keyed_digest
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, STATEMENTS, StatementBatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.store.artifacts import content_digest
 from tests.support.examples import examples
@@ -82,7 +82,7 @@ def part(statements) -> Part:
         "statements",
         "test",
         [
-            Batch(
+            StatementBatch(
                 pl.DataFrame(rows, schema=STATEMENTS, orient="row"),
                 qualifiers=pl.DataFrame(qualifiers, schema=QUALIFIERS, orient="row"),
             )

@@ -79,7 +79,7 @@ def rule_of(statement, options, preferred):
     subject, predicate, value, rank = statement
     rule = relation_rule(predicate, options)
     if rule is None and role_of(predicate, value) in ("label", "description"):
-        kept = filters.kept_languages(options)
+        kept = filters.languages_to_keep(options)
         language = value[1][1:] if value[1].startswith("@") else ""
         rule = filters.LANGUAGE if kept is not None and language not in kept else None
     elif rule is None:

@@ -33,7 +33,7 @@ from kgqa_core.logic.forms import (
     elements,
     is_value,
 )
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import isomorphic, normalise
 from kgqa_core.logic.parser import parse

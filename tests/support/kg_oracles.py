@@ -8,11 +8,23 @@ from collections.abc import Sequence
 import duckdb
 import polars as pl
 
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, TEXT, Batch, empty
+from kgqa_core.kg.formats.base import (
+    ENTITY,
+    LITERAL,
+    MAX_REJECT_TEXT,
+    PLAIN,
+    REJECTS,
+    STATEMENTS,
+    TEXT,
+    StatementBatch,
+    empty,
+)
 from kgqa_core.kg.formats.source import Block
 
 
-def stage(connection: duckdb.DuckDBPyConnection, batches: Sequence[Batch], text_predicates: Sequence[str]) -> None:
+def stage(
+    connection: duckdb.DuckDBPyConnection, batches: Sequence[StatementBatch], text_predicates: Sequence[str]
+) -> None:
     """Makes terms, tags, raw and raw_qualifiers of batches; predicates that name things turn TEXT into literals."""
     run = connection.execute
     run(
@@ -129,7 +141,7 @@ _IRI_FORBIDDEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _RAW = ("si", "sb", "p", "oi", "ob", "ol", "lang", "dt")
 
 
-def read_block(block: Block) -> Batch:
+def read_block(block: Block) -> StatementBatch:
     """The statements of some lines; a line with lone carriage returns is several lines, as the grammar says."""
     lines = block.lines
     if lines["text"].str.contains("\r", literal=True).any():
@@ -165,7 +177,9 @@ def read_block(block: Block) -> Batch:
             pl.coalesce(pl.lit("@") + pl.col("lang").str.to_lowercase(), "dt", pl.lit(XSD_STRING))
         ),
     ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items() if name in PLAIN)
-    return Batch(statements, pl.concat([block.rejects, rejects, bad_escapes]), int(blank.sum()), block.fraction)
+    return StatementBatch(
+        statements, pl.concat([block.rejects, rejects, bad_escapes]), int(blank.sum()), block.fraction
+    )
 
 
 def _decode(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

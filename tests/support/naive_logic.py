@@ -21,7 +21,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
+    Steps,
     TimeConstraint,
     Where,
 )
@@ -169,7 +169,7 @@ class Naive:
         plain = literal.datatype == XSD + "string"
         return text == literal.text and (self.measured[node] is None if plain else datatype == literal.datatype)
 
-    def ways(self, path: Path) -> dict[int, set[int]]:
+    def ways(self, path: Steps) -> dict[int, set[int]]:
         """The nodes that a path leads to from each node that it leads anywhere from."""
         found: dict[int, set[int]] = {i: {i} for i in [*self.graph.entities, *self.graph.literals]}
         for step in path:
@@ -177,7 +177,7 @@ class Naive:
             found = {i: {b for a, b in edges if a in nodes} for i, nodes in found.items()}
         return {i: nodes for i, nodes in found.items() if nodes}
 
-    def values(self, members: set[int], path: Path, counted: bool) -> dict[str, dict[int, list]]:
+    def values(self, members: set[int], path: Steps, counted: bool) -> dict[str, dict[int, list]]:
         """Dimension → member → values."""
         by_dimension = defaultdict(lambda: defaultdict(list))
         for i, nodes in self.ways(path).items():
@@ -189,7 +189,7 @@ class Naive:
                         by_dimension[value[0]][i].append(value[1])
         return by_dimension
 
-    def nth(self, n: int, best: str, members: set[int], path: Path, counted: bool) -> set[int]:
+    def nth(self, n: int, best: str, members: set[int], path: Steps, counted: bool) -> set[int]:
         by_dimension = self.values(members, path, counted)
         if not by_dimension:
             return set()
@@ -199,7 +199,7 @@ class Naive:
         places = sorted(set(mine.values()), reverse=best == "max")
         return {i for i, value in mine.items() if n <= len(places) and value == places[n - 1]}
 
-    def greater(self, one: set[int], other: set[int], path: Path, best: str, counted: bool) -> set[int]:
+    def greater(self, one: set[int], other: set[int], path: Steps, best: str, counted: bool) -> set[int]:
         first, second = self.values(one, path, counted), self.values(other, path, counted)
         common = sorted(set(first) & set(second), key=lambda d: DIMENSIONS.get(d, d))
         if not common:
@@ -209,7 +209,7 @@ class Naive:
         top = choose(value for side in sides for value in side.values())
         return {i for side in sides for i, value in side.items() if value == top}
 
-    def at_time(self, members: set[int], path: Path, asked) -> set[int]:
+    def at_time(self, members: set[int], path: Steps, asked) -> set[int]:
         step = path[-1]
         nodes = self.ways(path[:-1])
 

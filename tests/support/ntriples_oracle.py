@@ -11,9 +11,8 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import Reader
-from kgqa_core.kg.formats.nquads import NQuads
-from kgqa_core.kg.formats.ntriples import NTriples
+from kgqa_core.kg.formats.base import FormatReader
+from kgqa_core.kg.formats.ntriples import NQuads, NTriples
 from kgqa_core.kg.formats.source import Source
 
 Row = tuple[str, str, str, int, str | None]
@@ -50,7 +49,7 @@ class Reading:
 
 def ours(lines: Sequence[bytes], folder: Path, *, quads: bool = False) -> Reading:
     """Our reading of the lines as one file; the first line has number 1."""
-    reader: Reader = NQuads() if quads else NTriples()
+    reader: FormatReader = NQuads() if quads else NTriples()
     path = folder / "lines.nt"
     path.write_bytes(b"\n".join(lines) + b"\n")
     rows: Counter[Row] = Counter()

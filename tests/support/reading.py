@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import REJECTS, Batch, empty
+from kgqa_core.kg.formats.base import REJECTS, StatementBatch, empty
 from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.wikidata.json import read_plainly, read_quickly
@@ -100,7 +100,7 @@ def dump(entities: list[Any], escaped: bool = True) -> bytes:
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 
 
-def canonical(batch: Batch) -> tuple[Any, ...]:
+def canonical(batch: StatementBatch) -> tuple[Any, ...]:
     """What a batch says, whatever the order of its rows."""
     statements = batch.statements.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     assert batch.qualifiers is not None
@@ -136,7 +136,7 @@ def differences(data: bytes, languages: frozenset[str] | None = None) -> list[st
     return found
 
 
-def both_roads(data: bytes, languages: frozenset[str] | None = None) -> Batch:
+def both_roads(data: bytes, languages: frozenset[str] | None = None) -> StatementBatch:
     """The plain road's batch, once the fast one is seen to say the same."""
     assert not differences(data, languages)
     return read_plainly(Chunk(data, 1, 1.0, empty(REJECTS)), languages)

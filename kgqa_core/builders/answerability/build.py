@@ -39,8 +39,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.overlay import Hidden, graph_digest, write_overlay
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.answers import answer_texts
-from kgqa_core.logic.execute import Result
+from kgqa_core.logic.execute import Result, answer_texts
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json

@@ -13,7 +13,7 @@ from kgqa_core.builders.answerability.trace import Tracer, is_exact
 from kgqa_core.datasets.gold_forms import Candidate, candidates
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import Arg, Count, Form, Greater, Holds, Nth, Path, children, elements
+from kgqa_core.logic.forms import Arg, Count, Form, Greater, Holds, Nth, Steps, children, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.monitor import QUIET, Monitor
@@ -168,7 +168,7 @@ def rests_on(form: Form, tracer: Tracer) -> Ints:
     return np.unique(np.concatenate([proof, *(rests_on(part, tracer) for part in ranking(form))]))
 
 
-def looked_at(form: Form) -> tuple[tuple[Form, Path], ...]:
+def looked_at(form: Form) -> tuple[tuple[Form, Steps], ...]:
     """The sets that a form ranks or compares, with the path to what it compares; nothing of other forms."""
     if isinstance(form, (Arg, Nth)):
         return ((form.of, form.path),)

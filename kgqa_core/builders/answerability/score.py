@@ -15,7 +15,7 @@ from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.parser import parse
-from kgqa_core.metrics.answerability import METRICS, Gold, Predicted, scores
+from kgqa_core.metrics.answerability import METRICS, GoldForm, Predicted, scores
 
 Holds = Callable[[Asked, IdealOf], bool]
 
@@ -78,9 +78,9 @@ def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str =
     ]
 
 
-def gold(asked: Asked, ideal: IdealOf) -> Gold:
+def gold(asked: Asked, ideal: IdealOf) -> GoldForm:
     """What a question is scored against."""
-    return Gold(asked.s_expression, frozenset(asked.answers), frozenset(ideal.answers))
+    return GoldForm(asked.s_expression, frozenset(asked.answers), frozenset(ideal.answers))
 
 
 def same_form(one: str, other: str) -> bool:

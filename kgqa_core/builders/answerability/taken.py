@@ -8,7 +8,7 @@ from kgqa_core.builders.answerability.ideal import looked_at, ranking
 from kgqa_core.builders.answerability.records import FACT, Drop
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import Form, Path
+from kgqa_core.logic.forms import Form, Steps
 from kgqa_core.logic.lookup import endings
 
 ROWS = 1_000_000
@@ -90,7 +90,7 @@ class Rests:
             triples |= self.of(part)
         return triples
 
-    def _along(self, path: Path, nodes: Sequence[int]) -> set[int]:
+    def _along(self, path: Steps, nodes: Sequence[int]) -> set[int]:
         triples: set[int] = set()
         for step in path:
             near, far = ("tail", "head") if step.inverse else ("head", "tail")

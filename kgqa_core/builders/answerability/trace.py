@@ -29,7 +29,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
+    Steps,
     TimeConstraint,
     children,
 )
@@ -128,7 +128,7 @@ class Tracer:
             return None
         return found.witness() if exact else NONE
 
-    def along(self, path: Path, nodes: Ints) -> Ints:
+    def along(self, path: Steps, nodes: Ints) -> Ints:
         """The triples on every way along a path from some nodes, ascending."""
         found = [NONE]
         for step in path:
@@ -146,7 +146,7 @@ class Tracer:
     def _there(self, nodes: Ints) -> Denoted:
         return Denoted(nodes[self.graph.there[nodes]], lambda kept, one: [])
 
-    def _join(self, path: Path, of: Denoted) -> Denoted:
+    def _join(self, path: Steps, of: Denoted) -> Denoted:
         """Nodes that the path leads from to a member of `of`; each step is followed from its end."""
         nodes, levels = of.nodes, []
         for step in reversed(path):
@@ -158,7 +158,7 @@ class Tracer:
             nodes = np.unique(end)
         return Denoted(nodes, _back(levels, of.proof))
 
-    def _having(self, path: Path, of: Denoted) -> Denoted:
+    def _having(self, path: Steps, of: Denoted) -> Denoted:
         """The members that have something at the end of a path; its triples are part of their proof."""
         nodes = of.nodes
         levels: list[tuple[Ints, ...]] = []

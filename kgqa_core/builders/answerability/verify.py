@@ -19,10 +19,9 @@ from kgqa_core.builders.answerability.taken import ROWS, Rests, Taken
 from kgqa_core.builders.answerability.verify_splits import check_splits
 from kgqa_core.errors import FormError, FormTimeout, InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.answers import answer_texts
-from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.execute import Result, answer_texts, execute
 from kgqa_core.logic.forms import Count, Form, Holds
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.monitor import QUIET, Monitor
 
 

@@ -2,7 +2,7 @@
 
 A reader makes no Python object per statement on its usual path.  Every statement that it reads ends up in exactly one
 place: a row of `statements`, a row of `rejects`, or a count of `filtered`; comments and blank lines are `ignored`.
-What is lost beyond the rejects, because a fault hides where statements begin, is estimated as `unread`.
+What is unread beyond the rejects, because a fault hides where statements begin, is estimated as `unread`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ ENTITY, LITERAL, TEXT = 0, 1, 2
 """Kinds of object.  TEXT has no type: a label if its predicate says so, otherwise an entity."""
 
 CONTROL = "".join(map(chr, range(1, 0x20))) + "\x7f"
-"""Characters that are taken off both ends of a key, line ends among them."""
+"""Characters that are stripped from both ends of a key, line ends among them."""
 
 BLANKS = " " + CONTROL
-"""What is taken off both ends of a field that is cut by a delimiter."""
+"""What is stripped from both ends of a field that is cut by a delimiter."""
 
 TERM: dict[str, pl.DataType] = {
     "object": pl.String(),
@@ -35,7 +35,7 @@ TERM: dict[str, pl.DataType] = {
 
 object: a key; an IRI stands without brackets, a blank node as `_:label`, a literal by its lexical form.
 kind: ENTITY, LITERAL or TEXT.  datatype: of a literal its IRI, or `@` and its language in lower case; else null.
-detail: what else tells a literal apart, else null: a quantity's unit (a key); a time's precision and calendar,
+detail: what else identifies a literal, else null: a quantity's unit (a key); a time's precision and calendar,
 `11 gregorian`.
 """
 
@@ -74,7 +74,7 @@ def empty(schema: dict[str, pl.DataType]) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StatementBatch:
     """One piece of a source, read: statements = rows of `statements` + rows of `rejects` + the sum of `filtered`.
 
     ignored: comments and blank lines.  fraction: share of the source's bytes read so far, in [0, 1].
@@ -96,7 +96,7 @@ class Batch:
         return self.statements.height
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """A graph format."""
 
     name: str
@@ -106,6 +106,6 @@ class Reader(Protocol):
         """Share of a source's first lines (no comments, no blank ones) that this reader understands, in [0, 1]."""
         ...
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a source in pieces.  Raises KgInputError when the source cannot be read to its end."""
         ...

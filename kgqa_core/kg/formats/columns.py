@@ -3,11 +3,11 @@ language, datatype, rank.
 
 A role's value is the name of a column, or `=text` for a constant in every row; `=label`, `=alias` and `=description`
 stand for the usual predicates of names.  A row with a datatype (an IRI, or `xsd:` and a name) or with a language has a
-literal as object; `iri` as datatype says that it is a key; other objects are TEXT.  A row without an object has nothing
-to say: it is filtered as `empty object`.  Double quotes protect a field as in RFC 4180, also over line ends.  A quote
-that is not closed within MAX_ROW_LINES lines, or whose partner stands within another field, rejects the line that it
-stands on, and the lines after it are read as rows of their own.  Rows without a quote are cut set-wise, the others by
-Python's csv.
+literal as object; `iri` as datatype says that it is a key; other objects are TEXT.  A row without an object is
+filtered as `empty object`.  Double quotes protect a field as in RFC 4180, also over line ends.  A quote that is not
+closed within MAX_ROW_LINES lines, or whose partner stands within another field, rejects the line that it stands on,
+and the lines after it are read as rows of their own.  Rows without a quote are cut set-wise, the others by Python's
+csv.
 """
 
 from __future__ import annotations
@@ -23,7 +23,17 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.formats.base import BLANKS, ENTITY, LITERAL, MAX_REJECT_TEXT, REJECTS, STATEMENTS, TEXT, Batch, empty
+from kgqa_core.kg.formats.base import (
+    BLANKS,
+    ENTITY,
+    LITERAL,
+    MAX_REJECT_TEXT,
+    REJECTS,
+    STATEMENTS,
+    TEXT,
+    StatementBatch,
+    empty,
+)
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
@@ -51,7 +61,7 @@ class Columns:
         """1 when kg.columns is set and the first line names all its columns, else 0."""
         return float(bool(options.columns) and bool(lines) and not _lacking(lines[0], options)[1])
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a table.  Raises KgInputError when a role or a column is missing."""
         roles = check_roles(options)
         head = source.head()
@@ -141,7 +151,7 @@ class Table:
         self._open: _Open | None = None
         self._headed = False
 
-    def read(self, block: Block) -> Batch:
+    def read(self, block: Block) -> StatementBatch:
         """The statements of some lines; a row that is not ended waits for the next ones."""
         lines, ignored = block.lines, 0
         text = pl.col("text")
@@ -160,7 +170,7 @@ class Table:
         ignored += int(plain.select(blank.sum()).item()) + sum(not text.strip(" \t") for _, text, _ in rows)
         return self._batch(pl.concat(parts).sort("line"), block, bad, ignored)
 
-    def finish(self) -> Iterator[Batch]:
+    def finish(self) -> Iterator[StatementBatch]:
         """The last batches: where the file ends within quotes, the lines after the one that opened them."""
         while self._open is not None:
             begun, self._open = self._open, None
@@ -238,12 +248,12 @@ class Table:
                     bad.append((line, str(fault), one[:MAX_REJECT_TEXT]))
         return lines[plain], rows, pl.DataFrame(bad, schema=REJECTS, orient="row")
 
-    def _batch(self, rows: pl.DataFrame, block: Block, bad: pl.DataFrame, ignored: int) -> Batch:
+    def _batch(self, rows: pl.DataFrame, block: Block, bad: pl.DataFrame, ignored: int) -> StatementBatch:
         def value(role: str) -> pl.Expr:
-            said = self.roles.get(role, "=")
-            if not said.startswith("="):
+            spec = self.roles.get(role, "=")
+            if not spec.startswith("="):
                 return pl.col(role)
-            constant = said[1:]
+            constant = spec[1:]
             return pl.lit(_NAMES.get(constant, constant) if role == "predicate" else constant, dtype=pl.String)
 
         datatype = pl.col("datatype")
@@ -294,7 +304,7 @@ class Table:
             statement=pl.lit(None),
         ).cast(pl.Schema(STATEMENTS))
         rejects = wrong.select("line", "reason", pl.col("text").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
-        return Batch(
+        return StatementBatch(
             statements,
             pl.concat([block.rejects, bad, rejects]),
             ignored,

@@ -136,7 +136,7 @@ class _ZstdFrame:
         return bytes(self._frame.decompress(data))
 
 
-class _Kind:
+class _Compression:
     """A compression: how its members begin and are read, and what may follow them."""
 
     def __init__(
@@ -151,7 +151,7 @@ class _Kind:
         return data.startswith(self.magic)
 
 
-_GZIP = _Kind(
+_GZIP = _Compression(
     "gzip",
     (b"\x1f\x8b",),
     lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
@@ -162,8 +162,8 @@ _GZIP = _Kind(
 _BZIP2_MAGIC = tuple(
     b"BZh%d" % level + block for level in range(1, 10) for block in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
 )
-_BZIP2 = _Kind("bzip2", _BZIP2_MAGIC, bz2.BZ2Decompressor, (OSError, ValueError), b"", False)
-_ZSTD = _Kind(
+_BZIP2 = _Compression("bzip2", _BZIP2_MAGIC, bz2.BZ2Decompressor, (OSError, ValueError), b"", False)
+_ZSTD = _Compression(
     "zstd",
     (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16))),
     _ZstdFrame,
@@ -176,7 +176,7 @@ _ZSTD = _Kind(
 class _Inflated:
     """A compressed file of one or more members."""
 
-    def __init__(self, path: Path, kind: _Kind, begin: int = 0) -> None:
+    def __init__(self, path: Path, kind: _Compression, begin: int = 0) -> None:
         self._path, self._kind = path, kind
         self._raw: BinaryIO = path.open("rb")
         self._size = max(1, os.fstat(self._raw.fileno()).st_size)
@@ -218,7 +218,7 @@ class _Inflated:
         return b""
 
     def _next(self) -> bool:
-        """Begins the next member, or says that there is none."""
+        """Begins the next member; False when there is none."""
         longest = max(map(len, self._kind.magic))
         while True:
             self._data = self._data.lstrip(self._kind.padding) if self._members and self._kind.padding else self._data
@@ -256,14 +256,14 @@ class _Inflated:
 
 
 class _Bzip2:
-    """A bzip2 file on several cores; where rapidgzip stumbles, the standard library reads on and says what is wrong."""
+    """A bzip2 file on several cores; where rapidgzip fails, the standard library reads on and names the fault."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size = max(1, path.stat().st_size)
         self._fast: Any = rapidgzip.IndexedBzip2File(str(path), parallelization=_cores())
         self._slow: _Inflated | None = None
-        self._given = 0
+        self._delivered = 0
 
     @property
     def fraction(self) -> float:
@@ -283,14 +283,14 @@ class _Bzip2:
         if self._slow is None:
             try:
                 data = bytes(self._fast.read(most))
-                self._given += len(data)
+                self._delivered += len(data)
                 end = -(-self._fast.tell_compressed() // 8)
                 if data or end >= self._size:
                     return data
                 self._slow = _Inflated(self._path, _BZIP2, end)
             except (RuntimeError, ValueError, OSError):
                 self._slow = _Inflated(self._path, _BZIP2)
-                skip = self._given
+                skip = self._delivered
                 while skip:
                     skip -= len(self._slow.read(min(skip, 1 << 20)))
         return self._slow.read(most)

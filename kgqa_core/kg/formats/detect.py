@@ -17,7 +17,7 @@ from typing import Any
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats import columns
-from kgqa_core.kg.formats.base import Batch, Reader
+from kgqa_core.kg.formats.base import FormatReader, StatementBatch
 from kgqa_core.kg.formats.source import Source
 
 
@@ -28,7 +28,7 @@ class Format:
     name: str
     about: str
 
-    def reader(self) -> Reader:
+    def reader(self) -> FormatReader:
         """The reader itself."""
         return _reader(self.name)
 
@@ -36,14 +36,14 @@ class Format:
         """Share of the lines that the reader understands."""
         return self.reader().sniff(lines, options)
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a source in pieces."""
         return self.reader().read(source, options)
 
 
-def _reader(name: str) -> Reader:
+def _reader(name: str) -> FormatReader:
     """The reader of a name; the imports are written out, so that a cache key sees the code of every reader."""
-    from kgqa_core.kg.formats import delimited, freebase, kgtk, names, nquads, ntriples, statements, turtle
+    from kgqa_core.kg.formats import delimited, freebase, kgtk, names, ntriples, turtle
     from kgqa_core.kg.formats.wikidata import json as wikidata_json
     from kgqa_core.kg.formats.wikidata import rdf as wikidata_rdf
 
@@ -54,14 +54,14 @@ def _reader(name: str) -> Reader:
         "wikidata-rdf": wikidata_rdf.WikidataRdf,
         "freebase": freebase.Freebase,
         "ntriples": ntriples.NTriples,
-        "nquads": nquads.NQuads,
+        "nquads": ntriples.NQuads,
         "turtle": turtle.Turtle,
         "trig": turtle.TriG,
-        "statements": statements.Statements,
+        "statements": delimited.Statements,
         "delimited": delimited.Delimited,
         "names": names.Names,
     }
-    reader: Reader = readers[name]()
+    reader: FormatReader = readers[name]()
     return reader
 
 
@@ -124,10 +124,10 @@ _BY_WORD = {
     "aliases": "names",
     "descriptions": "names",
 }
-"""Formats by a word in a name, between dots, hyphens and underscores; a word says more than the suffix."""
+"""Formats by a word in a name, between dots, hyphens and underscores; a word counts more than the suffix."""
 
 _BY_LINE = ("ntriples", "nquads", "delimited")
-"""Formats that a name alone suffices for: each bad line is a reject that says what it lacks."""
+"""Formats that a name alone suffices for: each bad line is a reject with its reason."""
 
 _RDF_LINES = ("ntriples", "nquads")
 """Formats that their suffix decides: what is no statement of theirs is a bad line, not another syntax."""
@@ -151,13 +151,13 @@ def hinted(path: Path) -> tuple[str, ...]:
     """The formats that a file's name speaks for, the likelier first; endings of compression do not count."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _PACKED]
     words = path.name.lower().replace("-", ".").replace("_", ".").split(".")
-    found = [_BY_WORD[word] for word in words if word in _BY_WORD]
+    results = [_BY_WORD[word] for word in words if word in _BY_WORD]
     if suffixes and suffixes[-1] in _BY_SUFFIX:
-        found.append(_BY_SUFFIX[suffixes[-1]])
-    return tuple(dict.fromkeys(found))
+        results.append(_BY_SUFFIX[suffixes[-1]])
+    return tuple(dict.fromkeys(results))
 
 
-def reader_of(source: Source, options: KgOptions) -> Reader:
+def reader_of(source: Source, options: KgOptions) -> FormatReader:
     """The reader of a source.
 
     Raises KgInputError for an unknown format, when no reader understands the file, or when a column of kg.columns is
@@ -167,10 +167,10 @@ def reader_of(source: Source, options: KgOptions) -> Reader:
     if options.format != "auto":
         return READERS[options.format]
     lines = source.head()
-    meant = [line for line in lines if not line.lstrip().startswith("#")] or lines
+    sample = [line for line in lines if not line.lstrip().startswith("#")] or lines
     hints = hinted(source.path)
     order = list(READERS)
-    shares = {name: one.sniff(meant, options) for name, one in READERS.items()}
+    shares = {name: one.sniff(sample, options) for name, one in READERS.items()}
 
     def rank(name: str) -> tuple[bool, int, float, int]:
         most = shares[name] >= 0.5
@@ -178,18 +178,18 @@ def reader_of(source: Source, options: KgOptions) -> Reader:
         return most and name in _SPECIFIC, hint, round(shares[name], 1), -order.index(name)
 
     best = max(order, key=rank)
-    if not shares["columns"] and (fault := columns.missing(meant, options, shares[best])):
+    if not shares["columns"] and (fault := columns.missing(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
     lines_of = next((name for name in hints if name in _RDF_LINES), None)
-    if lines_of is not None and best not in _SPECIFIC and not any(map(_PROLOGUE.match, meant)):
+    if lines_of is not None and best not in _SPECIFIC and not any(map(_PROLOGUE.match, sample)):
         return READERS[lines_of]
     likely = next((name for name in reversed(hints) if shares[name] or name in _BY_LINE), None)
     if shares[best] < 0.5 and likely is not None:
         best = likely
-    elif meant and shares[best] < 0.5:
-        looks = next((f" (it looks like {what})" for start, what in _LOOKS_LIKE if meant[0].startswith(start)), "")
+    elif sample and shares[best] < 0.5:
+        looks = next((f" (it looks like {what})" for start, what in _LOOKS_LIKE if sample[0].startswith(start)), "")
         raise KgInputError(
-            f"{source.path} is in no format that we know{looks}, for example {meant[0][:80]!r}; we read "
+            f"{source.path} is in no format that we know{looks}, for example {sample[0][:80]!r}; we read "
             f"{', '.join(READERS)} (`kgqa kg formats`): name kg.format, or kg.delimiter or kg.columns for a table, or "
             "convert it to N-Triples"
         )

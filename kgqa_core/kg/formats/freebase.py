@@ -16,14 +16,13 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, Batch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, StatementBatch
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import Turtle
-from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, RDF_TYPE
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, FREEBASE, LABEL, RDF_TYPE
 
-NS = "http://rdf.freebase.com/ns/"
 KEY = "http://rdf.freebase.com/key/"
 INSTANCE = "type.type.instance"
 KEY_RELATION = "type.object.key"
@@ -45,28 +44,32 @@ class Freebase:
     name = "freebase"
 
     def sniff(self, lines: list[str], options: KgOptions) -> float:
-        """As the reader of the syntax says, if most lines speak of Freebase; else 0."""
+        """The share of the syntax's reader if most lines name Freebase; else 0."""
         if not lines:
             return 0.0
-        if sum(f"<{NS}" in line for line in lines) > len(lines) / 2:
+        if sum(f"<{FREEBASE}" in line for line in lines) > len(lines) / 2:
             return NTriples().sniff(lines, options)
-        return Turtle().sniff(lines, options) if any(NS in line for line in lines if "prefix" in line.lower()) else 0.0
+        return (
+            Turtle().sniff(lines, options)
+            if any(FREEBASE in line for line in lines if "prefix" in line.lower())
+            else 0.0
+        )
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """Statements of a file.  Raises KgInputError for damaged input."""
         head = [line for line in source.head() if not line.lstrip().startswith("#")]
         if NTriples().sniff(head, options) > 0.5:
             return read_ahead(lambda: map(_understood, map(_read, source.chunks())))
-        return map(_understood, Turtle(terms=(NS,), predicates=(NS,)).read(source, options))
+        return map(_understood, Turtle(terms=(FREEBASE,), predicates=(FREEBASE,)).read(source, options))
 
 
 def _read(chunk: Chunk) -> SpanBatch:
-    return read_chunk(chunk, terms=(NS,), predicates=(NS,))
+    return read_chunk(chunk, terms=(FREEBASE,), predicates=(FREEBASE,))
 
 
-def _understood(batch: Batch | SpanBatch) -> Batch:
+def _understood(batch: StatementBatch | SpanBatch) -> StatementBatch:
     statements = _with_keys(batch.statements)
-    return Batch(statements, batch.rejects, batch.ignored, batch.fraction, unread=batch.unread)
+    return StatementBatch(statements, batch.rejects, batch.ignored, batch.fraction, unread=batch.unread)
 
 
 def _with_keys(statements: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ the same file.  Its statement may lie in any file; edges with an id are named by
 
 What KGTK computes from Wikidata is no knowledge of its own and is filtered, unless kg.relations names it: closures and
 unions (`P279star`, `P31P279star`, `isa`, `isa_star`) between Wikidata's entities as `derived edge`; degrees, page
-ranks, datatypes of properties and kinds of entities as `metadata`.  A row with an empty node1 or node2 says nothing, as
+ranks, datatypes of properties and kinds of entities as `metadata`.  A row with an empty node1 or node2 is ignored, as
 the specification has it: `empty node`.
 """
 
@@ -21,7 +21,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import CONTROL, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import CONTROL, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, StatementBatch
 from kgqa_core.kg.formats.kgtk_values import parse, symbols
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
@@ -63,7 +63,7 @@ class Kgtk:
         """1 when the first line is a header with node1, label and node2, else 0."""
         return float(bool(lines) and {"node1", "label", "node2"} <= set(lines[0].split("\t")))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The edges of a file.  Raises KgInputError when the header lacks a column."""
         head = [line for line in source.head() if not line.startswith("#")]
         if not head:
@@ -87,9 +87,9 @@ def header(line: str, path: str) -> tuple[dict[str, int], int]:
     columns = line.split("\t")
     place: dict[str, int] = {}
     for role, names in ALIASES.items():
-        found = [columns.index(name) for name in names if name in columns]
-        if found:
-            place[role] = found[0]
+        results = [columns.index(name) for name in names if name in columns]
+        if results:
+            place[role] = results[0]
     lacking = [role for role in ("node1", "label", "node2") if role not in place]
     if lacking:
         there = ", ".join(repr(column) for column in columns[:20])
@@ -105,11 +105,11 @@ def _own_edges(source: Source, place: int, head: list[str]) -> pl.Series | None:
     if not ids or sum(bool(re.match(_EDGE, one)) or "-label-" in one or "-alias-" in one or "-description-" in one
                       for one in ids) * 2 > len(ids):  # fmt: skip
         return None
-    found = []
+    results = []
     for block in source.blocks():
         one = block.lines.select(pl.col("text").str.split("\t").list.get(place, null_on_oob=True).alias("id"))
-        found.append(one.filter(pl.col("id") != "")["id"].hash())
-    return pl.concat(found).unique()
+        results.append(one.filter(pl.col("id") != "")["id"].hash())
+    return pl.concat(results).unique()
 
 
 def _read(
@@ -121,7 +121,7 @@ def _read(
     qualifiers: bool,
     edges: pl.Series | None,
     options: KgOptions,
-) -> Batch:
+) -> StatementBatch:
     fields = pl.col("fields")
     rows = lines.with_columns(fields=pl.col("text").str.split("\t")).select(
         "line",
@@ -174,7 +174,7 @@ def _read(
         .with_columns(row=pl.lit(None, dtype=pl.Int64), statement="node1")
         .select(pl.col(name).cast(kind) for name, kind in QUALIFIERS.items())
     )
-    return Batch(
+    return StatementBatch(
         statements,
         pl.concat(rejects),
         ignored,
@@ -192,14 +192,14 @@ def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
 def _is_qualifier(by_name: bool, edges: pl.Series | None) -> pl.Expr:
     if by_name:
         return pl.lit(True)
-    found = pl.col("node1").str.contains(_EDGE)
-    return found if edges is None else found | pl.col("node1").hash().is_in(edges.implode())
+    result = pl.col("node1").str.contains(_EDGE)
+    return result if edges is None else result | pl.col("node1").hash().is_in(edges.implode())
 
 
 def _rule(options: KgOptions) -> pl.Expr:
     """The rule by which a row is left out, or null."""
     label, node1, node2 = pl.col("label"), pl.col("node1"), pl.col("node2")
-    asked = label.is_in(list(options.relations))
+    requested = label.is_in(list(options.relations))
     entities = node1.str.contains(_ENTITY)
     both = entities & node2.str.contains(_ENTITY)
     kinds = entities & (label == "type") & node2.is_in(["property", "item", "lexeme", "form", "sense"])
@@ -207,8 +207,8 @@ def _rule(options: KgOptions) -> pl.Expr:
     return (
         pl.when((node1 == "") | (node2 == ""))
         .then(pl.lit("empty node"))
-        .when(label.is_in(list(DERIVED)) & both & ~asked)
+        .when(label.is_in(list(DERIVED)) & both & ~requested)
         .then(pl.lit("derived edge"))
-        .when((label.is_in(list(METADATA)) | kinds | datatypes) & ~asked)
+        .when((label.is_in(list(METADATA)) | kinds | datatypes) & ~requested)
         .then(pl.lit("metadata"))
     )

@@ -1,4 +1,4 @@
-"""KGTK's values as terms: the first character says what a value is (KGTK file format, version 2).
+"""KGTK's values as terms: the first character is the kind of a value (KGTK file format, version 2).
 
     "text"                      a string; `\\|`, `\\"`, `\\t`, `\\n` and Python's other escapes
     'text'@zh-cn                a text in a language
@@ -9,7 +9,7 @@
     True, False, somevalue, novalue   symbols that stand for values
     anything else               a symbol: the key of an entity
 
-Times, coordinates and numbers take the lexical forms that Wikidata's other roads give them.
+Times, coordinates and numbers take the lexical forms that Wikidata's other formats give them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _TERM = ("object", "kind", "datatype", "detail", "reason")
 _TEXT = pl.col("text")
 _NONE = pl.lit(None, dtype=pl.String)
 
-_SIMPLE = {"\\" + written: meant for written, meant in zip("tnrbfav0\\\"'|", "\t\n\r\b\f\a\v\0\\\"'|", strict=True)}
+_SIMPLE = {
+    "\\" + written: character for written, character in zip("tnrbfav0\\\"'|", "\t\n\r\b\f\a\v\0\\\"'|", strict=True)
+}
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([^0-9A-Za-z])|([tnrbfav0]))")
 _ONLY_SIMPLE = r"^(?:[^\\]|\\[tnrbfav0\\\"'|])*$"
 
@@ -84,10 +86,10 @@ def parse(values: pl.DataFrame) -> pl.DataFrame:
 
 def symbols(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Keys of symbols, and reasons where a value is none."""
-    found = parse(pl.DataFrame({"text": values, "type": pl.Series([None] * len(values), dtype=pl.String)}))
+    result = parse(pl.DataFrame({"text": values, "type": pl.Series([None] * len(values), dtype=pl.String)}))
     literal = (pl.col("kind") == LITERAL) & pl.col("reason").is_null()
-    found = found.with_columns(reason=pl.when(literal).then(pl.lit("a literal")).otherwise(pl.col("reason")))
-    return found["object"], found["reason"]
+    result = result.with_columns(reason=pl.when(literal).then(pl.lit("a literal")).otherwise(pl.col("reason")))
+    return result["object"], result["reason"]
 
 
 def _symbol(rows: pl.DataFrame) -> pl.DataFrame:
@@ -254,10 +256,10 @@ def _unescape(text: str) -> str | None:
     """Text with its escapes decoded; None when one of them is none."""
     if _bad_escape(text) is not None:
         return None
-    return _ESCAPE.sub(_meant, text)
+    return _ESCAPE.sub(_character, text)
 
 
-def _meant(match: re.Match[str]) -> str:
+def _character(match: re.Match[str]) -> str:
     code = match[1] or match[2] or match[3]
     return chr(int(code, 16)) if code else (match[4] or _SIMPLE["\\" + match[5]])
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import BLANKS, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import BLANKS, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, StatementBatch
 from kgqa_core.kg.formats.source import Block, Source
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 
@@ -41,9 +41,9 @@ class Names:
         """Share of the lines with a key and a name, and at most a language behind them."""
         return sum(_is_name(line) for line in lines) / max(1, len(lines))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """A statement for each name."""
-        predicate, language = said_by_name(source.path.name)
+        predicate, language = role_in_file_name(source.path.name)
         for block in source.blocks():
             yield read_block(block, predicate, language)
 
@@ -53,7 +53,7 @@ def _is_name(line: str) -> bool:
     return bool(key and name) and line.count("\t") < 3 and (not language or re.fullmatch(_TAG, language) is not None)
 
 
-def said_by_name(name: str) -> tuple[str, str]:
+def role_in_file_name(name: str) -> tuple[str, str]:
     """The predicate of a file's names, and their language or an empty string, as the file's name has them."""
     words = re.split(r"[._]", name.lower())
     predicate = ALIAS if {"alias", "aliases"} & set(words) else LABEL
@@ -62,7 +62,7 @@ def said_by_name(name: str) -> tuple[str, str]:
     return predicate, language
 
 
-def read_block(block: Block, predicate: str, language: str) -> Batch:
+def read_block(block: Block, predicate: str, language: str) -> StatementBatch:
     """The names of some lines."""
     text = pl.col("text")
     parts = block.lines.with_columns(
@@ -86,13 +86,15 @@ def read_block(block: Block, predicate: str, language: str) -> Batch:
     )
     bad = parts.filter(~pl.col("ignored") & pl.col("reason").is_not_null())
     good = parts.filter(~pl.col("ignored") & pl.col("reason").is_null())
-    said = pl.when(tag != "").then(tag).otherwise(pl.lit(language))
+    language_tag = pl.when(tag != "").then(tag).otherwise(pl.lit(language))
     statements = good.select(
         subject=key,
         predicate=pl.lit(predicate),
         object=name,
         kind=pl.lit(LITERAL, dtype=pl.Int8),
-        datatype=pl.when(said != "").then(pl.lit("@") + said.str.to_lowercase()).otherwise(pl.lit(STRING)),
+        datatype=pl.when(language_tag != "")
+        .then(pl.lit("@") + language_tag.str.to_lowercase())
+        .otherwise(pl.lit(STRING)),
     ).select(pl.col(column).cast(STATEMENTS[column]) for column in PLAIN)
     rejects = bad.select("line", "reason", text.str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
-    return Batch(statements, pl.concat([block.rejects, rejects]), int(parts["ignored"].sum()), block.fraction)
+    return StatementBatch(statements, pl.concat([block.rejects, rejects]), int(parts["ignored"].sum()), block.fraction)

@@ -1,13 +1,17 @@
-r"""N-Triples 1.1: one statement a line, `<s> <p> <o> .`, cut by a compiled loop over the bytes.
+"""N-Triples 1.1: one statement a line, `<s> <p> <o> .`, cut by a compiled loop over the bytes.
 
-Only rejected lines are looked at again, for the reason, by the regular expressions here; they say the grammar once more
-in words.  Beyond the grammar: IRIs must be absolute, as the specification says in prose; language tags are folded to
-lower case.  A colon in the label of a blank node is refused, as the W3C's tests have it (the text of 1.1 allows one).
-Blank nodes of equal label are one node in all files of a graph, as if the files were one.
+Only rejected lines are looked at again, for the reason, by the regular expressions here; they are the grammar once
+more.  Beyond the grammar: IRIs must be absolute, as the specification says in prose; language tags are folded to lower
+case.  A colon in the label of a blank node is refused, as the W3C's tests have it (the text of 1.1 allows one). Blank
+nodes of equal label are one node in all files of a graph, as if the files were one.
+
+N-Quads 1.1 are N-Triples with the label of a graph at the end, which is dropped; the graphs are counted and logged.
+The same statement in two graphs is one triple and one duplicate.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -18,7 +22,7 @@ import pyarrow as pa
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats import ntriples_kernels as kernels
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
 from kgqa_core.kg.formats.source import Chunk, Source, readable
 from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 
@@ -41,7 +45,7 @@ STATEMENT = re.compile(
     rf"(?:{_W}@(?P<lang>{LANGUAGE_TAG})|{_W}\^\^{_W}<(?P<dt>{_IRI_BODY})>)?)"
     rf"{_W}\.{_W}(?:#.*)?$"
 )
-"""A statement, but for what only its decoded IRIs tell."""
+"""A statement, up to what only its decoded IRIs show."""
 
 _ECHARS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
@@ -71,10 +75,10 @@ def read_chunk(
     quads: bool = False,
     reason: Callable[[str], str] | None = None,
 ) -> SpanBatch:
-    """The statements of some lines; a line with lone carriage returns is several lines, as the grammar says.
+    """The statements of some lines; a line with lone carriage returns is several lines, as in the grammar.
 
-    terms: prefixes that are taken off IRIs that are subjects or objects; predicates: likewise of predicates.  quads: a
-    fourth term, an IRI or a blank node, may name the graph.  reason: says why a line is no statement.
+    terms: prefixes removed from IRIs that are subjects or objects; predicates: likewise of predicates.  quads: a
+    fourth term, an IRI or a blank node, may name the graph.  reason: why a line is no statement.
     """
     data, rejects, invalid = chunk.data, chunk.rejects, 0
     if data and not _is_utf8(data):
@@ -131,8 +135,8 @@ def unescape(text: str, iri: bool = False) -> str:
         return chr(point)
 
     decoded = _ESCAPE.sub(one, text)
-    if iri and (found := _IRI_FORBIDDEN.search(decoded)):
-        raise ValueError(f"an escape puts {found[0]!r} into an IRI, where it may not stand")
+    if iri and (hit := _IRI_FORBIDDEN.search(decoded)):
+        raise ValueError(f"an escape puts {hit[0]!r} into an IRI, where it may not stand")
     return decoded
 
 
@@ -200,8 +204,8 @@ def _closer(rest: str, name: str) -> str | None:
             return f"the IRI of the {name} has no '>'"
         if bad := _bad_escape(body, _IRI_ESCAPE):
             return f"bad escape {bad} in the IRI of the {name}"
-        if found := _IRI_FORBIDDEN.search(body.replace("\\", "")):
-            return f"{found[0]!r} in the IRI of the {name}"
+        if match := _IRI_FORBIDDEN.search(body.replace("\\", "")):
+            return f"{match[0]!r} in the IRI of the {name}"
     if rest.startswith('"') and name == "object":
         if bad := _bad_escape(rest, _GOOD_ESCAPE):
             return f"bad escape {bad} in the literal"
@@ -212,3 +216,62 @@ def _closer(rest: str, name: str) -> str | None:
 def _bad_escape(text: str, good: re.Pattern[str]) -> str | None:
     """The first escape that is none."""
     return next((m[0] for m in _ANY_ESCAPE.finditer(text) if not good.fullmatch(m[0])), None)
+
+
+LOG = logging.getLogger(__name__)
+
+MAX_GRAPHS = 1_000_000
+"""Most graphs that are counted; beyond, the count is `more than`."""
+
+_IRI, _BLANK = "<[^<>]*>", r'_:[^\x00-\x20<>"#]*[^\x00-\x20<>"#.]'
+_LITERAL = rf'"(?:[^"\\\r\n]|\\.)*"(?:{_W}@[A-Za-z0-9-]+|{_W}\^\^{_W}{_IRI})?'
+_QUAD = re.compile(
+    rf"^({_W}(?:{_IRI}|{_BLANK}){_W}{_IRI}{_W}(?:{_IRI}|{_BLANK}|{_LITERAL}))"
+    rf"{_W}({_IRI}|{_BLANK})({_W}\.{_W}(?:#.*)?)$"
+)
+"""What has the shape of a triple, a graph and a dot."""
+
+
+class NQuads:
+    """Reader of N-Quads."""
+
+    name = "nquads"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """Share of the lines that are statements, with or without a graph."""
+        return sum(_is_statement(line, quads=True) for line in lines) / max(1, len(lines))
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[SpanBatch]:
+        """Statements of an N-Quads file."""
+        graphs: set[str] = set()
+        for batch in read_ahead(lambda: map(_read, source.chunks())):
+            if len(graphs) <= MAX_GRAPHS:
+                graphs.update(batch.graphs.unique())
+            yield batch
+        graphs.discard("")
+        if graphs:
+            many = "more than " if len(graphs) > MAX_GRAPHS else ""
+            LOG.info("%s: %s%s named graphs are read as one graph", source.label, many, f"{len(graphs):,}")
+
+
+def _read(chunk: Chunk) -> SpanBatch:
+    return read_chunk(chunk, quads=True, reason=lambda line: _quad_fault(line) or why(line))
+
+
+def _is_statement(line: str, quads: bool = False) -> bool:
+    data = line.encode(errors="replace") + b"\n"
+    return read_chunk(Chunk(data, 1, 0.0, empty(REJECTS)), quads=quads, reason=lambda _: "").height == 1
+
+
+def _quad_fault(line: str) -> str | None:
+    """Why a line with four terms is no statement; None where it is one, '' where it has not the shape of one."""
+    match = _QUAD.match(line)
+    if match is None:
+        return ""
+    triple, graph, rest = match.groups()
+    if not _is_statement(triple + rest):
+        return why(triple + rest)
+    if not _is_statement(f"<a:a> <a:a> {graph} ."):
+        reason = why(f"<a:a> <a:a> {graph} .")
+        return reason.replace("of the object", "of the graph").replace("the object is", "the graph is")
+    return None

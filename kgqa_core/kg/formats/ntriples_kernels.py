@@ -46,7 +46,7 @@ def _classes() -> Array:
 CLASSES = _classes()
 
 CONTROLS = np.arange(256, dtype=np.uint8)
-"""What the letter after a backslash says; quotes and the backslash say themselves."""
+"""What the letter after a backslash stands for; quotes and the backslash stand for themselves."""
 for _name, _byte in zip(b"tbnrf", b"\t\b\n\r\f", strict=True):
     CONTROLS[_name] = _byte
 
@@ -216,7 +216,7 @@ def _language(data: Array, i: int) -> int:
 
 @_jit
 def _decode(data: Array, begin: int, stop: int) -> int:
-    """Replaces the escapes in data[begin:stop], which are good, by what they say; the new end."""
+    """Replaces the escapes in data[begin:stop], which are valid, by what they stand for; the new end."""
     out = begin
     i = begin
     while i < stop:
@@ -282,7 +282,7 @@ def _line_end(data: Array, i: int) -> int:
 
 @_jit
 def _statement(data: Array, i: int, quads: bool, row: Array, escapes: Array) -> int:
-    """Reads the statement at i into a row; where its line ends, or -1.  escapes[k] says which term has some."""
+    """Reads the statement at i into a row; where its line ends, or -1.  escapes[k]: whether term k has some."""
     escapes[:] = False
     if data[i] == 60:
         end, escapes[0] = _iri(data, i + 1)
@@ -415,7 +415,7 @@ def cut(
 ) -> tuple[int, int, int]:  # fmt: skip
     r"""Cuts the lines in data[:size], valid UTF-8 that ends with `\n`; (rows, bad lines, blank or comment lines).
 
-    rows: spans of the terms, escapes decoded and language tags folded where they stand, and prefixes taken off: `terms`
+    rows: spans of the terms, escapes decoded and language tags folded where they stand, and prefixes removed: `terms`
     of subjects and objects, `predicates` of predicates (bytes on end, and where each ends).  bad: (line, begin, end) of
     lines that are no statement, untouched.  Lines count from 0 by `\n`; a lone `\r` ends a statement too.
     """

@@ -85,8 +85,8 @@ class Source:
         whole = data.removeprefix(_BOM).decode("utf-8", errors="replace").split("\n")
         if len(data) == HEAD and len(whole) > 1:
             whole.pop()
-        found = (line.rstrip("\r") for line in whole if line.strip())
-        return [line for line, _ in zip(found, range(lines), strict=False)]
+        result = (line.rstrip("\r") for line in whole if line.strip())
+        return [line for line, _ in zip(result, range(lines), strict=False)]
 
     def _beginning(self) -> bytes:
         """The first HEAD bytes."""
@@ -101,13 +101,13 @@ class Source:
         return data
 
     def stream(self) -> SourceStream:
-        """The bytes, decompressed, for a parser with a reader of its own; a byte-order mark is taken off."""
+        """The bytes, decompressed, for a parser with a reader of its own; a byte-order mark is removed."""
         return SourceStream(self)
 
     def chunks(self, size: int = BLOCK) -> Iterator[Chunk]:
         """Whole lines in chunks of about `size` bytes, read and decompressed ahead on a thread.
 
-        A byte-order mark is taken off, an over-long line rejected; nothing else is changed or checked.  Raises
+        A byte-order mark is removed, an over-long line rejected; nothing else is changed or checked.  Raises
         KgInputError for a damaged or truncated compressed file, for UTF-16, and for a file that changes meanwhile.
         """
         return read_ahead(lambda: self._watched(size))
@@ -115,7 +115,7 @@ class Source:
     def blocks(self, size: int = BLOCK) -> Iterator[Block]:
         """The lines in blocks of about `size` bytes.
 
-        CRLF and a byte-order mark are taken off; a line that is not UTF-8 or too long is rejected.  Raises
+        CRLF and a byte-order mark are removed; a line that is not UTF-8 or too long is rejected.  Raises
         KgInputError as `chunks` does.
         """
         for chunk in self.chunks(size):

@@ -27,7 +27,7 @@ import pyoxigraph as ox
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, Batch
+from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import read_chunk
 from kgqa_core.kg.formats.ntriples_kernels import KIND, OBJECT, SUBJECT
 from kgqa_core.kg.formats.source import Chunk, Source
@@ -61,7 +61,7 @@ class Turtle:
     format = ox.RdfFormat.TURTLE
 
     def __init__(self, terms: Sequence[str] = (), predicates: Sequence[str] = ()) -> None:
-        """A reader that takes these prefixes off IRIs: `terms` of subjects and objects, `predicates` of predicates."""
+        """A reader that removes prefixes from IRIs: `terms` of subjects and objects, `predicates` of predicates."""
         self._terms, self._predicates = terms, predicates
 
     def sniff(self, lines: list[str], options: KgOptions) -> float:
@@ -82,7 +82,7 @@ class Turtle:
             faults -= 1
         return good / max(1, good + faults)
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch | SpanBatch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
         """Statements of a file.  Raises KgInputError for damaged input."""
         reading = _Reading(source, self.format, self._terms, self._predicates)
         try:
@@ -124,7 +124,7 @@ class _Reading:
         self._known: dict[str | None, str] = {}
         self._recovery = Recovery(self.feed, form == ox.RdfFormat.TRIG, self._whole)
 
-    def batches(self) -> Iterator[Batch | SpanBatch]:
+    def batches(self) -> Iterator[StatementBatch | SpanBatch]:
         """The statements in pieces."""
         self._parser = self._new()
         while self._parser is not None:
@@ -138,7 +138,7 @@ class _Reading:
             unread, self._unread = self._unread, 0
             if _has_blank_nodes(batch):
                 statements = self._nodes.renamed(batch.statements)
-                yield Batch(statements, rejects, fraction=self.feed.fraction, unread=unread)
+                yield StatementBatch(statements, rejects, fraction=self.feed.fraction, unread=unread)
             elif batch.height or rejects.height:
                 yield replace(batch, rejects=rejects, unread=unread)
             del self._marks[: bisect_right(self._marks, (self._count, 0)) - 1]

@@ -14,8 +14,8 @@ from kgqa_core.kg.formats.turtle_scan import MODE, PLAIN, START, Array, new_stat
 BLOCK = 1 << 20
 """Bytes read at once."""
 
-KEPT = 48
-"""Blocks kept for going back; a parser looks at most 16 MiB ahead, and the end of a statement is looked for as far."""
+MOST_BLOCKS = 48
+"""Most blocks in memory; a parser looks at most 16 MiB ahead, and so does the search for the end of a statement."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Block:
 
 
 class Feed:
-    """A binary file, for `pyoxigraph.parse`, that counts lines and remembers the last KEPT blocks.
+    """A binary file, for `pyoxigraph.parse`, that counts lines and remembers the last MOST_BLOCKS blocks.
 
     Places are bytes of the decompressed file from 0.  on_read: called with the line reached, whenever the parser takes
     bytes.
@@ -96,7 +96,7 @@ class Feed:
     def locate(self, parser_line: int, column: int) -> int:
         """The place that the parser names so; both count from 1, columns in characters.
 
-        Raises KgInputError when it lies further back than what is kept.
+        Raises KgInputError when it lies further back than what is in memory.
         """
         origin, first, before, number = self._origin
         line = max(parser_line - number, 0) + first
@@ -120,7 +120,7 @@ class Feed:
             return self._blocks[-1].stop
         raise KgInputError(
             f"{self._source.path}, line {line:,}: a statement begins there that does not end within "
-            f"{KEPT * BLOCK >> 20} MiB; mend it, or convert the file to N-Triples, where every line stands alone"
+            f"{MOST_BLOCKS * BLOCK >> 20} MiB; mend it, or convert the file to N-Triples, where every line stands alone"
         )
 
     def scanned(self, place: int) -> Array:
@@ -129,7 +129,7 @@ class Feed:
         return self._state.copy()
 
     def window(self, place: int, size: int) -> bytes:
-        """Up to `size` bytes from a place on; fewer at the end of the file, or when `place` is no longer kept."""
+        """Up to `size` bytes from a place on; fewer at the end of the file, or when `place` is no longer in memory."""
         parts: list[bytes] = []
         while size > 0 and (block := self._block(place)) is not None:
             parts.append(block.data[place - block.begin : place - block.begin + size])
@@ -138,7 +138,7 @@ class Feed:
         return b"".join(parts)
 
     def first(self) -> int:
-        """The first place that is still kept."""
+        """The first place that is still in memory."""
         return self._blocks[0].begin if self._blocks else 0
 
     def last(self) -> int:
@@ -146,12 +146,12 @@ class Feed:
         return self._blocks[-1].stop if self._blocks else 0
 
     def line(self, place: int) -> int:
-        """The number of the line of a place that is kept."""
+        """The number of the line of a place that is in memory."""
         block = self._block(place) or self._blocks[-1]
         return block.first_line + int(np.searchsorted(block.ends, place - block.begin))
 
     def text(self, place: int, most: int) -> bytes:
-        """The beginning of the line of a place, as far as it is kept and at most `most` bytes."""
+        """The beginning of the line of a place, as far as it is in memory and at most `most` bytes."""
         block = self._block(place) or self._blocks[-1]
         begin = self._line_begin(block, self.line(place))
         if begin == block.begin and block.characters:
@@ -162,7 +162,7 @@ class Feed:
         return data[: min(ends)] if ends else data
 
     def _block(self, place: int) -> _Block | None:
-        """The block of a place, loaded if need be; None after the end of the file, and before what is kept."""
+        """The block of a place, loaded if need be; None after the end of the file, and before what is in memory."""
         while not self._blocks or place >= self._blocks[-1].stop:
             if not self._load():
                 return None
@@ -187,7 +187,7 @@ class Feed:
             tail = int(last.ends[-1]) + 1 if len(last.ends) else 0
             characters = _count(last.data[tail:]) + (0 if len(last.ends) else last.characters)
         self._blocks.append(_Block(data, begin, line, characters, _ends(data)))
-        if len(self._blocks) > KEPT:
+        if len(self._blocks) > MOST_BLOCKS:
             self._scan(self._blocks[0].stop)
             del self._blocks[0]
         return True

@@ -64,7 +64,7 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
     partner count as any other character.  Otherwise it stops at such a one, BROKEN, and gives -1 always.
     """
     mode, quote = state[MODE], state[QUOTE]
-    found = -1
+    result = -1
     i = at
     while i < stop:
         c = data[i]
@@ -94,13 +94,13 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
                 state[DEPTH] = 1 if find else state[DEPTH] + 1
                 state[START] = base + i + 1
                 if find:
-                    found = base + i + 1
+                    result = base + i + 1
                     break
             elif graphs and c == 125 and state[DEPTH] > 0:
                 state[DEPTH] -= 1
                 state[START] = base + i + 1
                 if find:
-                    found = base + i + 1
+                    result = base + i + 1
                     break
             i += 1
         elif mode == COMMENT:
@@ -141,7 +141,7 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
                 mode = PLAIN
                 state[START] = state[DOT] + 1
                 if find:
-                    found = state[DOT] + 1
+                    result = state[DOT] + 1
                     break
         elif mode == TAG:
             if kind & _NAMES and c != 58 and c != 37:
@@ -229,4 +229,4 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
         else:  # BROKEN
             break
     state[MODE], state[QUOTE] = mode, quote
-    return found
+    return result

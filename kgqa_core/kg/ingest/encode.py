@@ -11,9 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgqa_core.kg.ingest import pack_kernels
-from kgqa_core.kg.ingest.duck import in_pieces, memory_bytes
 from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL, TIME_SQL, UNIT_SQL, XSD
-from kgqa_core.kg.sql import number
+from kgqa_core.kg.sql import in_pieces, memory_bytes, number
 
 Array = NDArray[Any]
 
@@ -59,21 +58,21 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Fills entities, relations, triples, names and rejects of the attached `kg` from what `meaning` left; counts."""
     run = connection.execute
     limit = memory_bytes(str(run("SELECT current_setting('memory_limit')").fetchall()[0][0]))
-    taken = 8 * number(connection, "SELECT count(*) FROM facts") + 20 * number(connection, "SELECT count(*) FROM terms")
-    run(f"SET memory_limit = '{max(limit - taken, limit // 2)} B'")
+    used = 8 * number(connection, "SELECT count(*) FROM facts") + 20 * number(connection, "SELECT count(*) FROM terms")
+    run(f"SET memory_limit = '{max(limit - used, limit // 2)} B'")
     ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
     kinds, datatypes = _kinds(connection, len(ids))
     degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
     fits = _word(relations, degrees) <= 64 and 8 * number(connection, "SELECT count(*) FROM facts") <= IN_WORDS * limit
     fill = _triples if fits else _triples_on_disk
-    met = fill(connection, ids, relations, kinds, len(datatypes), degrees)
+    pairs = fill(connection, ids, relations, kinds, len(datatypes), degrees)
     for relation, value in _columns(connection, "SELECT relation, value FROM kept_qualifiers"):
-        met = np.union1d(met, relations[relation].astype(np.int64) * len(datatypes) + kinds[value])
+        pairs = np.union1d(pairs, relations[relation].astype(np.int64) * len(datatypes) + kinds[value])
     _insert(
         connection,
         "CREATE TABLE met AS SELECT relation, datatype FROM batch",
-        relation=met // len(datatypes),
-        datatype=np.array(datatypes, dtype=object)[met % len(datatypes)],
+        relation=pairs // len(datatypes),
+        datatype=np.array(datatypes, dtype=object)[pairs % len(datatypes)],
     )
     run(
         """
@@ -99,7 +98,7 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
                {CALENDAR_SQL} AS calendar
         FROM terms JOIN (FROM tags WHERE datatype IN ({measured})) USING (tag) WHERE tid IN (SELECT tid FROM ids)"""
     )
-    del ids, relations, kinds, degrees, met
+    del ids, relations, kinds, degrees, pairs
     run(f"SET memory_limit = '{limit} B'")
     run(
         """
@@ -141,14 +140,14 @@ def _triples(
     """Fills kg.triples by (head, relation, tail), and the degrees; the codes relation * width + kind of its objects."""
     middle, low = _widths(relations, degrees)
     keys = np.empty(number(connection, "SELECT count(*) FROM facts"), dtype=np.uint64)
-    at, ordered, met = 0, True, np.zeros(0, dtype=np.int64)
+    at, ordered, pairs = 0, True, np.zeros(0, dtype=np.int64)
     for subject, predicate, object_, rank in _columns(connection, "SELECT subject, predicate, object, rank FROM facts"):
         part, codes = keys[at : at + len(subject)], np.empty(len(subject), dtype=np.int64)
         ordered &= pack_kernels.encode(
             subject, predicate, object_, rank, ids, relations, kinds, width, middle, low, part, degrees, codes
         )
         ordered &= at == 0 or not len(part) or bool(keys[at - 1] <= part[0])
-        met = np.union1d(met, np.unique(codes))
+        pairs = np.union1d(pairs, np.unique(codes))
         at += len(part)
     if not ordered:
         keys.sort()
@@ -157,14 +156,14 @@ def _triples(
         rows, ranks = np.empty((3, len(part)), dtype=np.int32), np.empty(len(part), dtype=np.int8)
         pack_kernels.decode(part, middle, low, rows, ranks)
         _write_triples(connection, first, rows[0], rows[1], rows[2], ranks)
-    return met
+    return pairs
 
 
 def _triples_on_disk(
     connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
 ) -> Array:
     """What `_triples` does, for graphs whose triples do not fit in memory or in words of 64 bits."""
-    met = np.zeros(0, dtype=np.int64)
+    pairs = np.zeros(0, dtype=np.int64)
     connection.execute("CREATE TABLE mapped(h INTEGER, r INTEGER, t INTEGER, k TINYINT)")
     with connection.cursor() as reader:  # a connection that writes loses the result that it is reading
         query = "SELECT subject, predicate, object, rank FROM facts"
@@ -172,14 +171,14 @@ def _triples_on_disk(
             head, relation, tail = ids[subject], relations[predicate], ids[object_]
             for ends in (head, tail):
                 degrees += np.bincount(ends, minlength=len(degrees))
-            met = np.union1d(met, np.unique(relation.astype(np.int64) * width + kinds[object_]))
+            pairs = np.union1d(pairs, np.unique(relation.astype(np.int64) * width + kinds[object_]))
             _insert(connection, "INSERT INTO mapped SELECT * FROM batch", h=head, r=relation, t=tail, k=rank)
         at = 0
         for head, relation, tail, rank in _columns(reader, "SELECT h, r, t, k FROM mapped ORDER BY h, r, t"):
             _write_triples(connection, at, head, relation, tail, rank)
             at += len(head)
     connection.execute("DROP TABLE mapped")
-    return met
+    return pairs
 
 
 def _widths(relations: Array, degrees: Array) -> tuple[int, int]:
@@ -247,10 +246,10 @@ def names(connection: duckdb.DuckDBPyConnection) -> None:
 def _map(connection: duckdb.DuckDBPyConnection, table: str) -> Array:
     """The id of each tid, by a table (tid, id); -1 where there is none."""
     size = number(connection, f"SELECT greatest((SELECT count(*) FROM terms), max(tid) + 1) FROM {table}")
-    found = np.full(size, -1, dtype=np.int32)
+    result = np.full(size, -1, dtype=np.int32)
     for tids, ids in _columns(connection, f"SELECT tid, id FROM {table}"):
-        found[tids] = ids
-    return found
+        result[tids] = ids
+    return result
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[list[Array]]:

@@ -29,7 +29,7 @@ DEPRECATED = "rank: deprecated"
 NOT_PREFERRED = "rank: not preferred"
 
 RULES = (DROPPED, NOT_LISTED, UNINFORMATIVE, DATATYPE, UNKNOWN, LANGUAGE, DEPRECATED, NOT_PREFERRED)
-"""Names of the rules, first met first; `datatype: ` is followed by the name in kg.drop_datatypes."""
+"""Names of the rules, in the order in which they apply; `datatype: ` is followed by the name in kg.drop_datatypes."""
 
 UNKNOWN_DATATYPES = (WIKIBASE + "somevalue", WIKIBASE + "novalue")
 UNINFORMATIVE_DATATYPES = (
@@ -146,8 +146,8 @@ UNINFORMATIVE_PROPERTIES: dict[str, tuple[str, ...]] = {
         "P8592",  # aerial view
     ),
 }
-"""Wikidata properties that say little in words (LTGen, section 3: "family name, given name, …"; the paper prints no
-list).  Properties for external ids need no entry: their values carry the datatype."""
+"""Wikidata properties that carry little information in words (LTGen, section 3: "family name, given name, …"; the paper
+prints no list).  Properties for external ids need no entry: their values carry the datatype."""
 
 UNINFORMATIVE_LABELS: tuple[str, ...] = (
     r"\b(id|ids|identifiers?|isbn|issn|oclc|guid|uuid|mid)$",
@@ -166,15 +166,15 @@ _WIKIDATA = re.compile(r"^(?:http://www\.wikidata\.org/(?:prop/(?:direct/)?|enti
 
 
 def is_informative(key: str, labels: Iterable[str] = ()) -> bool:
-    """Whether a relation says something in words, by its key and its English names.
+    """Whether a relation is informative in words, by its key and its English names.
 
     >>> is_informative("P569", ["date of birth"]), is_informative("P735", ["given name"])
     (True, False)
     >>> is_informative("http://dbpedia.org/ontology/wikiPageID"), is_informative("video game platform")
     (False, True)
     """
-    found = _WIKIDATA.match(key)
-    if found and found.group(1) in _KNOWN:
+    match = _WIKIDATA.match(key)
+    if match and match.group(1) in _KNOWN:
         return False
     names = [*labels] or [key_name(key)]
     return not any(_PATTERN.search(_spaced(name)) for name in names)
@@ -185,8 +185,8 @@ def _spaced(name: str) -> str:
     return re.sub(r"[\s_.\-/]+", " ", spaced).strip().casefold()
 
 
-def kept_languages(options: KgOptions) -> tuple[str, ...] | None:
-    """Languages whose names are kept, in lower case; None keeps all.
+def languages_to_keep(options: KgOptions) -> tuple[str, ...] | None:
+    """Languages whose names are to be kept, in lower case; None for all.
 
     `mul` (Wikidata's names for all languages) is kept with any language, and a name without language only with `""`.
     """
@@ -219,17 +219,17 @@ def prepare(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor: 
             ).fetchall()
         )
         roles = dict(run("SELECT predicate, role FROM roles").fetchall())
-        keep, drop = _bare(options.relations), _bare(options.drop_relations)
-        _check(keep, drop, known, monitor)
-        said = _names(connection) if options.informative_only else {}
+        keys_to_keep, drop = _bare(options.relations), _bare(options.drop_relations)
+        _check(keys_to_keep, drop, known, monitor)
+        names_of = _names(connection) if options.informative_only else {}
         for tid, key in known.items():
             if key in drop:
                 by_predicate[tid] = DROPPED
             elif roles.get(tid) is not None:
                 continue
-            elif keep and key not in keep:
+            elif keys_to_keep and key not in keys_to_keep:
                 by_predicate[tid] = NOT_LISTED
-            elif options.informative_only and not is_informative(key, said.get(tid, ())):
+            elif options.informative_only and not is_informative(key, names_of.get(tid, ())):
                 by_predicate[tid] = UNINFORMATIVE
     _table(
         connection,
@@ -241,12 +241,12 @@ def prepare(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor: 
     ).fetchall()
     by_value: list[tuple[int, int]] = []
     by_name: list[tuple[int, int]] = []
-    kept = kept_languages(options)
+    languages = languages_to_keep(options)
     for tag, datatype in tags:
         rule = _value_rule(datatype, options, datatypes)
         if rule is not None:
             by_value.append((tag, codes[rule]))
-        if kept is not None and (datatype[1:] if datatype.startswith("@") else "") not in kept:
+        if languages is not None and (datatype[1:] if datatype.startswith("@") else "") not in languages:
             by_name.append((tag, codes[LANGUAGE]))
     _table(connection, "value_rules(tag INTEGER, rule UTINYINT)", by_value)
     _table(connection, "name_rules(tag INTEGER, rule UTINYINT)", by_name)
@@ -272,20 +272,20 @@ def _names(connection: duckdb.DuckDBPyConnection) -> dict[int, list[str]]:
         WHERE s.subject IN (SELECT predicate FROM raw UNION SELECT predicate FROM raw_qualifiers)
           AND t.tag > 0 AND (t.datatype NOT LIKE '@%' OR t.datatype IN ('@en', '@mul')) ORDER BY 1, 2"""
     ).fetchall()
-    found: dict[int, list[str]] = {}
+    results: dict[int, list[str]] = {}
     for tid, label in rows:
-        found.setdefault(tid, []).append(label)
-    return found
+        results.setdefault(tid, []).append(label)
+    return results
 
 
 def _bare(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(key[1:-1] if key.startswith("<") and key.endswith(">") else key for key in keys)
 
 
-def _check(keep: Sequence[str], drop: Sequence[str], known: dict[int, str], monitor: Monitor) -> None:
+def _check(keys_to_keep: Sequence[str], drop: Sequence[str], known: dict[int, str], monitor: Monitor) -> None:
     present = set(known.values())
-    missing = [key for key in keep if key not in present]
-    if keep and len(missing) == len(keep):
+    missing = [key for key in keys_to_keep if key not in present]
+    if keys_to_keep and len(missing) == len(keys_to_keep):
         raise KgInputError(
             f"no relation of kg.relations is in the graph: {missing[0]!r}{nearest(missing[0], present)}; "
             f"it has {len(present):,} relations; name them by key"

@@ -24,7 +24,7 @@ CLOSURE_CHUNK = 5_000
 """Types whose supertypes are found at once."""
 
 CLOSURE_LEVELS = 100
-"""Levels of supertypes that are stored above a type, so that a chain of types takes no more than so many rows each."""
+"""Levels of supertypes that are stored above a type, so that a type has at most so many rows."""
 
 
 def select(
@@ -46,12 +46,16 @@ def select(
     literals = _first_literal(connection)
     source = _judge(connection, options, staged, literals, monitor)
     if source == "raw" and staged.distinct:
-        kept, rank, read = "raw_distinct", "0::TINYINT", "sum(copies) FROM raw_distinct"
+        source_table, rank, read = "raw_distinct", "0::TINYINT", "sum(copies) FROM raw_distinct"
     else:
-        kept, rank, read = "distinct_statements", "rank" if staged.ranked else "0::TINYINT", f"count(*) FROM {source}"
+        source_table, rank, read = (
+            "distinct_statements",
+            "rank" if staged.ranked else "0::TINYINT",
+            f"count(*) FROM {source}",
+        )
         best_rank = ", max(rank) AS rank" if staged.ranked else ""
         run(
-            f"CREATE TABLE {kept} AS SELECT subject, predicate, object{best_rank} FROM {source} "
+            f"CREATE TABLE {source_table} AS SELECT subject, predicate, object{best_rank} FROM {source} "
             "GROUP BY subject, predicate, object"
         )
     run("CREATE TABLE derived(subject INTEGER, predicate INTEGER, object INTEGER)")
@@ -59,7 +63,8 @@ def select(
     run(
         f"""
         CREATE VIEW statements AS
-        SELECT subject, predicate, object, {role} AS role, {best} AS best, {rank} AS rank, true AS stated FROM {kept}
+        SELECT subject, predicate, object, {role} AS role, {best} AS best, {rank} AS rank, true AS stated
+        FROM {source_table}
         UNION ALL SELECT subject, predicate, object, NULL, NULL, 0::TINYINT, false FROM derived"""
     )
     duplicates = number(connection, f"SELECT (SELECT {read}) - (SELECT count(*) FROM statements)")

@@ -57,7 +57,7 @@ def distinct(
 @_jit
 def encode(
     subjects: Array, predicates: Array, objects: Array, ranks: Array, ids: Array, relation_ids: Array, kinds: Array,
-    width: int, middle: int, low: int, out: Array, degrees: Array, met: Array,
+    width: int, middle: int, low: int, out: Array, degrees: Array, pairs: Array,
 ) -> bool:  # fmt: skip
     """Facts as words of head, relation, tail and rank + 1 (two bits); are they in order?
 
@@ -72,7 +72,7 @@ def encode(
         out[i] = key
         degrees[h] += 1
         degrees[t] += 1
-        met[i] = np.int64(r) * width + kinds[objects[i]]
+        pairs[i] = np.int64(r) * width + kinds[objects[i]]
     return ordered
 
 

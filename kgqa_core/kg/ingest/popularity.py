@@ -105,8 +105,8 @@ def _read(source: Source, language: str | None) -> Iterator[tuple[pl.DataFrame, 
             views = fields["views"].str.strip_chars().str.replace_all(",", "")
             fields = fields.with_columns(views=views.cast(pl.Int64, strict=False))
             header = first and fields.height > 0 and fields["views"][0] is None
-            found = fields.drop_nulls()
-            yield found.with_columns(pl.col("name").str.strip_chars("<> ")), lines, lines - found.height - header
+            result = fields.drop_nulls()
+            yield result.with_columns(pl.col("name").str.strip_chars("<> ")), lines, lines - result.height - header
         else:
             sites = [site.format(language) for site in _SITES]
             fields = text.select(parts=pl.col("text").str.strip_chars_end(" ").str.split(" "))

@@ -13,12 +13,12 @@ from kgqa_core.kg.ingest.filters import NOT_LISTED
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.sql import number
 
-UNWANTED = "qualifiers: not wanted"
+NOT_REQUESTED = "qualifiers: not wanted"
 ORPHAN = "qualifier without statement"
-GONE = "qualifier of a statement left out"
+STATEMENT_DROPPED = "qualifier of a statement left out"
 NO_TRIPLE = "qualifier of a name or type"
 BY_RULE = "qualifier, "
-"""Rules of qualifiers; `qualifier, ` is followed by the rule for statements that it met."""
+"""Rules of qualifiers; `qualifier, ` is followed by the rule of statements that it broke."""
 
 CHUNK = 4_000_000
 """Statements whose qualifiers are brought together at once."""
@@ -50,7 +50,7 @@ def select(
     if not staged.qualified:
         return counts
     if options.qualifiers == "none":
-        run("INSERT INTO filtered SELECT ?, count(*) FROM raw_qualifiers", [UNWANTED])
+        run("INSERT INTO filtered SELECT ?, count(*) FROM raw_qualifiers", [NOT_REQUESTED])
         return counts
     _link(connection, staged, source, triple)
     run(
@@ -59,7 +59,7 @@ def select(
           SELECT CASE l.rule WHEN -1 THEN $1 WHEN -2 THEN CASE WHEN l.n IN (SELECT n FROM raw) THEN $2 ELSE $3 END
                  ELSE $4 || r.rule END AS reason
           FROM linked_qualifiers l LEFT JOIN rule_names r ON r.code = l.rule WHERE l.rule <> 0) GROUP BY reason""",
-        [NO_TRIPLE, GONE, ORPHAN, BY_RULE],
+        [NO_TRIPLE, STATEMENT_DROPPED, ORPHAN, BY_RULE],
     )
     run("CREATE TABLE sets(subject INTEGER, predicate INTEGER, object INTEGER, members BIGINT[])")
     row = run("SELECT min(n), max(n) FROM linked_qualifiers WHERE rule = 0").fetchone()

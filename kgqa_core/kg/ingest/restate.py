@@ -2,7 +2,7 @@
 
 Triples give themselves back.  A label, alias, description or type gives back its usual statement (the predicate that
 most statements of its role have, `@lang` or no datatype); what differs from that is in the table `amends`, which
-`record` fills in a build: statements that no table tells, and those that a table would tell but nobody made.
+`record` fills in a build: statements that no table holds, and those that a table would imply but no file has.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.attach import shut_out
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, Batch, empty
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, StatementBatch, empty
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import KgStore
 
 READING_OPTIONS = frozenset({"format", "delimiter", "columns", "max_reject_share"})
-"""Options that say how files are read, not what the statements mean."""
+"""Options of how files are read, not what the statements mean."""
 
 ROWS = 200_000
 """Statements in one batch."""
@@ -32,7 +32,7 @@ _TYPES = ("type", "subtype")
 
 
 def meaning_options(options: KgOptions) -> dict[str, Any]:
-    """The options that decide what a statement becomes, as they are kept in a graph's meta."""
+    """The options that decide what a statement becomes, as a graph's meta records them."""
     return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS}
 
 
@@ -93,42 +93,43 @@ def _amend_names(connection: duckdb.DuckDBPyConnection, role: str, predicate: in
     run(
         f"""
         CREATE TABLE doubtful_{role} AS
-        SELECT id FROM (SELECT i.id, count(*) AS said, count(*) FILTER ({plain}) AS plain FROM {texts}
+        SELECT id FROM (SELECT i.id, count(*) AS stated, count(*) FILTER ({plain}) AS plain FROM {texts}
                         WHERE role = $3 AND i.id IS NOT NULL GROUP BY i.id)
-        FULL JOIN (SELECT id, count({column}) AS told FROM {table} GROUP BY id HAVING told > 0) USING (id)
-        WHERE said IS DISTINCT FROM told OR plain IS DISTINCT FROM said""",
+        FULL JOIN (SELECT id, count({column}) AS stored FROM {table} GROUP BY id HAVING stored > 0) USING (id)
+        WHERE stated IS DISTINCT FROM stored OR plain IS DISTINCT FROM stated""",
         [predicate, usual["text"], role],
     )
     if role == "alias" and "label" in usual:
         run("INSERT INTO doubtful_alias SELECT id FROM doubtful_label ANTI JOIN doubtful_alias USING (id)")
     run(
         f"""
-        CREATE TABLE said AS
+        CREATE TABLE stated_texts AS
         SELECT i.id, CASE WHEN datatype LIKE '@%' THEN datatype[2:] ELSE '' END AS lang, o.key AS text, datatype,
                detail, t.subject, t.predicate, coalesce({plain}, false) AS plain
         FROM {texts} WHERE role = $3 AND (i.id IS NULL OR i.id IN (FROM doubtful_{role}))""",
         [predicate, usual["text"], role],
     )
     run(
-        f"CREATE TABLE told AS SELECT id, lang, {column} AS text FROM {table} SEMI JOIN doubtful_{role} USING (id) "
-        f"WHERE {column} IS NOT NULL"
+        f"CREATE TABLE stored_texts AS SELECT id, lang, {column} AS text FROM {table} "
+        f"SEMI JOIN doubtful_{role} USING (id) WHERE {column} IS NOT NULL"
     )
     run(
         """
         INSERT INTO amended
         SELECT s.key, p.key, m.text, m.datatype, m.detail, true FROM (
-          FROM said WHERE NOT plain
-          UNION ALL FROM (FROM said WHERE plain) ANTI JOIN told USING (id, lang, text)) m
+          FROM stated_texts WHERE NOT plain
+          UNION ALL FROM (FROM stated_texts WHERE plain) ANTI JOIN stored_texts USING (id, lang, text)) m
         JOIN terms s ON s.tid = m.subject JOIN terms p ON p.tid = m.predicate"""
     )
     run(
         f"""
         INSERT INTO amended
         SELECT e.key, $1, m.text, {_plain("m.lang", usual)}, NULL, false
-        FROM (FROM told ANTI JOIN (FROM said WHERE plain) USING (id, lang, text)) m JOIN kg.entities e USING (id)""",
+        FROM (FROM stored_texts ANTI JOIN (FROM stated_texts WHERE plain) USING (id, lang, text)) m
+        JOIN kg.entities e USING (id)""",
         [usual[role]],
     )
-    run("DROP TABLE said; DROP TABLE told")
+    run("DROP TABLE stated_texts; DROP TABLE stored_texts")
 
 
 def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: int) -> None:
@@ -150,7 +151,7 @@ def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: in
     )
 
 
-def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = None) -> Iterator[Batch]:
+def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = None) -> Iterator[StatementBatch]:
     """The distinct statements of the graph in a file, in batches, and the counts of those that it left out.
 
     Qualifiers are not among them.  fraction: of the triples read.  What exceeds the memory limit is spilled to `work`.
@@ -169,9 +170,9 @@ def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = No
             yield from _statements(connection, meta)
 
 
-def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[Batch]:
+def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[StatementBatch]:
     filtered = connection.execute("SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier')")
-    yield Batch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
+    yield StatementBatch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
     usual: dict[str, str] = meta["usual"]
     parts = [
         "SELECT h.key AS subject, r.key AS predicate, t.key AS object, t.kind, t.datatype, t.detail, x.rank "
@@ -181,7 +182,7 @@ def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) 
     for role in (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES)):
         if role in usual:
             parts.append(
-                f"SELECT *, NULL::VARCHAR AS detail, 0::TINYINT AS rank FROM ({_told(role, usual)}) m "
+                f"SELECT *, NULL::VARCHAR AS detail, 0::TINYINT AS rank FROM ({_implied(role, usual)}) m "
                 "WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = m.subject "
                 "AND a.predicate = m.predicate AND a.object = m.object AND a.datatype IS NOT DISTINCT FROM m.datatype)"
             )
@@ -198,10 +199,10 @@ def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) 
                 continue
             done += frame.height
             kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8)
-            yield Batch(statements=frame.with_columns(kind=kind), fraction=min(1.0, done / total))
+            yield StatementBatch(statements=frame.with_columns(kind=kind), fraction=min(1.0, done / total))
 
 
-def _told(role: str, usual: dict[str, str]) -> str:
+def _implied(role: str, usual: dict[str, str]) -> str:
     """The usual statements of a role, by the rows of its table."""
     predicate = quoted(usual[role])
     if role in _NAMES:

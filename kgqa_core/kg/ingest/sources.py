@@ -27,10 +27,10 @@ def find_sources(names: Sequence[str]) -> list[Source]:
                 raise KgInputError(f"there is no graph {name!r} in the package{nearest(name, BUNDLED)}")
             paths.append(Path(str(package_files("kgqa_core"))) / BUNDLED[name])
         elif glob.has_magic(name) and not os.path.exists(name):
-            found = sorted(Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file())
-            if not found:
+            results = sorted(Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file())
+            if not results:
                 raise KgInputError(f"no file matches {shorten(name)!r}; check the pattern, or name the files")
-            paths += found
+            paths += results
         else:
             paths.append(Path(name).expanduser())
     seen: set[Path] = set()
@@ -65,7 +65,7 @@ def _check(path: Path) -> None:
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that tell them apart: no folder of this machine, where the names differ."""
+    """The shortest ends of the paths that distinguish them: no folder of this machine, where the names differ."""
     depth = 1
     while True:
         labels = ["/".join(path.parts[-depth:]) for path in paths]

@@ -25,11 +25,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import LITERAL, TEXT, Batch
+from kgqa_core.kg.formats.base import LITERAL, TEXT, StatementBatch
 from kgqa_core.kg.formats.spans import XSD_STRING, SpanBatch
-from kgqa_core.kg.ingest import pack_kernels, runs
-from kgqa_core.kg.ingest.duck import in_pieces, memory_bytes
-from kgqa_core.kg.ingest.intern import Interner, Run, Strings, write_run
+from kgqa_core.kg.ingest import intern, pack_kernels
+from kgqa_core.kg.ingest.intern import Interner, SortedRun, StringColumn, write_run
+from kgqa_core.kg.sql import in_pieces, memory_bytes
 
 Array = NDArray[Any]
 
@@ -70,12 +70,12 @@ class Staging:
         self._terms = Interner(self._memory // 2)
         self._tags = Interner(sys.maxsize)  # of datatypes, which are few; they stay for all generations
         self._tags.fits(1, 64)
-        self._tags.column(Strings.of(pl.Series([XSD_STRING])))
+        self._tags.column(StringColumn.of(pl.Series([XSD_STRING])))
         names = (*options.label_predicates, *options.alias_predicates, *options.description_predicates)
         self._text_predicates = sorted({name[1:-1] if name.startswith("<") else name for name in names})
         self._n = self._q = self._rejects = self._ignored = self._filtered = 0
         self._named = False
-        self._runs: list[Run] = []
+        self._runs: list[SortedRun] = []
         self._ends: list[tuple[int, int]] = []  # statements and qualifiers at the end of each generation
         self._ranks: list[tuple[Array, Array]] = []  # places of ranks other than 0, and these
         self._files = {name: (folder / f"{name}.int32").open("wb") for name in ("statements", "qualifiers", "owners")}
@@ -100,7 +100,7 @@ class Staging:
         """Statements read so far, with rejects and what readers filtered."""
         return self._n + self._rejects + self._filtered
 
-    def append(self, source: str, batch: Batch | SpanBatch) -> None:
+    def append(self, source: str, batch: StatementBatch | SpanBatch) -> None:
         """Stages a batch of the source with this label."""
         if isinstance(batch, SpanBatch):
             if batch.height:
@@ -131,18 +131,18 @@ class Staging:
         packed = None
         if self._runs:
             self._flush()
-            maps, terms, entities = runs.merge(self._runs, ranks, self._sink, self._memory // 8)
+            maps, terms, entities = intern.merge(self._runs, ranks, self._sink, self._memory // 8)
         else:
             ids, entities = self._terms.order(ranks)
-            maps, terms = [runs.places(ids)], len(ids)
+            maps, terms = [intern.places(ids)], len(ids)
             self._ends.append((self._n, self._q))
             if plain and 8 * self._n <= self._memory // 16:
                 with ThreadPoolExecutor(1) as other:
                     packing = other.submit(self._pack, maps, terms, entities)
-                    runs.emit(self._terms, ids, ranks, self._sink)
+                    intern.emit(self._terms, ids, ranks, self._sink)
                     packed = packing.result()
             else:
-                runs.emit(self._terms, ids, ranks, self._sink)
+                intern.emit(self._terms, ids, ranks, self._sink)
         self._terms.clear()
         self._limit(8 * self._n if plain else 0)
         packed = packed or (self._pack(maps, terms, entities) if plain else None)
@@ -159,7 +159,7 @@ class Staging:
 
     # -- taking in -----------------------------------------------------------------------------------------------
 
-    def _append_frames(self, batch: Batch) -> None:
+    def _append_frames(self, batch: StatementBatch) -> None:
         statements, qualifiers = batch.statements, batch.qualifiers
         columns = [_Columns(self, statements)] if statements.height else []
         if qualifiers is not None and qualifiers.height:
@@ -212,7 +212,7 @@ class Staging:
         if detail is not None and detail.null_count() < len(detail):
             pair = pl.when(detail.is_null()).then(datatype).otherwise(datatype + "\0" + detail)
             keys = pl.select(pair).to_series()
-        strings = Strings.of(keys)
+        strings = StringColumn.of(keys)
         self._tags.fits(len(keys), len(strings.data))
         return self._tags.column(strings) + np.int32(1)
 
@@ -328,9 +328,9 @@ class Staging:
         for at, ids, canonical in self._spooled(name, width, ends, maps):
             yield at, canonical[ids]
 
-    def _limit(self, taken: int) -> None:
-        """Leaves DuckDB what is not taken, less a part for what it does not count."""
-        self.connection.execute(f"SET memory_limit = '{(self._memory - taken) * 17 // 20} B'")
+    def _limit(self, used: int) -> None:
+        """Leaves DuckDB what is not in use, less a part for what it does not count."""
+        self.connection.execute(f"SET memory_limit = '{(self._memory - used) * 17 // 20} B'")
 
     def _insert(self, table: str, rows: pl.DataFrame | pa.Table) -> None:
         self.connection.register("batch", rows.to_arrow() if isinstance(rows, pl.DataFrame) else in_pieces(rows))
@@ -362,7 +362,7 @@ class _Columns:
         if "detail" in frame.columns and frame["detail"].null_count() < frame.height:
             detail = pl.select(pl.when(literal & ~text).then(frame["detail"])).to_series()
         names = [name for name in ("subject", "predicate", "object") if name in frame.columns]
-        self._columns = [Strings.of(frame[name]) for name in names]
+        self._columns = [StringColumn.of(frame[name]) for name in names]
         self._tags = staging.tags_of(shown, detail)
         self._terms = staging._terms
         self.count = frame.height * len(names)
@@ -370,5 +370,5 @@ class _Columns:
 
     def ids(self) -> Array:
         """Ids (rows, columns) of (subject,) predicate, object."""
-        found = [self._terms.column(column) for column in self._columns[:-1]]
-        return np.stack([*found, self._terms.column(self._columns[-1], self._tags)], axis=1)
+        results = [self._terms.column(column) for column in self._columns[:-1]]
+        return np.stack([*results, self._terms.column(self._columns[-1], self._tags)], axis=1)

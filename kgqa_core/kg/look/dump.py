@@ -1,7 +1,14 @@
-"""A graph written out again: N-Triples that a rebuild reads back, TSV for other tools, Parquet for data frames."""
+"""A graph written out again: N-Triples that a rebuild reads back, TSV for other tools, Parquet for data frames.
+
+Keys and literals are escaped so that no value can end its term and begin another statement.  A key that is an IRI or
+the label of a blank node is written as such.  Any other key is written percent-encoded after a base,
+`urn:kgqa:New%20York`; so is a datatype that is no IRI, a language that is no language tag, and the blank node of a
+predicate, for which N-Triples have no place.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +17,70 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from kgqa_core.errors import InputError
-from kgqa_core.kg.look import terms
+from kgqa_core.kg.formats.ntriples import BLANK_NODE, LANGUAGE_TAG
+from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import SCHEMA, KgStore
-from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.outputs import claim_file, claim_files
+
+_FORBIDDEN = [*map(chr, range(0x21)), *'<>"{}|^`\\']
+_IRI = r"^[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\]*$"
+_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+
+
+def check_base(store: KgStore, base: str) -> None:
+    """Raises InputError when `base` is no IRI, or when under it two keys of the graph would be written alike."""
+    if not re.search(_IRI.replace("$", r"\Z"), base):
+        raise InputError(f"--base is {base!r}, which is no absolute IRI; give one such as 'http://example.org/'")
+    pairs = store.connection.execute(
+        f"""
+        WITH keys AS (SELECT key FROM entities WHERE kind = 'entity' UNION SELECT key FROM relations)
+        SELECT a.key, b.key FROM keys a JOIN keys b ON b.key = url_decode(substr(a.key, {len(base) + 1}))
+        WHERE starts_with(a.key, {quoted(base)})"""
+    ).fetchall()
+    written = pl.DataFrame(pairs, schema={"a": pl.String, "b": pl.String}, orient="row").select(
+        pl.all(), same=resource(pl.col("a"), base) == resource(pl.col("b"), base)
+    )
+    for one, other in written.filter("same").select("a", "b").head(1).iter_rows():
+        raise InputError(f"the keys {one!r} and {other!r} are both written as <{one}>; choose another --base")
+
+
+def resource(key: pl.Expr, base: str, *, predicate: bool = False) -> pl.Expr:
+    """The IRI or, unless it is a `predicate`, the blank node of a key."""
+    iri = pl.when(key.str.contains(_IRI)).then(key).otherwise(pl.concat_str(pl.lit(base), encoded(key)))
+    iri = pl.concat_str(pl.lit("<"), iri, pl.lit(">"))
+    return iri if predicate else pl.when(key.str.contains(f"^{BLANK_NODE}$")).then(key).otherwise(iri)
+
+
+def literal(text: pl.Expr, datatype: pl.Expr, base: str) -> pl.Expr:
+    """A literal with its language, or its datatype unless that is a string's."""
+    datatype = datatype.fill_null("")
+    suffix = (
+        pl.when(datatype.is_in(["", "@", STRING]))
+        .then(pl.lit(""))
+        .when(datatype.str.contains(f"^@{LANGUAGE_TAG}$"))
+        .then(datatype)
+        .otherwise(pl.concat_str(pl.lit("^^"), resource(datatype, base, predicate=True)))
+    )
+    escaped = text.str.replace_many(list(_ESCAPED), list(_ESCAPED.values()))
+    return pl.concat_str(pl.lit('"'), escaped, pl.lit('"'), suffix)
+
+
+def encoded(key: pl.Expr) -> pl.Expr:
+    """The key, percent-encoded where an IRI may not hold a character."""
+    return _percent(key, ["%", *_FORBIDDEN])
+
+
+def field(key: pl.Expr) -> pl.Expr:
+    """The key as a field of TSV: percent-encoded where a tab, a line end or a NUL would begin another field or row."""
+    breaks = ["\t", "\n", "\r", "\0"]
+    return pl.when(key.str.contains("[\t\n\r\0]")).then(_percent(key, ["%", *breaks])).otherwise(key)
+
+
+def _percent(key: pl.Expr, characters: list[str]) -> pl.Expr:
+    return key.str.replace_many(characters, [f"%{ord(character):02X}" for character in characters])
+
 
 FORMATS = {"nt": "N-Triples", "tsv": "head, relation, tail by key", "parquet": "every table, in a folder"}
 BASE = "urn:kgqa:"
@@ -100,14 +166,14 @@ def _tsv(store: KgStore, scratch: Path, beside: Path | None, monitor: Monitor) -
             continue
         with path.open("wb") as stream:
             for frame in _frames(store, sql):
-                fields = [terms.field(pl.col(column)) for column in frame.columns]
+                fields = [field(pl.col(column)) for column in frame.columns]
                 stream.write(_lines(frame, pl.concat_str(fields, separator="\t")))
                 counts[name] += frame.height
     return counts
 
 
 def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dict[str, int]:
-    terms.check_base(store, base)
+    check_base(store, base)
     counts = dict.fromkeys(("triples", "labels", "aliases", "descriptions"), 0)
     parts = {
         "triples": "SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype FROM triples x "
@@ -127,13 +193,13 @@ def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dic
                     _lines(
                         frame,
                         pl.concat_str(
-                            terms.resource(pl.col("head"), base),
+                            resource(pl.col("head"), base),
                             pl.lit(" "),
-                            terms.resource(pl.col("relation"), base, predicate=True),
+                            resource(pl.col("relation"), base, predicate=True),
                             pl.lit(" "),
                             pl.when(pl.col("kind") == "literal")
-                            .then(terms.literal(pl.col("tail"), pl.col("datatype"), base))
-                            .otherwise(terms.resource(pl.col("tail"), base)),
+                            .then(literal(pl.col("tail"), pl.col("datatype"), base))
+                            .otherwise(resource(pl.col("tail"), base)),
                             pl.lit(" ."),
                         ),
                     )

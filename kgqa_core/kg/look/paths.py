@@ -11,7 +11,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE
 
 MOST_STATES = 20_000
-"""Partial paths that are kept; a graph with more has its paths cut, which is said."""
+"""Most partial paths; a graph with more has its paths truncated, which is reported."""
 MOST_ENTITIES = 5_000_000
 """Entities that either side of the search may reach."""
 
@@ -122,12 +122,12 @@ def _read_paths(
                 following[key] = (count, (*example, target)) if before is None else (before[0] + count, before[1])
         cut |= len(following) > MOST_STATES
         states = dict(sorted(following.items(), key=lambda item: (-item[1][0], item[0]))[:MOST_STATES])
-    found = sorted(
+    results = sorted(
         ((path, count, example) for (entity, path), (count, example) in states.items() if entity == end),
         key=lambda row: (-row[1], row[0]),
     )
     keys, names = store.relation_keys(), store.relation_names()
-    entities = store.names({i for _, _, example in found[:limit] for i in example})
+    entities = store.names({i for _, _, example in results[:limit] for i in example})
 
     def mark(texts: list[str], path: tuple[tuple[int, int], ...]) -> list[str]:
         return [(INVERSE if direction < 0 else "") + texts[relation] for relation, direction in path]
@@ -141,7 +141,7 @@ def _read_paths(
                 "count": count,
                 "example": [entities[i] for i in example],
             }
-            for path, count, example in found[:limit]
+            for path, count, example in results[:limit]
         ],
-        cut or len(found) > limit,
+        cut or len(results) > limit,
     )

@@ -51,6 +51,6 @@ def _check(statements: Sequence[duckdb.Statement], sql: str) -> None:
     if not statements:
         raise InputError("there is no statement to run; write for example: SELECT count(*) FROM triples")
     refused = [statement.type.name for statement in statements if statement.type.name in REFUSED]
-    refused += [found[0] for found in _LOGS.finditer(sql)]
+    refused += [result[0] for result in _LOGS.finditer(sql)]
     if refused:
         raise InputError(f"{refused[0]} is refused, since only this graph can be read; write SELECT … or FROM …")

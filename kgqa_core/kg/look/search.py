@@ -37,10 +37,10 @@ def search(store: KgStore, text: str, *, limit: int = 20) -> list[dict[str, Any]
     ]
 
 
-def meant(store: KgStore, text: str) -> list[int]:
+def resolve_all(store: KgStore, text: str) -> list[int]:
     """Every id that a key, label, alias or foreign id means.  Raises InputError with the nearest name when none."""
-    found = store.resolve([text, text.strip()])
-    ids = found[text] or found[text.strip()]
+    result = store.resolve([text, text.strip()])
+    ids = result[text] or result[text.strip()]
     if not ids:
         near = store.suggest(text)
         hint = f"did you mean {near!r}?" if near else "give a key, label or alias as it is written in the graph"
@@ -55,7 +55,7 @@ def resolve_one(store: KgStore, text: str) -> int:
 
     Raises InputError with the nearest name when it means nothing.
     """
-    ids = meant(store, text)
+    ids = resolve_all(store, text)
     marks = ", ".join("?" * len(ids))
     row = store.connection.execute(
         f"SELECT id FROM entities WHERE id IN ({marks}) ORDER BY popularity DESC, id LIMIT 1", ids

@@ -1,4 +1,4 @@
-"""What the graph says of one entity, for people."""
+"""The facts of one entity, for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kgqa_core.errors import InputError
-from kgqa_core.kg.look.search import meant
+from kgqa_core.kg.look.search import resolve_all
 from kgqa_core.kg.store import KgStore
 
 RANKS = {-1: "deprecated", 0: "normal", 1: "preferred"}
@@ -41,7 +41,7 @@ def describe(store: KgStore, key: str, *, limit: int = 50) -> dict[str, Any]:
     one list of `{relation, relation_key, entity, entity_key, text, unit}` for each qualified statement of the triple.
     Raises InputError, with the nearest name, when nothing matches.
     """
-    ids = meant(store, key)
+    ids = resolve_all(store, key)
     forms = store.surface_forms(ids)
     relations = zip(store.relation_names(), store.relation_keys(), strict=True)
     named = [{"relation": name, "relation_key": relation} for name, relation in relations]
@@ -62,7 +62,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
     descriptions = run(
         "SELECT lang, description FROM labels WHERE id = ? AND description IS NOT NULL ORDER BY lang", [i]
     ).fetchall()
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "id": i,
         **dict(zip(_COLUMNS, row, strict=True)),
         "name": forms[0],
@@ -73,7 +73,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
         "supertypes": [name for _, name in sorted(store.names(t for (t,) in above).items())],
         "bridges": [{"relation": relation, "value": value} for relation, value in store.bridges([i]).get(i, [])],
     }
-    found |= {name: value for name, value in told(store, [i])[i].items() if name in ("unit", "text")}
+    results |= {name: value for name, value in described(store, [i])[i].items() if name in ("unit", "text")}
     for name, here, there in (("facts", "head", "tail"), ("incoming", "tail", "head")):
         total = run(f"SELECT count(*) FROM triples WHERE {here} = ?", [i]).fetchone()
         rows = run(
@@ -82,8 +82,8 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
         qualifiers = store.qualifiers(triple for triple, *_ in rows)
         others = {other for _, _, other, _ in rows}
         others |= {value for sets in qualifiers.values() for pairs in sets for _, value in pairs}
-        ends = told(store, others)
-        found[name] = [
+        ends = described(store, others)
+        results[name] = [
             {
                 **named[relation],
                 **ends[other],
@@ -95,11 +95,11 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
             }
             for triple, relation, other, rank in rows
         ]
-        found[f"n_{name}"] = int(total[0]) if total else 0
-    return found
+        results[f"n_{name}"] = int(total[0]) if total else 0
+    return results
 
 
-def told(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+def described(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
     """Name, key, readable text and unit of each entity or literal."""
     wanted = sorted(ids)
     names, keys = store.names(wanted), store.entity_keys(wanted)

@@ -33,8 +33,8 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
     Step,
+    Steps,
     TimeConstraint,
 )
 from kgqa_core.logic.measures import measure
@@ -178,7 +178,7 @@ class _Writer:
             raise FormError(f"relation {step.relation!r} is not among those that were retrieved")
         return self.steps[step]
 
-    def measure(self, path: Path, counted: bool) -> list[int]:
+    def measure(self, path: Steps, counted: bool) -> list[int]:
         steps = [action for step in path[:-1] for action in (NUMBER["THEN"], self.step(step))]
         return [NUMBER["COUNTED"]] * counted + [*steps, self.step(path[-1])]
 
@@ -233,7 +233,7 @@ class _Reader:
             return Compare(name, path, self.value(), counted)
         raise FormError(f"{name} begins no form")
 
-    def measure(self) -> tuple[Path, bool]:
+    def measure(self) -> tuple[Steps, bool]:
         action, steps, counted = next(self.rest), list[Step](), False
         if action == NUMBER["COUNTED"]:
             action, counted = next(self.rest), True

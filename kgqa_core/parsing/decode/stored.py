@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +37,7 @@ def save(folder: Path, network: nn.Module, tokenizer: Tokenizer, config: Mapping
     (folder / TOKENIZER).write_text(tokenizer.to_str(pretty=False), encoding="utf-8")
     _write(folder, config)
     own = dict(network.named_parameters())
-    scratch = folder / (WEIGHTS + ".tmp")
-    save_file({name: own[name].detach().cpu().contiguous() for name in sorted(own)}, str(scratch))
-    os.replace(scratch, folder / WEIGHTS)
+    save_file({name: own[name].detach().cpu().contiguous() for name in sorted(own)}, str(folder / WEIGHTS))
 
 
 def read_config(folder: Path) -> dict[str, Any]:

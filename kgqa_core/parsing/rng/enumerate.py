@@ -37,8 +37,8 @@ from kgqa_core.logic.forms import (
     Literal,
     Minus,
     Nth,
-    Path,
     Step,
+    Steps,
 )
 from kgqa_core.logic.measures import TIME as TIME_DIMENSION
 from kgqa_core.logic.memory import MemoryGraph
@@ -282,7 +282,7 @@ class Enumerator:
     def _turned(self, way: int) -> int:
         return way + self.relations if way < self.relations else way - self.relations
 
-    def _path(self, way: Way) -> Path:
+    def _path(self, way: Way) -> Steps:
         """A way as what is measured of the things at its start."""
         return tuple(Step(self.keys[step % self.relations], step >= self.relations) for step in way)
 

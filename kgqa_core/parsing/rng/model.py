@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,7 @@ def save(folder: Path, ranker: Ranker, description: dict[str, Any], no_form: boo
     config = {"kind": KIND, "version": VERSION, "encoder": description, "no_form": no_form}
     (folder / CONFIG).write_text(json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1), encoding="utf-8")
     weights = ranker.network.state_dict()
-    scratch = folder / (WEIGHTS + ".tmp")
-    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(scratch))
-    os.replace(scratch, folder / WEIGHTS)
+    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(folder / WEIGHTS))
 
 
 def load(folder: Path, device: str = "cpu") -> tuple[Ranker, bool]:

@@ -19,7 +19,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
-    Path,
+    Steps,
     TimeConstraint,
 )
 
@@ -35,7 +35,7 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
     'number of borders of fr'
     """
 
-    def path(steps: Path) -> str:
+    def path(steps: Steps) -> str:
         return " ".join(
             f"{'inverse ' if step.inverse else ''}{labels.get(step.relation, step.relation)}" for step in steps
         )

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.kg.nameless import find_nameless
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.verbalise import name_triples, triple_text
+from kgqa_core.kg.verbalise import find_nameless, name_triples, triple_text
 
 IntArray = NDArray[np.int64]
 

@@ -21,7 +21,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.errors import ArtifactError
-from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.batches import Path as Weighted
 from kgqa_core.retrieval.rigel.plan import Plan
@@ -64,7 +64,7 @@ def gather(
         if question.id not in outputs:
             continue
         counts["answered"] += 1
-        gold = Gold(question.answer_names)
+        gold = GoldAnswers(question.answer_names)
         if not contains(gold, outputs[question.id]):
             continue
         counts["right"] += 1

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,9 +167,7 @@ def save(folder: Path, weights: dict[str, Tensor], reader: Reader, config: dict[
         json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1), encoding="utf-8"
     )
     weights = stored(weights)
-    scratch = folder / "model.safetensors.tmp"
-    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(scratch))
-    os.replace(scratch, folder / "model.safetensors")
+    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(folder / "model.safetensors"))
 
 
 def load(folder: Path, dkg: Dkg) -> Trained:

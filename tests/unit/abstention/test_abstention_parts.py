@@ -21,7 +21,7 @@ from kgqa_core.abstention.wordings import NAMES, TOPIC, Wordings, words_of
 from kgqa_core.config import AbstentionOptions, KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.types import Fact, Question, Retrieved
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

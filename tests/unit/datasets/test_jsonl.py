@@ -14,6 +14,11 @@ from kgqa_core.datasets.jsonl import canonical, read_predictions, read_question_
 from kgqa_core.errors import QuestionFileError
 
 GOOD = {"id": "q1", "question": "what is the capital of France?", "topic_entities": ["France"], "answers": ["Paris"]}
+GRAPH_QUERY = {
+    "nodes": [{"nid": 0, "node_type": "class", "id": "a.b", "question_node": 1, "function": "none"},
+              {"nid": 1, "node_type": "entity", "id": "m.01", "question_node": 0, "function": "none"}],
+    "edges": [{"start": 0, "end": 1, "relation": "r"}],
+}  # fmt: skip
 
 
 def good(**changes: Any) -> dict[str, Any]:
@@ -80,6 +85,52 @@ def test_a_bad_value_of_an_optional_field_is_named_with_its_line(
     message = fault(path)
     assert f"{path} line 2: " in message
     assert said in message
+
+
+@pytest.mark.parametrize(
+    ("fields", "form", "reason"),
+    [
+        ({"sparql": "SELECT ?x { wd:Q142 wdt:P36 ?x }"}, "(JOIN (R P36) Q142)", None),
+        ({"sparql_query": "SELECT ?x { ns:m.01 ns:a.b ?x }"}, "(JOIN (R a.b) m.01)", None),
+        ({"s_expression": "(JOIN r Q1)", "sparql": "SELECT ?x { wd:Q142 wdt:P36 ?x }"}, "(JOIN r Q1)", None),
+        ({"graph_query": GRAPH_QUERY, "sparql": "ASK { }"}, "(AND a.b (JOIN r m.01))", None),
+        ({"graph_query": {"nodes": []}}, None, "graph_query: this is no graph query"),
+        ({"sparql": "SELECT ?x ?y { ?x ns:a ?y }"}, None, "sparql: outside the fragment that forms write: several"),
+        ({"sparql": "SELECT ?x {"}, None, "sparql: SPARQL, character 12"),
+        ({"sparql": "ASK " + "{" * 5000}, None, "sparql: "),
+        ({"sparql": None, "graph_query": None}, None, None),
+    ],
+)  # fmt: skip
+def test_a_query_gives_the_form_of_a_question_that_has_none(
+    fields: dict[str, Any], form: str | None, reason: str | None
+) -> None:
+    row = canonical(good(**fields))
+    assert row["s_expression"] == form
+    assert ("without_form" in row) == (reason is not None)
+    if reason is not None:
+        assert row["without_form"].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("topics", "fields", "paths"),
+    [
+        (["Q142"], {}, [["P36", "P6"]]),
+        (["Q142"], {"relation_path": ["P1"]}, [["P1"]]),
+        (["Q2", "Q1"], {"sparql": "SELECT ?x { wd:Q1 wdt:P1 ?x . wd:Q2 wdt:P2 ?x }"}, [["P2"], ["P1"]]),
+        (["Q2"], {"sparql": "SELECT ?x { ?x wdt:P1 wd:Q1 . wd:Q2 wdt:P2 ?x }"}, [["<inv>-P1"], ["P2"]]),
+        (["Q142"], {"s_expression": "(JOIN (R P36) Q142)"}, []),
+    ],
+)  # fmt: skip
+def test_a_query_gives_the_relation_paths_of_a_question_that_has_none(
+    topics: list[str], fields: dict[str, Any], paths: list[list[str]]
+) -> None:
+    sparql = "SELECT ?x { wd:Q142 wdt:P36 ?y . ?y wdt:P6 ?x }"
+    row = canonical(good(**{"topic_entities": topics, "sparql": sparql, **fields}))
+    assert row["relation_paths"] == paths
+
+
+def test_a_graph_query_that_is_no_object_is_a_fault(question_file: Callable[..., Path]) -> None:
+    assert "line 1: field 'graph_query' must be an object" in fault(question_file(good(graph_query="x")))
 
 
 @pytest.mark.parametrize(

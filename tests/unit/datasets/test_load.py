@@ -10,14 +10,24 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import QuestionsOptions
+from kgqa_core.datasets.gold_forms import GIVEN, candidates
 from kgqa_core.datasets.leakage import read_leakage
 from kgqa_core.datasets.load import input_files, load
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, QuestionFileError
+from kgqa_core.monitor import Quiet
 
 
 def row(number: int, topic: str = "France", answer: str = "Madrid", **more: Any) -> dict[str, Any]:
     return {"id": f"q{number}", "question": f"text {number}", "topic_entities": [topic], "answers": [answer], **more}
+
+
+class Notes(Quiet):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.texts.append(message)
 
 
 def run(out: Path, kg: Path, path: Path, seed: int = 7, **options: Any) -> dict[str, Any]:
@@ -40,6 +50,22 @@ def test_counts_and_files(tmp_path: Path, kg: Path, question_file: Callable[...,
     assert [(line["id"], line["question"]) for line in lines] == [("q2", "text 2"), ("q3", "text 3")]
     assert "topic entity 'Atlantis' is not in the graph" in lines[0]["reason"]
     assert [question.id for question in read_questions(tmp_path / "out")] == ["q1", "q2", "q3", "q4"]
+
+
+def test_a_question_with_sparql_has_its_gold_form(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
+    path = question_file(
+        row(1, split="train", sparql="SELECT ?x { <http://x/France> <http://x/capital> ?x }"),
+        row(2, split="train", sparql="SELECT ?x ?y { ?x <http://x/capital> ?y }"),
+    )
+    monitor = Notes()
+    load(tmp_path, kg=kg, options=QuestionsOptions(path=str(path)), seed=7, monitor=monitor)
+    one, other = read_questions(tmp_path)
+    form = "(JOIN (R http://x/capital) http://x/France)"
+    assert [(str(each.form), each.origin) for each in candidates(one, ["France"])] == [(form, GIVEN)]
+    assert one.relation_paths == (("http://x/capital",),)
+    assert other.s_expression is None and not other.relation_paths
+    (note,) = (text for text in monitor.texts if "no logical form writes" in text)
+    assert note.startswith("1 questions have a query") and "q2: sparql: " in note and "several answers" in note
 
 
 def test_same_seed_same_bytes(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:

@@ -19,7 +19,7 @@ from kgqa_core.errors import ArtifactError, KgInputError
 from kgqa_core.kg.build import Part, build, build_parts
 from kgqa_core.kg.delta import DIFF, options_of, update, update_parts
 from kgqa_core.kg.diff import differences
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, STATEMENTS, StatementBatch
 from kgqa_core.kg.store import FILE, KgStore
 from kgqa_core.store.artifacts import content_digest, verify
 
@@ -116,7 +116,11 @@ def test_literals_are_told_apart_by_their_details(tmp_path: Path) -> None:
     def part(*details: str | None) -> list[Part]:
         date = ("a", "date", "1952-01-01T00:00:00Z", LITERAL, "http://www.w3.org/2001/XMLSchema#dateTime")
         columns = {name: STATEMENTS[name] for name in ("subject", "predicate", "object", "kind", "datatype", "detail")}
-        return [Part("part", "test", [Batch(pl.DataFrame([(*date, one) for one in details], columns, orient="row"))])]
+        return [
+            Part(
+                "part", "test", [StatementBatch(pl.DataFrame([(*date, one) for one in details], columns, orient="row"))]
+            )
+        ]
 
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
@@ -246,7 +250,7 @@ def test_ranks_survive_a_pair(tmp_path: Path) -> None:
         schema_overrides={"kind": pl.Int8, "rank": pl.Int8, "datatype": pl.String},
     )  # fmt: skip
     (tmp_path / "old").mkdir()
-    build_parts(tmp_path / "old", [Part("part", "test", [Batch(frame)])], KgOptions())
+    build_parts(tmp_path / "old", [Part("part", "test", [StatementBatch(frame)])], KgOptions())
     pair(tmp_path / "old", ["<http://x/c> <http://x/p> <http://x/d> ."], [], tmp_path / "new")
     with KgStore.open(tmp_path / "new") as store:
         ranks = "SELECT e.key, rank FROM triples JOIN entities e ON e.id = head ORDER BY 1"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.kg.ingest import order_kernels, runs
-from kgqa_core.kg.ingest.intern import Interner, Strings, write_run
+from kgqa_core.kg.ingest import intern, order_kernels
+from kgqa_core.kg.ingest.intern import Interner, StringColumn, write_run
 from tests.support.examples import examples
 
 RANKS = np.array([0, 3, 1, 2, 4], dtype=np.int64)
@@ -20,7 +20,7 @@ RANKS = np.array([0, 3, 1, 2, 4], dtype=np.int64)
 
 def numbered(interner, terms):
     """Ids of (text, tag) pairs."""
-    column = Strings.of(pl.Series([text for text, _ in terms], dtype=pl.String))
+    column = StringColumn.of(pl.Series([text for text, _ in terms], dtype=pl.String))
     assert interner.fits(len(terms), len(column.data))
     return interner.column(column, np.array([tag for _, tag in terms], dtype=np.int32)).tolist()
 
@@ -62,8 +62,8 @@ def test_terms_come_out_in_the_order_of_bytes_then_tags_entities_first(terms):
     interner = Interner(1 << 30)
     ids = numbered(interner, terms)
     order, entities = interner.order(RANKS)
-    found, _ = collected(lambda sink: runs.emit(interner, order, RANKS, sink))
-    canonical = runs.places(order)
+    found, _ = collected(lambda sink: intern.emit(interner, order, RANKS, sink))
+    canonical = intern.places(order)
     assert found == expected(terms)
     assert [found[canonical[i]] for i in ids] == [(text.encode(), int(RANKS[tag])) for text, tag in terms]
     assert entities == sum(rank == 0 for _, rank in found)
@@ -78,7 +78,7 @@ def test_generations_on_disk_merge_to_the_same_as_one_in_memory(tmp_path_factory
         ids.append(numbered(interner, terms))
         written.append(write_run(interner, RANKS, folder / f"{number}.words", buffer=32))
         interner.clear()
-    found, (maps, count, entities) = collected(lambda sink: runs.merge(written, RANKS, sink, memory))
+    found, (maps, count, entities) = collected(lambda sink: intern.merge(written, RANKS, sink, memory))
     every = [term for terms in generations for term in terms]
     assert found == expected(every) and count == len(found)
     assert entities == sum(rank == 0 for _, rank in found)
@@ -94,7 +94,7 @@ def test_large_groups_are_sorted_by_radix_as_small_ones_by_insertion():
     interner = Interner(1 << 30)
     numbered(interner, terms)
     order, _ = interner.order(RANKS)
-    found, _ = collected(lambda sink: runs.emit(interner, order, RANKS, sink))
+    found, _ = collected(lambda sink: intern.emit(interner, order, RANKS, sink))
     assert found == expected(terms)
 
 
@@ -116,7 +116,7 @@ def test_an_interner_says_when_its_budget_is_used_up_but_never_while_empty():
 
 def test_null_has_no_id():
     interner = Interner(1 << 20)
-    column = Strings.of(pl.Series(["a", None, "a"]))
+    column = StringColumn.of(pl.Series(["a", None, "a"]))
     interner.fits(3, 100)
     assert interner.column(column).tolist() == [0, -1, 0]
 

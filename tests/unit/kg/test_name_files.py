@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL, STRING, said_by_name
+from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL, STRING, role_in_file_name
 from tests.support.reading import read_text
 
 
@@ -22,7 +22,7 @@ from tests.support.reading import read_text
     ],
 )
 def test_the_name_of_a_file_says_language_and_kind(name, predicate, language):
-    assert said_by_name(name) == (predicate, language)
+    assert role_in_file_name(name) == (predicate, language)
 
 
 def test_two_columns_are_keys_and_names(tmp_path):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats import nquads
-from kgqa_core.kg.formats.nquads import NQuads
+from kgqa_core.kg.formats import ntriples
+from kgqa_core.kg.formats.ntriples import NQuads
 from tests.support.reading import Read, read_text
 
 T = ("a:s", "a:p", "a:o")
@@ -49,7 +49,7 @@ def test_what_is_no_quad_is_a_reject_with_its_line_and_reason(line: str, reason:
 
 
 def test_graphs_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger=nquads.__name__):
+    with caplog.at_level(logging.INFO, logger=ntriples.__name__):
         nq(
             tmp_path,
             "".join(f"<a:s> <a:p> <a:o> <a:g{number % 3}> .\n" for number in range(9)) + "<a:s> <a:p> <a:o> .\n",

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, REJECTS, STATEMENTS, TEXT, Batch, empty
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, REJECTS, STATEMENTS, TEXT, StatementBatch, empty
 from kgqa_core.kg.formats.ntriples import read_chunk
 from kgqa_core.kg.formats.source import Chunk
 from kgqa_core.kg.ingest import pack_kernels, staging
-from kgqa_core.kg.ingest.duck import memory_bytes
 from kgqa_core.kg.ingest.intern import Interner
 from kgqa_core.kg.ingest.staging import Staging
+from kgqa_core.kg.sql import memory_bytes
 from tests.support import kg_oracles
 from tests.support.examples import examples
 from tests.unit.kg.conftest import GRAPH
@@ -76,7 +76,7 @@ def ntriples(text):
 
 def test_terms_are_numbered_entities_by_key_then_literals_by_key_datatype_and_detail(stage):
     connection, staged = stage(
-        Batch(
+        StatementBatch(
             frame(
                 [
                     fact("b", "p", "5", LITERAL, "int", detail="Q2"),
@@ -98,16 +98,16 @@ def test_terms_are_numbered_entities_by_key_then_literals_by_key_datatype_and_de
 
 
 def test_text_is_a_literal_of_what_names_things_and_else_an_entity(stage):
-    connection, _ = stage(Batch(frame([fact("a", LABEL, "A", TEXT), fact("a", "starred", "A", TEXT)])))
+    connection, _ = stage(StatementBatch(frame([fact("a", LABEL, "A", TEXT), fact("a", "starred", "A", TEXT)])))
     assert [row[1:4] for row in spelled(connection)] == [(LABEL, "A", ""), ("starred", "A", None)]
 
 
 def test_ranks_names_and_qualifiers_keep_to_their_statement(stage):
-    first = Batch(
+    first = StatementBatch(
         frame([fact("a", "p", "b", rank=1, statement="s1"), fact("a", "p", "c", rank=-1)]),
         qualifiers=frame([{"row": 1, "predicate": "q", "object": "d", "kind": ENTITY}], QUALIFIERS),
     )
-    second = Batch(
+    second = StatementBatch(
         frame([fact("a", "p", "e")]),
         qualifiers=frame(
             [
@@ -138,16 +138,18 @@ def test_ranks_names_and_qualifiers_keep_to_their_statement(stage):
 def test_qualifiers_may_come_without_the_column_that_they_do_not_need(stage):
     by_row = frame([{"row": 0, "predicate": "q", "object": "d", "kind": ENTITY}], QUALIFIERS).drop("statement")
     by_name = frame([{"statement": "s", "predicate": "q", "object": "d", "kind": ENTITY}], QUALIFIERS).drop("row")
-    connection, _ = stage(Batch(frame([fact("a", "p", "b", statement="s")]), qualifiers=by_row))
+    connection, _ = stage(StatementBatch(frame([fact("a", "p", "b", statement="s")]), qualifiers=by_row))
     assert rows(connection, "SELECT n, name FROM raw_qualifiers") == [(0, None)]
-    connection, _ = stage(Batch(frame([fact("a", "p", "b", statement="s")])), Batch(frame([]), qualifiers=by_name))
+    connection, _ = stage(
+        StatementBatch(frame([fact("a", "p", "b", statement="s")])), StatementBatch(frame([]), qualifiers=by_name)
+    )
     assert rows(connection, "SELECT n, name FROM raw_qualifiers") == [(None, "s")]
 
 
 def test_spans_and_frames_of_the_same_statements_give_the_same_tables(stage):
     spans = ntriples(GRAPH)
     one, said = stage(spans)
-    two, also = stage(Batch(spans.statements, ignored=spans.ignored))
+    two, also = stage(StatementBatch(spans.statements, ignored=spans.ignored))
     assert said == also
     for table in ("terms", "tags", "raw", "raw_distinct"):
         assert rows(one, f"FROM {table} ORDER BY ALL") == rows(two, f"FROM {table} ORDER BY ALL")
@@ -195,7 +197,7 @@ def test_statements_too_many_for_the_memory_are_not_sorted_in_it(stage, monkeypa
 @pytest.mark.parametrize("spans", [True, False])
 def test_thousands_of_datatypes_are_no_trouble(stage, spans):
     batch = ntriples("".join(f'<x:{i}> <x:p> "v"^^<http://types/with/long/names/{i}> .\n' for i in range(30_000)))
-    connection, staged = stage(batch if spans else Batch(batch.statements))
+    connection, staged = stage(batch if spans else StatementBatch(batch.statements))
     assert staged.literals == 30_000
     found = rows(connection, "SELECT count(DISTINCT datatype), count(*) FROM terms JOIN tags USING (tag) WHERE tag > 0")
     assert found == [(30_000, 30_000)]
@@ -254,14 +256,14 @@ def batches(draw):
     some = draw(st.lists(facts, min_size=1, max_size=12))
     qualifiers = draw(st.lists(st.tuples(st.integers(0, len(some) - 1), things), max_size=6))
     rows = [{**thing, "row": row} for row, thing in qualifiers]
-    return Batch(frame(some), qualifiers=frame(rows, QUALIFIERS) if rows else None)
+    return StatementBatch(frame(some), qualifiers=frame(rows, QUALIFIERS) if rows else None)
 
 
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(batches(), min_size=1, max_size=4), st.booleans(), st.sampled_from([200, 1 << 20]))
 def test_tables_are_those_that_plain_joins_over_strings_make(tmp_path_factory, given_, plain, budget):
     if plain:
-        given_ = [Batch(batch.statements.with_columns(rank=pl.lit(0, dtype=pl.Int8))) for batch in given_]
+        given_ = [StatementBatch(batch.statements.with_columns(rank=pl.lit(0, dtype=pl.Int8))) for batch in given_]
     folder = tmp_path_factory.mktemp("staging")
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(":memory:") as ours, duckdb.connect(":memory:") as sql:
         patch.setattr(staging, "Interner", lambda size: Interner(size if size == sys.maxsize else budget))

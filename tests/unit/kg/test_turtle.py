@@ -220,7 +220,7 @@ def test_a_fault_further_back_than_what_is_kept_stops_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turtle_feed, "BLOCK", 1000)
-    monkeypatch.setattr(turtle_feed, "KEPT", 3)
+    monkeypatch.setattr(turtle_feed, "MOST_BLOCKS", 3)
     text = PREFIX + "a:1 a:p a:o .\n" * 300 + 'a:2 a:p "never closed .\n' + "a:1 a:p a:o .\n" * 1000
     with pytest.raises(KgInputError, match=r"graph\.ttl, line 302: .* convert the file to N-Triples"):
         ttl(tmp_path, text)

@@ -14,17 +14,17 @@ from kgqa_core.errors import ArtifactError, GraphMismatch, KgInputError
 from kgqa_core.linking import kernels
 from kgqa_core.linking.dictionary import build
 from kgqa_core.linking.fold import fold, fold_text, keys
-from kgqa_core.linking.mentions import Mentions
+from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.store.publish import publish_folder
 from tests.unit.linking.conftest import named, write_graph
 
 
-def made(folder: Path, *graph: object, **more: object) -> Mentions:
+def made(folder: Path, *graph: object, **more: object) -> MentionDictionary:
     write_graph(folder / "kg" / "kg.duckdb", *graph, **more)  # type: ignore[arg-type]
     (folder / "m").mkdir(exist_ok=True)
     build(folder / "m", kg=folder / "kg")
-    return Mentions(folder / "m")
+    return MentionDictionary(folder / "m")
 
 
 def test_labels_aliases_and_names_of_unlabelled_entities_are_found(tmp_path: Path) -> None:
@@ -103,15 +103,15 @@ def test_a_graph_without_any_name_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_dictionary_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="holds no mention dictionary"):
-        Mentions(tmp_path)
+        MentionDictionary(tmp_path)
     made(tmp_path, {"a": named("Paris")})
     (tmp_path / "m" / "names.bin").write_bytes(b"pari")
     with pytest.raises(ArtifactError, match="4 bytes"):
-        Mentions(tmp_path / "m")
+        MentionDictionary(tmp_path / "m")
     meta = json.loads((tmp_path / "m" / "meta.json").read_text())
     (tmp_path / "m" / "meta.json").write_text(json.dumps(meta | {"format": 99}))
     with pytest.raises(ArtifactError, match="its format is 99"):
-        Mentions(tmp_path / "m")
+        MentionDictionary(tmp_path / "m")
 
 
 def test_a_dictionary_of_another_graph_is_refused(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_names_are_found_as_a_plain_dictionary_finds_them(tmp_path: Path, size: 
         assert {(first, last, mentions.names[name]) for first, last, name in rows.tolist()} == expected
 
 
-def _from_names(folder: Path, forms: list[str]) -> Mentions:
+def _from_names(folder: Path, forms: list[str]) -> MentionDictionary:
     import duckdb
     import pyarrow as pa
 
@@ -168,7 +168,7 @@ def _from_names(folder: Path, forms: list[str]) -> Mentions:
         connection.execute("INSERT INTO labels(id, lang, label) SELECT id, 'en', form FROM forms")
     (folder / "m").mkdir()
     build(folder / "m", kg=folder / "kg")
-    return Mentions(folder / "m")
+    return MentionDictionary(folder / "m")
 
 
 def test_names_that_are_cut_by_a_block_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

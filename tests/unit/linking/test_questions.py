@@ -14,7 +14,7 @@ from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
-from kgqa_core.linking.questions import LINKS, NOTHING_FOUND, link_questions, merge
+from kgqa_core.linking.questions import LINKS, NO_ENTITY, link_questions, merge
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.store.digest import content_digest
 from kgqa_core.types import Question
@@ -140,7 +140,7 @@ def test_a_question_that_names_its_topics_keeps_them_where_only_missing_ones_are
     assert found["a"] == given[0]
     assert found["c"].unlinkable == "no such topic"
     assert found["b"].topic_entities == (ids["Zweibrücken"],) and found["b"].unlinkable is None
-    assert found["e"].unlinkable == NOTHING_FOUND
+    assert found["e"].unlinkable == NO_ENTITY
 
 
 def test_counts_tell_what_was_found(tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]) -> None:

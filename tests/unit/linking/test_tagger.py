@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kgqa_core.linking.spots import Spot
+from kgqa_core.linking.spots import SpottedName
 from kgqa_core.linking.tagger import NEAR, Tagger, _written
 from tests.unit.linking.conftest import Maker, named
 
@@ -203,7 +203,7 @@ def test_a_long_text_is_linked_in_time_that_grows_with_its_length(tagger: Maker)
     mentions = linker.link(text)
     assert len(mentions) == 2_000 and all(mention.chosen for mention in mentions)
     assert sum(compared) <= 2_000 * 2 * NEAR
-    assert len(linker.taken(mentions)) == 5
+    assert len(linker.select(mentions)) == 5
 
 
 def test_all_mentions_of_a_question_count_for_each_other(tagger: Maker) -> None:
@@ -215,5 +215,5 @@ def test_all_mentions_of_a_question_count_for_each_other(tagger: Maker) -> None:
 def test_an_entity_without_label_is_not_taken_for_one_that_is_written_exactly(tagger: Maker) -> None:
     linker = tagger({"!!!": [], "b": named("Bandname")}, [("b", "r", "!!!")])
     assert linker.mentions.labels[0] == "!!!"
-    spot = Spot(start=0, end=4, turn=0, name=0, probability=1.0)
+    spot = SpottedName(start=0, end=4, turn=0, name=0, probability=1.0)
     assert _written("", "some text", spot) == 0.0

@@ -10,7 +10,7 @@ from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.compile import compile_sql
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Entity, Join, Or, Step
-from kgqa_core.logic.index import index
+from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from tests.support.graphs import XSD, Graph, small_graph, store_of
 
@@ -226,7 +226,7 @@ def test_an_indexed_graph_answers_the_same_and_finds_again_what_it_kept(store):
 
 
 def test_a_form_finds_its_entities_where_those_kept_before_are_forgotten(monkeypatch):
-    monkeypatch.setattr("kgqa_core.logic.index._MOST", 2)
+    monkeypatch.setattr("kgqa_core.logic.lookup._MOST", 2)
     with small_graph() as indexed:
         index(indexed)
         for form, found in (("(OR fr de)", 2), ("(OR de es)", 2), ("(OR fr de es)", 3), ("(OR fr es)", 2)):

@@ -8,8 +8,7 @@ import pytest
 from kgqa_core.kg.literals import NUMBER_SQL
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.lookup import ending
-from kgqa_core.logic.measures import TIME, Measure, measure
-from kgqa_core.logic.units import UNITS, base_unit
+from kgqa_core.logic.measures import TIME, UNITS, Measure, base_unit, measure
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 DAY = 86_400

@@ -100,7 +100,7 @@ def test_a_name_that_means_nothing_is_said_with_the_nearest(store):
 def test_where_there_is_no_answer_the_types_may_say_why(store):
     found = look(store, "(ARGMAX (JOIN (R P6) Q35) P1082)", seconds=600)
     assert found["answers"] == [] and found["proof"] == []
-    assert "is asked of" in found["why"]
+    assert "but applied to" in found["why"]
 
 
 def test_the_key_of_a_relation_wins_over_the_label_of_another(tmp_path):

@@ -65,7 +65,7 @@ def test_types_are_inferred(store, schema, text, kind, types, dimensions):
         ("(JOIN capital fr)", "capital leads to capital_city, and in (JOIN capital fr) it is to lead to country"),
         ("(AND (TYPE person) (JOIN in fr))", "person and (JOIN in fr) is capital_city, city; nothing is both"),
         ("(ARGMAX (TYPE country) capital)", "values of capital are capital_city; only numbers and dates compare"),
-        ("(ARGMAX (TYPE country) population)", "population is of capital_city, city, and is asked of country"),
+        ("(ARGMAX (TYPE country) population)", "population is of capital_city, city, but applied to country"),
         ("(gt population 2001^^xsd:gYear)", "is a date, and values of population are a bare number"),
         ("(gt height 5)", "is a bare number, and values of height are a number in Q11570, a number in Q11573"),
         ("(JOIN office mayor (eq place paris))", "no statement has the qualifier 'place'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.metrics.answerability import Gold, Predicted, exact_match, f1_lenient, f1_regular, scores
+from kgqa_core.metrics.answerability import GoldForm, Predicted, exact_match, f1_lenient, f1_regular, scores
 
 
 def equal(one: str, other: str) -> bool:
@@ -15,10 +15,10 @@ def some(*answers: str) -> frozenset[str]:
     return frozenset(answers)
 
 
-ANSWERABLE = Gold("(JOIN r e)", some("a", "b"), some("a", "b", "c", "d"))
-NO_ANSWER = Gold("(JOIN r e)", some(), some("a", "b"))
-NO_FORM = Gold(None, some(), some("a", "b"))
-NO_COUNT = Gold(None, some("0"), some("7"))
+ANSWERABLE = GoldForm("(JOIN r e)", some("a", "b"), some("a", "b", "c", "d"))
+NO_ANSWER = GoldForm("(JOIN r e)", some(), some("a", "b"))
+NO_FORM = GoldForm(None, some(), some("a", "b"))
+NO_COUNT = GoldForm(None, some("0"), some("7"))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ NO_COUNT = Gold(None, some("0"), some("7"))
         (NO_COUNT, Predicted("(COUNT x)", some("3")), 0.0, 0.0, 0.0),
     ],
 )
-def test_hand_computed(gold: Gold, predicted: Predicted | None, lenient: float, regular: float, em: float) -> None:
+def test_hand_computed(gold: GoldForm, predicted: Predicted | None, lenient: float, regular: float, em: float) -> None:
     assert f1_lenient(gold, predicted, equal) == pytest.approx(lenient)
     assert f1_regular(gold, predicted, equal) == pytest.approx(regular)
     assert exact_match(gold, predicted, equal) == em

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.kg.nameless import is_cvt
+from kgqa_core.kg.verbalise import is_cvt
 from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.phrases import phrase, plural, words
 from kgqa_core.rewriting.template import Named, paragraph, sentences

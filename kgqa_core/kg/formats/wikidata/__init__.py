@@ -1,1 +1,1 @@
-"""Readers of what Wikidata publishes: the JSON dump, by a compiled walker with a plain road beside it, and RDF."""
+"""Readers of what Wikidata publishes: the JSON dump, by a compiled and a Python reader, and RDF."""

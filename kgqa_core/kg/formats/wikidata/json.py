@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import Batch
+from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.source import Chunk, Source, block_of
 from kgqa_core.kg.formats.wikidata.json_entity import (
     LANGUAGE_RULE,
@@ -35,7 +35,7 @@ from kgqa_core.kg.formats.wikidata.json_entity import (
     read_document,
     read_line,
 )
-from kgqa_core.kg.ingest.filters import kept_languages
+from kgqa_core.kg.ingest.filters import languages_to_keep
 
 if TYPE_CHECKING:
     from kgqa_core.kg.formats.wikidata.json_names import Tables
@@ -47,7 +47,7 @@ CHUNK = 8 << 20
 """Bytes of lines that are read at once."""
 
 SMALL = 1 << 20
-"""A file of fewer bytes is read by the plain road, sooner than the fast one is compiled or loaded."""
+"""A file of fewer bytes is read by the Python reader, before the compiled one is loaded."""
 
 _MEMBERS = re.compile(r'"(?:labels|claims|lemmas|mainsnak|statements|descriptions|sitelinks)"\s*:')
 
@@ -62,14 +62,14 @@ class WikidataJson:
         start = "".join(lines[:2]).lstrip()[:1]
         return float(start in ("[", "{") and any(_MEMBERS.search(line) for line in lines))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a file.  Raises KgInputError for a document over many lines that is too large."""
-        kept = kept_languages(options)
-        languages = None if kept is None else frozenset(kept)
+        chosen = languages_to_keep(options)
+        languages = None if chosen is None else frozenset(chosen)
         if spans_lines(source.head()):
             yield read_whole(source, languages)
             return
-        waiting: deque[Future[Batch]] = deque()
+        waiting: deque[Future[StatementBatch]] = deque()
         free: deque[Tables] = deque()
         with ThreadPoolExecutor(options.threads, thread_name_prefix="wikidata-json") as pool:
             try:
@@ -91,7 +91,7 @@ def spans_lines(lines: list[str]) -> bool:
     return parts > len(texts) - parts
 
 
-def read_whole(source: Source, languages: frozenset[str] | None) -> Batch:
+def read_whole(source: Source, languages: frozenset[str] | None) -> StatementBatch:
     """The statements of a document over many lines."""
     parts, size = [], 0
     with source.stream() as stream:
@@ -112,16 +112,16 @@ def read_whole(source: Source, languages: frozenset[str] | None) -> Batch:
     try:
         read_document(decode(data), place, rows)
     except Unreadable as fault:
-        found = re.search(r"\(byte (\d+)\)", str(fault))
-        line = data.count(b"\n", 0, int(found[1])) + 1 if found else 1
+        match = re.search(r"\(byte (\d+)\)", str(fault))
+        line = data.count(b"\n", 0, int(match[1])) + 1 if match else 1
         rows.unread += claims_in(data)
         rows.reject(line, str(fault), data.split(b"\n")[line - 1][:2000].decode("utf-8", errors="replace"))
     statements, qualifiers, rejects = rows.frames()
-    return Batch(statements, rejects, rows.ignored, 1.0, qualifiers, dict(rows.filtered), rows.unread)
+    return StatementBatch(statements, rejects, rows.ignored, 1.0, qualifiers, dict(rows.filtered), rows.unread)
 
 
-def read_chunk(chunk: Chunk, languages: frozenset[str] | None, free: deque[Tables] | None = None) -> Batch:
-    """The statements of some lines, by whichever road is sooner there."""
+def read_chunk(chunk: Chunk, languages: frozenset[str] | None, free: deque[Tables] | None = None) -> StatementBatch:
+    """The statements of some lines, by whichever reader is faster."""
     if chunk.first_line == 1 and chunk.fraction >= 1 and len(chunk.data) < SMALL:
         return read_plainly(chunk, languages)
     return read_quickly(chunk, languages, free)
@@ -129,8 +129,8 @@ def read_chunk(chunk: Chunk, languages: frozenset[str] | None, free: deque[Table
 
 def read_quickly(
     chunk: Chunk, languages: frozenset[str] | None, free: deque[Tables] | None = None, threshold: int = 1 << 16
-) -> Batch:
-    """The statements of some lines by the fast road, and by the plain one where that leaves a line.
+) -> StatementBatch:
+    """The statements of some lines by the compiled reader, and by the Python one where that leaves a line.
 
     free: tables to be used again.  From `threshold` bytes on nothing is copied, and the last line is a plain one.
     """
@@ -151,7 +151,7 @@ def read_quickly(
     else:
         size = data.rfind(b"\n", 0, size - names.PAD) + 1
         tail = data[size:]
-    tables = _taken(free)
+    tables = _reusable(free)
     if tables is None or not names.fits(tables, len(data)):
         tables = names.new_tables(
             (max(len(data), CHUNK) * 5 // 4) if free is not None else len(data), _sorted(languages)
@@ -173,7 +173,7 @@ def read_quickly(
         read_line(text, line, rows)
     other, marks, unread = rows.frames()
     marks = marks.with_columns(pl.col("row") + statements.height)
-    return Batch(
+    return StatementBatch(
         pl.concat([statements, other]),
         pl.concat([rejects, unread]),
         ignored + count[names.IGNORED] + rows.ignored,
@@ -184,7 +184,7 @@ def read_quickly(
     )
 
 
-def _taken(free: deque[Tables] | None) -> Tables | None:
+def _reusable(free: deque[Tables] | None) -> Tables | None:
     try:
         return free.popleft() if free is not None else None
     except IndexError:
@@ -195,15 +195,17 @@ def _sorted(languages: frozenset[str] | None) -> list[str] | None:
     return None if languages is None else sorted(languages)
 
 
-def read_plainly(chunk: Chunk, languages: frozenset[str] | None) -> Batch:
-    """The statements of some lines by the plain road."""
+def read_plainly(chunk: Chunk, languages: frozenset[str] | None) -> StatementBatch:
+    """The statements of some lines by the Python reader."""
     rows = Rows(languages)
     block = block_of(chunk)
     for line, text in block.lines.iter_rows():
         read_line(text.encode(), line, rows)
     statements, qualifiers, rejects = rows.frames()
     rejects = pl.concat([block.rejects, rejects])
-    return Batch(statements, rejects, rows.ignored, chunk.fraction, qualifiers, dict(rows.filtered), rows.unread)
+    return StatementBatch(
+        statements, rejects, rows.ignored, chunk.fraction, qualifiers, dict(rows.filtered), rows.unread
+    )
 
 
 def _is_text(data: bytes) -> bool:

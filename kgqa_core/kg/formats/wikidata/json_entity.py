@@ -1,4 +1,4 @@
-"""One entity of Wikidata's JSON as statements: the plain road, which says what is right and why something is not.
+"""One entity of Wikidata's JSON as statements: the Python reader, which defines what is valid and why.
 
 It reads every shape that Wikidata has written since 2014: entity values with and without `id`, empty maps as `[]`,
 snaks without datatype, lists in the place of maps, redirects, MediaInfo's `statements`.
@@ -56,7 +56,7 @@ _QUALIFIER_NAMES = [name for name in QUALIFIERS if name != "statement"]
 
 
 class Rows:
-    """Statements, qualifiers and rejects of some entities.  languages: those kept, folded; all when None."""
+    """Statements, qualifiers and rejects of some entities.  languages: those to keep, folded; all when None."""
 
     def __init__(self, languages: frozenset[str] | None = None) -> None:
         self.languages = languages
@@ -103,7 +103,7 @@ def read_line(data: bytes, line: int, rows: Rows) -> None:
 
 
 def claims_in(data: bytes) -> int:
-    """About how many claims are lost with JSON that cannot be read, beside the reject."""
+    """About how many claims are unread with JSON that cannot be read, beside the reject."""
     return max(0, data.count(b'"mainsnak"') - 1)
 
 
@@ -242,12 +242,12 @@ def _main(claim: Any) -> tuple[Any, int]:
 def _property(snak: Any, key: str | None) -> str:
     if not isinstance(snak, dict):
         raise Unreadable("no snak")
-    found = snak.get("property", key)
-    if not isinstance(found, str) or not found:
+    result = snak.get("property", key)
+    if not isinstance(result, str) or not result:
         raise Unreadable("a snak without property")
-    if not _is_key(found):
-        raise Unreadable(f"the property {found!r} holds a control character"[:80])
-    return found
+    if not _is_key(result):
+        raise Unreadable(f"the property {result!r} holds a control character"[:80])
+    return result
 
 
 def _is_key(text: str) -> bool:

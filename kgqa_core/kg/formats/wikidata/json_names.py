@@ -12,9 +12,10 @@ import numpy as np
 
 from kgqa_core.kg.formats.wikidata.json_scan import COMMA, PAD, blank, jit, masked, pointer
 from kgqa_core.kg.formats.wikidata.json_values import EARTH, GREGORIAN, JULIAN, STRINGS
+from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY
 
 ROWS, QUALIFIERS, SIDE, CODES, STAMP, FILTERED, IGNORED, ENTITIES, LINES, WANTED = range(10)
-"""Places in `Tables.count`; at WANTED stands the number of languages that are kept, -1 for all."""
+"""Places in `Tables.count`; at WANTED stands the number of languages to keep, -1 for all."""
 
 LABEL, ALIAS, DESCRIPTION = -1, -2, -3
 """Codes of predicates that are no property."""
@@ -40,7 +41,7 @@ _NAMES = 1 << 21
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _SLOT = np.uint64(_SLOTS - 1)
-_PREFIX = np.frombuffer(b"http://www.wikidata.org/entity/", np.uint8)
+_PREFIX = np.frombuffer(WIKIDATA_ENTITY.encode(), np.uint8)
 _SECURE = np.frombuffer(b"https://www.wikidata.org/entity/", np.uint8)
 
 
@@ -92,7 +93,7 @@ def new_tables(size: int, languages: list[str] | None) -> Tables:
     rows, lines = size // 24 + 16, size // 8 + 16  # no text, claim or qualifier is shorter, and no entity
     encoded = [name.encode() for name in languages or ()]
     wide, narrow, small = np.int64, np.int32, np.int8
-    found = Tables(
+    result = Tables(
         buffer=np.frombuffer(b"\n" * PAD, np.uint8),
         side=np.empty(0, np.uint8),
         count=np.zeros(10, wide),
@@ -126,9 +127,9 @@ def new_tables(size: int, languages: list[str] | None) -> Tables:
         q_datatype=np.empty(rows, narrow),
         q_detail=np.empty(rows, narrow),
     )
-    found.count[WANTED] = -1 if languages is None else len(languages)
-    _seed(found, np.frombuffer("".join(SEEDS).encode() + b"\n" * PAD, np.uint8), np.cumsum([0, *map(len, SEEDS)]))
-    return found
+    result.count[WANTED] = -1 if languages is None else len(languages)
+    _seed(result, np.frombuffer("".join(SEEDS).encode() + b"\n" * PAD, np.uint8), np.cumsum([0, *map(len, SEEDS)]))
+    return result
 
 
 def filled(tables: Tables, data: bytes) -> Tables:
@@ -198,7 +199,7 @@ def _starts(buffer: Any, at: int, length: int, prefix: Any) -> bool:
 
 @jit
 def _wanted(t: Any, at: int, length: int) -> int:
-    """Whether a name in lower case is a language that is kept: 1, 0; -1 when folding it is not simple."""
+    """Whether a name in lower case is a language to keep: 1, 0; -1 when folding it is not simple."""
     for i in range(length):
         if t.names[at + i] >= 128:
             return -1

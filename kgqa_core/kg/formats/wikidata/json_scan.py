@@ -2,7 +2,7 @@
 
 Positions count from a `pointer` to bytes that end with at least 16 line feeds, so that nothing is read past the end; a
 line feed is no white space here: a value ends on its line.  Every function gives a position, or -1 where the text is
-no JSON or of a shape that is left to the plain road (numbers of great length, deep nesting).
+no JSON or of a shape that is left to the Python reader (numbers of great length, deep nesting).
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def constant(text: str, at: int = 0) -> np.uint64:
 @jit
 def masked(buffer: Any, start: int, length: int) -> Any:
     """The first eight bytes of a text, or all of them followed by zeros; length is at least 1."""
-    found = word(buffer, start)
+    result = word(buffer, start)
     if length >= 8:
-        return found
-    return found & (_FULL >> (_BITS - _EIGHT * np.uint64(length)))
+        return result
+    return result & (_FULL >> (_BITS - _EIGHT * np.uint64(length)))
 
 
 @jit

@@ -1,8 +1,8 @@
 """Values and snaks of Wikidata's JSON as terms, in compiled code.
 
 A term is five integers in `Tables.snak`: start and length of the object's text, kind, and the codes of datatype and
-detail; the first is the code of the property.  Every function gives a position, or -1 for what is left to the plain
-road.
+detail; the first is the code of the property.  Every function gives a position, or -1 for what is left to the
+Python reader.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ _K_DATAVALU = constant("datavalue")
 
 @jit
 def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
-    """A snak as a term; key: its property where it says none else, with its code."""
+    """A snak as a term; key: its property where it names none, with its code."""
     buffer = t.buffer
     if buffer[at] != OPEN:
         return -1
@@ -478,11 +478,11 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
         return -1
     dt = DT_STRING
     if datatype_length > 0:
-        found = name_code(t, buffer, datatype, datatype_length)
-        if found < 0:
+        result = name_code(t, buffer, datatype, datatype_length)
+        if result < 0:
             return -1
-        if found < DATATYPES:
-            dt = DT_FIRST - found
+        if result < DATATYPES:
+            dt = DT_FIRST - result
     if text_end >= 0:
         _put(t, text, text_end - text, 1, dt, -1)
     else:

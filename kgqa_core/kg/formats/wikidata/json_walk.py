@@ -1,8 +1,8 @@
-"""The fast road through Wikidata's JSON: lines of usual shape are walked byte by byte into columns of integers.
+"""The compiled reader of Wikidata's JSON: lines of usual shape are walked byte by byte into columns of integers.
 
 Nothing is guessed: a line that holds anything unusual (a lexeme, an escape in a key, a name that occurs twice, a value
-that cannot be read, a number of unusual length) is undone as a whole and left to the plain road, which gives the same
-rows for every line that this one accepts.
+that cannot be read, a number of unusual length) is undone as a whole and left to the Python reader, which gives the
+same rows for every line that this one accepts.
 """
 
 from __future__ import annotations
@@ -384,7 +384,7 @@ _LABELS, _ALIASES, _DESCRIPTIONS, _CLAIMS, _STATEMENTS, _KEY, _OTHER = 1, 2, 4, 
 
 @jit
 def _part(buffer: Any, key: int, length: int) -> int:
-    """Which member of an entity a name is, _OTHER for one that says nothing; 0 for an unusual one."""
+    """Which member of an entity a name is, _OTHER for one without meaning here; 0 for an unusual one."""
     w = masked(buffer, key, length)
     if length == 2:
         return _KEY if w == _K_ID else _OTHER if w == _K_NS else 0
@@ -457,13 +457,13 @@ def _entity(t: Any, at: int) -> int:
 
 @jit
 def walk(tables: Any, size: int, left: Any) -> int:
-    """Reads lines of so many bytes in all; gives the number of those left to the plain road.
+    """Reads lines of so many bytes in all; gives the number of those left to the Python reader.
 
     left: of each such line its start, its end and its place among all lines.
     """
     t = pointers(tables)
     buffer = t.buffer
-    start, line, found = 0, 0, 0
+    start, line, result = 0, 0, 0
     while start < size:
         at = blank(buffer, start)
         if buffer[at] != OPEN:
@@ -491,11 +491,11 @@ def walk(tables: Any, size: int, left: Any) -> int:
             at = start
             while buffer[at] != LF:
                 at += 1
-            left[found, 0] = start
-            left[found, 1] = at
-            left[found, 2] = line
-            found += 1
+            left[result, 0] = start
+            left[result, 1] = at
+            left[result, 2] = line
+            result += 1
         start = at + 1
         line += 1
     t.count[LINES] = line
-    return found
+    return result

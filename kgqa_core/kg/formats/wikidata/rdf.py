@@ -18,15 +18,15 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, Batch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
 from kgqa_core.kg.formats.ntriples_kernels import PREDICATE
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import Turtle
 from kgqa_core.kg.formats.wikidata.rdf_terms import (
+    ANY,
     DROP,
-    KEEP,
     METADATA,
     NAME,
     NO_VALUE,
@@ -60,19 +60,19 @@ class WikidataRdf:
         self._known: dict[str, tuple[int, str]] = {}
 
     def sniff(self, lines: list[str], options: KgOptions) -> float:
-        """As the reader of the syntax says, if the lines speak of Wikidata; else 0."""
+        """The share of the syntax's reader if the lines name Wikidata; else 0."""
         if not looks_like_wikidata("\n".join(lines)):
             return 0.0
         return max(NTriples().sniff(lines, options), Turtle().sniff(lines, options))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[Batch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """Statements of a file, and the parts of its statement nodes.  Raises KgInputError for damaged input."""
         head = [line for line in source.head() if not line.lstrip().startswith("#")]
         if NTriples().sniff(head, options) > 0.5:
             return read_ahead(lambda: map(self._understood, map(_cut, source.chunks())))
         return map(self._understood, Turtle(terms=(WD,)).read(source, options))
 
-    def _understood(self, batch: Batch | SpanBatch) -> Batch:
+    def _understood(self, batch: StatementBatch | SpanBatch) -> StatementBatch:
         predicates = batch.strings(PREDICATE) if isinstance(batch, SpanBatch) else batch.statements["predicate"]
         named = self._classified(predicates)
         keep = named["what"] < DROP
@@ -84,9 +84,9 @@ class WikidataRdf:
         rows = pl.concat([rows.filter(pl.col("what") < TYPE), _judged(rows.filter(pl.col("what") >= TYPE))])
         dropped = pl.concat([named["what"], rows["what"]]).value_counts().filter(pl.col("what") >= DROP)
         filtered = {RULES[what - DROP]: count for what, count in dropped.sort("what").iter_rows()}
-        kept = _with_values(rows.filter(pl.col("what") < DROP))
+        facts = _with_values(rows.filter(pl.col("what") < DROP))
         qualifier = pl.col("what") == QUALIFIER
-        qualifiers = kept.filter(qualifier).select(
+        qualifiers = facts.filter(qualifier).select(
             row=pl.lit(None, dtype=pl.Int64),
             statement="subject",
             predicate="predicate",
@@ -95,8 +95,8 @@ class WikidataRdf:
             datatype="datatype",
             detail=pl.lit(None, dtype=pl.String),
         )
-        return Batch(
-            kept.filter(~qualifier).select(pl.col(name).cast(STATEMENTS[name]) for name in PLAIN),
+        return StatementBatch(
+            facts.filter(~qualifier).select(pl.col(name).cast(STATEMENTS[name]) for name in PLAIN),
             batch.rejects,
             batch.ignored,
             batch.fraction,
@@ -111,9 +111,9 @@ class WikidataRdf:
         for iri in iris:
             if iri not in self._known:
                 self._known[iri] = predicate(iri)
-        said = [self._known[iri] for iri in iris]
+        read = [self._known[iri] for iri in iris]
         names = pl.DataFrame(
-            {"iri": iris, "what": [what for what, _ in said], "predicate": [key for _, key in said]},
+            {"iri": iris, "what": [what for what, _ in read], "predicate": [key for _, key in read]},
             schema={"iri": pl.String, "what": pl.Int8, "predicate": pl.String},
         )
         rows = predicates.alias("iri").to_frame().join(names, on="iri", how="left", maintain_order="left")
@@ -131,7 +131,7 @@ def _drop(rule: str) -> pl.Expr:
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of types, names, ranks and pages with what each is for, which their subject or object decides."""
     thing, what = pl.col("object"), pl.col("what")
-    types = thing.replace_strict(list(TYPES), list(TYPES.values()), default=KEEP, return_dtype=pl.Int8)
+    types = thing.replace_strict(list(TYPES), list(TYPES.values()), default=ANY, return_dtype=pl.Int8)
     no_value = (what == TYPE) & thing.str.starts_with(NO_VALUE)
     page = pl.when(pl.col("subject").str.starts_with(PAGES)).then(_drop(METADATA)).otherwise(_drop(SITELINKS))
     entity = ~pl.col("subject").str.contains(":", literal=True)
@@ -142,7 +142,7 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         kind=pl.when(no_value).then(LITERAL).otherwise("kind").cast(pl.Int8),
         datatype=pl.when(no_value).then(pl.lit(WIKIBASE + "novalue")).otherwise("datatype"),
         what=pl.when(no_value | ((what == NAME) & entity))
-        .then(KEEP)
+        .then(ANY)
         .when(what == TYPE)
         .then(types)
         .when(what == RANKED)
@@ -159,9 +159,9 @@ def _with_values(rows: pl.DataFrame) -> pl.DataFrame:
     values = rows.filter(literal)["object"].unique()
     if not len(values):
         return rows
-    said = [_value(value) for value in values]
+    read = [_value(value) for value in values]
     new = pl.DataFrame(
-        {"object": values, "text": [text for text, _ in said], "type": [datatype for _, datatype in said]},
+        {"object": values, "text": [text for text, _ in read], "type": [datatype for _, datatype in read]},
         schema=dict.fromkeys(("object", "text", "type"), pl.String),
     )
     return (

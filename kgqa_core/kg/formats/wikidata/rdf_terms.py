@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import re
 
-from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, WIKIBASE
+from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, SKOS, WIKIBASE, WIKIDATA
 from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY as WD
 
 STATEMENT_NODE = "statement/"
 """Beginning of the keys of statement nodes, which are shortened as those of entities."""
 
-VALUE_NODE = "http://www.wikidata.org/value/"
-REFERENCE_NODE = "http://www.wikidata.org/reference/"
-PROP = "http://www.wikidata.org/prop/"
+VALUE_NODE = WIKIDATA + "value/"
+REFERENCE_NODE = WIKIDATA + "reference/"
+PROP = WIKIDATA + "prop/"
 NO_VALUE = PROP + "novalue/"
 FULL_VALUE = PROP + "statement/value/"
 FULL_QUALIFIER = PROP + "qualifier/value/"
 SCHEMA = "http://schema.org/"
-SKOS = "http://www.w3.org/2004/02/skos/core#"
 ONTOLEX = "http://www.w3.org/ns/lemon/ontolex#"
 OWL = "http://www.w3.org/2002/07/owl#"
 
@@ -40,7 +39,7 @@ STATEMENT_NODES = "parts of statement nodes"
 """Rules of what is left out, or was put together into statements."""
 
 # What a predicate is for.
-KEEP, VALUE, LINK, QUALIFIER, PART, TYPE, NAME, RANKED, PAGE = range(9)
+ANY, VALUE, LINK, QUALIFIER, PART, TYPE, NAME, RANKED, PAGE = range(9)
 """KEEP: a triple as it is.  VALUE: of a property (`wdt:`, `ps:`).  LINK: to a statement node.  QUALIFIER: `pq:`.  PART:
 of statement and value nodes, for the assembly.  From TYPE on subject or object decide.  TYPE: rdf:type.  NAME: a label,
 if its subject is an entity.  RANKED: a rank.  PAGE: about an article or a page.  From DROP on: a rule of RULES.
@@ -131,7 +130,7 @@ def predicate(iri: str) -> tuple[int, str]:
     if match is not None and (match[1] or "") in _SPACES:
         what = _SPACES[match[1] or ""]
         return what, match[2] if what in (VALUE, LINK, QUALIFIER) else iri
-    what = _PREDICATES.get(iri, KEEP)
+    what = _PREDICATES.get(iri, ANY)
     return what, LABEL if what == NAME else iri
 
 

@@ -18,7 +18,7 @@ from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.errors import BudgetReached, InputError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
-from kgqa_core.metrics.text import Gold, contains
+from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.store.artifacts import content_digest
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.ltgen import FAULTS, HARMLESS, given, reply
@@ -155,7 +155,7 @@ def test_no_answer_is_named_in_its_question(place: Place, tmp_path: Path) -> Non
         with ChatServer(answering(fault)) as running:
             run(place, tmp_path / f"out {fault}", "conv", running)
         for row in read_question_file(tmp_path / f"out {fault}" / "questions.jsonl"):
-            assert not any(contains(Gold([[called[key]]]), row["question"]) for key in row["answers"])
+            assert not any(contains(GoldAnswers([[called[key]]]), row["question"]) for key in row["answers"])
 
 
 def test_pairs_that_failed_are_replaced_in_a_second_round(place: Place, tmp_path: Path) -> None:

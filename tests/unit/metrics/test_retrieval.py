@@ -1,10 +1,74 @@
-"""Entity-relation pairs: which ones a question needs, which ones triples hold, and their recall."""
+"""Ranked entities, triples, relation paths and entity-relation pairs against gold."""
 
+from __future__ import annotations
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.metrics.pairs import gold_pairs, invert, pair_recall, recall_at, triple_pairs
-from kgqa_core.types import Question
+from kgqa_core.metrics.normalise import count_words
+from kgqa_core.metrics.retrieval import (
+    gold_pairs,
+    hits_at_1,
+    hits_at_5,
+    hop_accuracy,
+    invert,
+    pair_recall,
+    path_at_1,
+    path_at_5,
+    recall_at,
+    recall_of_answers,
+    triple_pairs,
+)
+from kgqa_core.types import INVERSE, Question
+
+
+def test_hits_look_at_the_first_and_the_first_five() -> None:
+    assert hits_at_1([7, 3], {7}) == 1.0
+    assert hits_at_1([3, 7], {7}) == 0.0
+    assert hits_at_5([1, 2, 3, 4, 7], {7}) == 1.0
+    assert hits_at_5([1, 2, 3, 4, 5, 7], {7}) == 0.0
+
+
+@pytest.mark.parametrize("metric", [hits_at_1, hits_at_5, recall_of_answers])
+def test_without_gold_or_without_candidates_nothing_is_hit(metric) -> None:
+    assert metric([1, 2], frozenset()) == 0.0
+    assert metric([], {1}) == 0.0
+
+
+def test_recall_of_answers_wants_one_gold_entity_among_the_facts() -> None:
+    assert recall_of_answers({1, 2, 9}, {9, 10}) == 1.0
+    assert recall_of_answers({1, 2}, {9, 10}) == 0.0
+
+
+DIRECTOR, ACTOR = ("directed_by",), (f"{INVERSE}starred_actors", "directed_by")
+
+
+def test_the_first_path_decides_hops_and_path_at_1() -> None:
+    assert (hop_accuracy([DIRECTOR, ACTOR], {1}), hop_accuracy([DIRECTOR, ACTOR], {2})) == (1.0, 0.0)
+    assert (path_at_1([DIRECTOR, ACTOR], {ACTOR}), path_at_5([DIRECTOR, ACTOR], {ACTOR})) == (0.0, 1.0)
+    assert path_at_1([ACTOR], {DIRECTOR, ACTOR}) == 1.0
+
+
+def test_direction_and_order_belong_to_a_path() -> None:
+    assert path_at_5([("starred_actors", "directed_by"), ACTOR[::-1]], {ACTOR}) == 0.0
+
+
+def test_only_the_first_five_count_and_none_is_wrong() -> None:
+    others = [(str(number),) for number in range(5)]
+    assert (path_at_5([*others, ACTOR], {ACTOR}), path_at_5([*others[:4], ACTOR], {ACTOR})) == (0.0, 1.0)
+    assert (hop_accuracy([], {1}), path_at_1([], {ACTOR}), path_at_5([ACTOR], frozenset())) == (0.0, 0.0, 0.0)
+
+
+def test_words_are_counted_in_every_script() -> None:
+    assert [count_words(text) for text in ("", " \n", "one  two\nthree", "(Paris, is, big)", "北京 is 大")] == [
+        0,
+        0,
+        3,
+        3,
+        4,
+    ]
+
 
 ANN, OSLO, BO = 1, 2, 3
 KEYS = {"Ann": [ANN], "Oslo": [OSLO], "Bo": [BO]}
