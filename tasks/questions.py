@@ -24,6 +24,7 @@ def _question_files(call: Call) -> dict[str, str]:
     "questions",
     label=lambda call: call.options.name,
     external=_question_files,
+    packages=("rdflib",),
 )
 def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
@@ -36,6 +37,7 @@ def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptio
     "questions",
     variant=lambda call: f"more/{call.options.name}",
     external=_question_files,
+    packages=("rdflib",),
 )
 def load_more(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read a further question set that the retriever learns from."""
