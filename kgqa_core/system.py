@@ -8,6 +8,7 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -165,8 +166,10 @@ class System:
         """The answers to a batch of questions, in its order.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
-        linked in its text and dialogue.  Raises InputError when a topic is not in the graph.
+        linked in its text and dialogue.  Raises InputError when a topic is not in the graph or two questions have one id.
         """
+        if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
+            raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
         linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]
         retrieved, paths = self._retrieve(self.retriever, linked)

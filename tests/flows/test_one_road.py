@@ -142,7 +142,7 @@ def compare(road: Road, home: Path, out: Path, retriever: str, topics: Sequence[
             given = [question.topic_keys if not linked else () for question in road.questions]
             pairs = list(zip(road.questions, given, strict=True))
             alone = [system.ask(question.text, keys) for question, keys in pairs]
-            batch = system.answer([Question("ask", question.text, topic_keys=keys) for question, keys in pairs])
+            batch = system.answer([Question(question.id, question.text, topic_keys=keys) for question, keys in pairs])
             for question, one, other in zip(road.questions, alone, batch, strict=True):
                 row = road.rows[f"{retriever}@linked" if linked else retriever][question.id]
                 assert (one.output, one.text) == row[:2]

@@ -213,3 +213,10 @@ def test_without_a_dictionary_it_must_be_told(folders: dict[str, Path]) -> None:
     with pytest.raises(InputError, match="opened without `mentions`"):
         system.ask("What is the capital of Avalonia?")
     assert system.ask("What is its capital?", ["Avalonia"]).facts
+
+
+def test_questions_of_a_batch_have_ids_of_their_own(system: System) -> None:
+    batch = [Question(name, f"What is the capital of {name}?") for name in ("Avalonia", "Bergonia")]
+    assert [one.text for one in system.answer(batch)] == [system.ask(one.text).text for one in batch]
+    with pytest.raises(InputError, match="'Avalonia' stands more than once"):
+        system.answer([batch[0], *batch])
