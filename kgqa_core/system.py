@@ -166,7 +166,8 @@ class System:
         """The answers to a batch of questions, in its order.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
-        linked in its text and dialogue.  Raises InputError when a topic is not in the graph or two questions have one id.
+        linked in its text and dialogue.  Raises InputError when a topic is not in the graph, or when two questions have
+        one id.
         """
         if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
