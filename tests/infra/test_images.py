@@ -76,7 +76,7 @@ def test_what_does_not_belong_into_an_image_is_kept_out(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["pyproject.toml", "kgqa_core/config.py", "flows/profiles/atlas.yaml", "infra/setup.sh"]
+    "path", ["pyproject.toml", "kgqa_core/config/kg.py", "flows/profiles/atlas.yaml", "infra/setup.sh"]
 )
 def test_what_an_image_needs_is_let_through(path: str) -> None:
     assert (REPOSITORY / path).exists()

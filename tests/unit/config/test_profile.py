@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from flows.cli._session import PROFILES, choose_profile, profile_names
-from kgqa_core.config import KgOptions, RetrievalOptions, known_keys, make_profile, parse_settings, read_profile
+from kgqa_core.config import (
+    KgOptions,
+    RelationRankingOptions,
+    RetrievalOptions,
+    known_keys,
+    make_profile,
+    parse_settings,
+    read_profile,
+)
 from kgqa_core.errors import ConfigError
 
 
@@ -65,6 +73,8 @@ def test_every_key_is_documented() -> None:
 
 def test_decisive_fields_leave_out_where_and_how_fast() -> None:
     assert set(KgOptions().decisive()).isdisjoint({"name", "files", "threads", "memory_limit"})
+    trained = RelationRankingOptions().decisive()
+    assert set(trained).isdisjoint({"device", "checkpoint_seconds", "amr_parser"}) and "encoder" in trained
 
 
 @pytest.mark.parametrize(

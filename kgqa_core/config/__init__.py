@@ -1,0 +1,94 @@
+"""Every parameter of a run, documented under its field and checked before anything starts.
+
+A profile is a YAML file that binds to `Profile`; `--set section.key=value` overrides single keys.  Each section has a
+module here.
+"""
+
+from __future__ import annotations
+
+from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions, Training
+from kgqa_core.config.answering import AnsweringOptions, OperatorOptions, SymbolicOptions
+from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
+from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
+from kgqa_core.config.experiment import (
+    HYBRID,
+    LINKED,
+    PASSAGES,
+    SYMBOLIC,
+    check_knowledge,
+    split_answerer,
+    split_knowledge,
+    split_retriever,
+)
+from kgqa_core.config.kg import DkgOptions, KgOptions
+from kgqa_core.config.linking import LinkingOptions
+from kgqa_core.config.llm import BudgetOptions, Endpoint, LlmOptions, Price
+from kgqa_core.config.ltgen import LtgenOptions, PopularityOptions, SamplingOptions, WritingOptions
+from kgqa_core.config.operations import OperationsOptions, RunnerOptions
+from kgqa_core.config.parsing import DecodeOptions, GeneratorOptions, ParsingOptions
+from kgqa_core.config.passages import PassagesOptions
+from kgqa_core.config.profile import Profile, known_keys
+from kgqa_core.config.questions import QuestionsOptions, QuestionSource
+from kgqa_core.config.read import make_profile, parse_settings, read_profile
+from kgqa_core.config.retrieval import (
+    HopPathOptions,
+    KapingOptions,
+    RelationRankingOptions,
+    RetrievalOptions,
+    RetrieverOptions,
+)
+from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+
+__all__ = [
+    "AbstentionOptions",
+    "AnswerabilityOptions",
+    "AnsweringOptions",
+    "BudgetOptions",
+    "CorpusOptions",
+    "DecodeOptions",
+    "DkgOptions",
+    "EncoderOptions",
+    "Endpoint",
+    "EntailmentOptions",
+    "EvaluationOptions",
+    "Execution",
+    "GeneratorOptions",
+    "HYBRID",
+    "HopPathOptions",
+    "KapingOptions",
+    "KgOptions",
+    "LINKED",
+    "LinkingOptions",
+    "LlmOptions",
+    "LtgenOptions",
+    "OperationsOptions",
+    "OperatorOptions",
+    "Options",
+    "PASSAGES",
+    "ParsingOptions",
+    "PassagesOptions",
+    "PopularityOptions",
+    "Price",
+    "Profile",
+    "QuestionSource",
+    "QuestionsOptions",
+    "RelationRankingOptions",
+    "RetrievalOptions",
+    "RetrieverOptions",
+    "RewriterOptions",
+    "RunnerOptions",
+    "SYMBOLIC",
+    "SamplingOptions",
+    "SymbolicOptions",
+    "Training",
+    "TrainingOptions",
+    "WritingOptions",
+    "check_knowledge",
+    "known_keys",
+    "make_profile",
+    "parse_settings",
+    "read_profile",
+    "split_answerer",
+    "split_knowledge",
+    "split_retriever",
+]

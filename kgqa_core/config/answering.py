@@ -1,0 +1,83 @@
+"""Options of the answerers: symbolic, hybrid and by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from kgqa_core.config.base import Execution, Options, ScratchEncoderOptions, TrainingOptions
+
+
+class OperatorOptions(ScratchEncoderOptions, TrainingOptions):
+    """The classifier that picks the operation of a question, for the answerers `symbolic` and `hybrid`."""
+
+    epochs: PositiveInt = 15
+    """Largest number of passes over the distinct wordings of the training questions."""
+    patience: PositiveInt = 3
+    """Passes without a better dev score before training stops."""
+    batch_size: PositiveInt = 64
+    """Wordings in one step."""
+    learning_rate: PositiveFloat = 2e-3
+    """Peak learning rate of the classifier, and of a scratch encoder."""
+
+
+class SymbolicOptions(Options):
+    """How the answerers `symbolic` and `hybrid` compute: where arguments come from, and what is tried."""
+
+    parser: Execution[Literal["none", "rng", "decode"]] = "none"
+    """A semantic parser of the section `parsing` whose forms are tried before those made of the retriever's facts: rank
+    and generate, or retrieve and decode.  A run trains it; `kgqa ask` and `kgqa answer` do without."""
+    most_forms: int = Field(default=40, ge=1)
+    """Forms that are run for a question, the likeliest first, until one finds something."""
+    margin: float = Field(default=8.0, gt=0)
+    """How much less than the likeliest a form may weigh, as a logarithm; what weighs less is no answer to the question,
+    whatever it finds."""
+    most_answers: int = Field(default=200, ge=1)
+    """Names that an answer lists; a count is never cut."""
+    seconds: float = Field(default=10.0, gt=0)
+    """Longest run of one form; one that takes longer counts as having found nothing."""
+    dates: bool = True
+    """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
+    told: int = Field(default=20, ge=1)
+    """Names of a computed result that `hybrid` puts before the language model."""
+    facts: bool = True
+    """Keep the retrieved facts below computed results; without them a small model follows the result more often."""
+
+
+LTGEN_TOKENS = 128
+"""Longest response in tokens of the template `ltgen2024` (Huang et al. 2024)."""
+
+
+class AnsweringOptions(Options):
+    """The language model that answers, what it is given to read, and which questions it is asked."""
+
+    answerer: str = "builtin"
+    """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
+    the answers from a retriever's facts, without a model; `hybrid:MODEL` puts computed results before the facts that
+    the model reads (`hybrid` alone is `hybrid:builtin`).  Both leave out `none` and `passages` of `knowledge`."""
+    knowledge: Execution[tuple[str, ...]] = ("none", "random", "rigel", "hop_path", "oracle")
+    """What is put before the model: `retriever/format` with a retriever of `retrieval.retrievers` and a format among
+    triples, template, rewritten and both; a retriever alone means its triples, `none` asks without facts, `passages`
+    are those of the section `passages`, which `both` puts below the triples."""
+    template: Literal["sen2023", "rra2023", "ltgen2024"] = "sen2023"
+    """Wording of the prompt with knowledge, the same for every format; `ltgen2024` is a chat that shows the earlier
+    turns of a dialogue and takes responses of several sentences."""
+    qualifiers: bool = False
+    """Triples are told with the qualifiers of their statement, `(head, relation, tail; qualifier: value)`."""
+    split: Literal["test", "dev", "train"] = "test"
+    """Questions that are answered; `train` needs `retrieval.training` and serves `retriever.feedback`."""
+    limit: int | None = Field(default=None, ge=1)
+    """Answer only so many questions, drawn with the seed; all when absent."""
+    max_new_tokens: int = Field(default=32, ge=1)
+    """Longest answer in tokens; of the template `ltgen2024` 128 where nothing else is said."""
+    log_probabilities: bool = False
+    """Keep how likely the model finds what it writes, which abstention reads.  What it wrote without is asked anew."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _length_of_template(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and given.get("template") == "ltgen2024" and "max_new_tokens" not in given:
+            return {**given, "max_new_tokens": LTGEN_TOKENS}
+        return given

@@ -1,0 +1,76 @@
+"""What all sections of a profile share: frozen groups of options, and the blocks of an encoder and of a training."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _NotDecisive:
+    """Marks a field that says where, how fast or under what name work is done, and so is no part of a cache key."""
+
+
+_T = TypeVar("_T")
+Execution = Annotated[_T, _NotDecisive()]
+"""`device: Execution[str]` is a field of type str that does not decide the outcome."""
+
+
+class Options(BaseModel):
+    """A frozen group of parameters that refuses names it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def decisive(self) -> dict[str, Any]:
+        """The fields that decide what comes out, as plain values: all but those of type `Execution`."""
+        fields = type(self).model_fields.items()
+        execution = {name for name, field in fields if any(isinstance(mark, _NotDecisive) for mark in field.metadata)}
+        return self.model_dump(mode="json", exclude=execution)
+
+
+class EncoderOptions(Options):
+    """The block of a section that has a trained text encoder."""
+
+    encoder: str = "minilm"
+    """`minilm` (packaged), `scratch` (learnt from the training questions), or a folder or hub id of a HF encoder."""
+    max_tokens: int = Field(default=64, ge=8)
+    """Tokens of a question, and of what it is compared with, that the encoder reads."""
+    scratch_vocabulary: int = Field(default=6000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    scratch_width: int = Field(default=256, ge=16)
+    """Width of a scratch encoder's state."""
+
+
+class ScratchEncoderOptions(EncoderOptions):
+    """The same block where a small encoder is learnt from the training questions unless another is named."""
+
+    encoder: str = "scratch"
+    """`scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a HF encoder."""
+    scratch_vocabulary: int = Field(default=3000, ge=100)
+    """Tokens of the vocabulary learnt for a scratch encoder."""
+    scratch_width: int = Field(default=128, ge=16)
+    """Width of a scratch encoder's state."""
+
+
+class CheckpointOptions(Options):
+    """The block of a section whose training survives its process."""
+
+    checkpoint_seconds: Execution[float] = Field(default=30.0, gt=0)
+    """Seconds between checkpoints."""
+    device: Execution[str] = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:N`."""
+
+
+class TrainingOptions(CheckpointOptions):
+    """The block of a section that is trained until the dev score no longer improves."""
+
+    epochs: int = Field(default=10, ge=1)
+    """Largest number of passes over the training questions."""
+    patience: int = Field(default=2, ge=1)
+    """Passes without a better dev score before training stops."""
+    batch_size: int = Field(default=64, ge=1)
+    """Questions in one step."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """Peak learning rate of what is learnt from nothing: a scratch encoder, and all that stands on an encoder."""
+    encoder_learning_rate: float = Field(default=5e-5, gt=0)
+    """Peak learning rate of a pretrained encoder."""

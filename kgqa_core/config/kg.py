@@ -1,0 +1,82 @@
+"""Options of the graph: where it comes from, what its predicates mean, how it is stored for retrieval."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kgqa_core.config.base import Execution, Options
+
+
+class KgOptions(Options):
+    """Where the graph comes from and what its predicates mean."""
+
+    name: Execution[str] = "kg"
+    """Name of the graph, shown in run names and the report."""
+    files: Execution[tuple[str, ...]] = ()
+    """Graph files, read as one graph; `bundled:atlas` is the graph in the package."""
+    format: str = "auto"
+    """`auto` (each file by its content and name), or the name of a reader; `kgqa kg formats` lists them."""
+    delimiter: str | None = None
+    """Field separator of delimited triples; found from the first lines when absent."""
+    columns: dict[str, str] = {}
+    """Roles of the columns of a CSV or TSV with a header: `subject`, `predicate`, `object`, and if wanted `language`,
+    `datatype`, `rank`; a value `=text` is a constant for every row (`predicate: "=label"`)."""
+    label_predicates: tuple[str, ...] = (
+        "http://www.w3.org/2000/01/rdf-schema#label",
+        "http://www.w3.org/2004/02/skos/core#prefLabel",
+        "http://schema.org/name",
+        "rdfs:label",
+    )
+    """Predicates whose objects are labels, best first."""
+    alias_predicates: tuple[str, ...] = ("http://www.w3.org/2004/02/skos/core#altLabel", "skos:altLabel")
+    """Predicates whose objects are aliases."""
+    description_predicates: tuple[str, ...] = (
+        "http://schema.org/description",
+        "http://www.w3.org/2000/01/rdf-schema#comment",
+    )
+    """Predicates whose objects describe the subject."""
+    type_predicates: tuple[str, ...] = ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "rdf:type", "P31")
+    """Predicates that give an entity its type."""
+    subtype_predicates: tuple[str, ...] = ("http://www.w3.org/2000/01/rdf-schema#subClassOf", "rdfs:subClassOf", "P279")
+    """Predicates that put a type under another."""
+    types_as_triples: bool = True
+    """Keep type statements as triples too, so that retrieval can follow them."""
+    languages: tuple[str, ...] = ("en", "")
+    """Languages of labels in order of preference; an empty name is a label without language."""
+    only_languages: bool = False
+    """Leave out labels, descriptions and aliases in other languages than `languages`."""
+    ranks: Literal["truthy", "normal", "all"] = "truthy"
+    """Statements of a ranked source: `truthy` takes the preferred ones of a subject and relation, the normal ones where
+    none is preferred; `normal` all but the deprecated; `all` every one."""
+    qualifiers: Literal["rows", "triples", "none"] = "rows"
+    """`rows` keeps qualifiers beside their triple; `triples` also makes each one a triple of the head, by the relation
+    `relation/qualifier`, which retrieval can follow; `none` leaves them out."""
+    unknown_values: Literal["keep", "drop"] = "keep"
+    """`keep` stores Wikidata's unknown value and no value as literals; `drop` filters such statements."""
+    relations: tuple[str, ...] = ()
+    """Relations to keep, by key; all when empty.  Names and types are always kept."""
+    drop_relations: tuple[str, ...] = ()
+    """Relations to leave out, by key."""
+    drop_datatypes: tuple[str, ...] = ()
+    """Datatypes of literals to leave out, by IRI or its last part: `ExternalId`, `CommonsMedia`."""
+    informative_only: bool = False
+    """Leave out relations that say little in words: identifiers, names, media, categories (LTGen's rule)."""
+    page_views: Execution[str | None] = None
+    """A file of page views by entity: `key<TAB>views`, or a published page-view dump."""
+    bridges: tuple[str, ...] = ("P646", "http://www.wikidata.org/prop/direct/P646")
+    """Relations whose objects name the subject in another graph (Freebase ids, say); such ids work as keys."""
+    max_reject_share: float = Field(default=0.01, ge=0, le=1)
+    """Largest share of a file's statements that may be rejected; unless it is 0, three always may if most are good."""
+    memory_limit: Execution[str] = "4GB"
+    """Memory that DuckDB may use before it spills to disk."""
+    threads: Execution[int] = Field(default=2, ge=1)
+    """Threads of the build."""
+
+
+class DkgOptions(Options):
+    """The differentiable KG."""
+
+    literal_inverses: bool = False
+    """Also store edges that lead out of literals (a year is a hub)."""

@@ -1,0 +1,36 @@
+"""Options of entity linking."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kgqa_core.config.base import Options
+
+
+class LinkingOptions(Options):
+    """How the entities of a bare question are found: a tagger of the TAGME type over the graph's own names."""
+
+    threshold: float = Field(default=0.22, ge=0, le=1)
+    """Smallest confidence ρ of an entity that is taken (LTGen's)."""
+    top: int = Field(default=5, ge=1)
+    """Entities taken of one question at most, the most confident first."""
+    candidates: int = Field(default=10, ge=1)
+    """Entities of one name that are weighed against each other, the most common first."""
+    fallback: bool = True
+    """Where no entity reaches the threshold, take the best one all the same."""
+    appositions: Literal["first", "all"] = "first"
+    """Of names side by side whose entities the graph relates, as in `Seoul, Korea`, take the first only, which is what
+    a question is about; or all, as in a text of which every entity is wanted."""
+    typos: int = Field(default=0, ge=0, le=2)
+    """Typing errors allowed in a name, where the words are nothing else; 0 looks for names as they are written."""
+    context: Literal["none", "words", "encoder"] = "words"
+    """What breaks ties between entities of one name: nothing, words that the question shares with types and relations
+    of an entity, or also the likeness of its encoded description."""
+    encoder: str = "minilm"
+    """Sentence encoder of `context: encoder`: `minilm` (packaged), or a folder or hub id."""
+    turns: int = Field(default=4, ge=0)
+    """Earlier turns of a dialogue whose mentions stay candidates."""
+    turn_weight: float = Field(default=0.8, gt=0, le=1)
+    """What the confidence of a mention is multiplied with for each turn that it lies back."""

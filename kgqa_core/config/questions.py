@@ -1,0 +1,46 @@
+"""Options of question sets."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import field_validator
+
+from kgqa_core.config.base import Execution, Options
+
+
+class QuestionSource(Options):
+    """Where a question set comes from and how it is split."""
+
+    name: Execution[str] = "questions"
+    """Name of the data set, shown in run names and the report."""
+    source: Literal["jsonl", "atlas", "zjqa", "metaqa", "simplequestions", "webqsp"] = "jsonl"
+    """Loader: a question file of ours, the bundled questions, or a known benchmark."""
+    path: Execution[str | None] = None
+    """The question file, or the folder of the benchmark."""
+    language: str = "en"
+    """Language of the questions."""
+    hops: tuple[int, ...] = ()
+    """Hop counts to take from a benchmark that is divided by hops; empty takes all."""
+    train_from: Literal["train", "dev"] = "train"
+    """`dev` trains on nine tenths of a benchmark's dev split (MetaQA as it lies here has no train split)."""
+    unscored: bool = False
+    """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
+    split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
+    """Shares of train, dev and test by topic entity, where a question file has no splits."""
+
+
+class QuestionsOptions(QuestionSource):
+    """The questions that the system is made for, and further sets that the retriever learns from."""
+
+    more: Execution[tuple[QuestionSource, ...]] = ()
+    """Further question sets over the same graph, each under a name of its own, that the retriever `rigel` is trained on
+    too (`retriever.mix` says how often); their dev questions are measured, and nothing of them is answered."""
+
+    @field_validator("more")
+    @classmethod
+    def _names_differ(cls, more: tuple[QuestionSource, ...]) -> tuple[QuestionSource, ...]:
+        names = [one.name for one in more]
+        if len(set(names)) < len(names):
+            raise ValueError(f"the sets are named {', '.join(names)}; give each a name of its own")
+        return more

@@ -1,0 +1,113 @@
+"""Reads profiles and `--set`; all faults of a profile are reported at once, each with the nearest known name."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from kgqa_core.config.profile import Profile, known_keys
+from kgqa_core.errors import PASSWORD, ConfigError
+from kgqa_core.input_files import read_document
+
+MAX_PROFILE, MAX_NODES = 4 << 20, 100_000
+"""Bytes of a profile file, and the values in it with its anchors written out."""
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """`["retriever.hops=3"]` as a nested mapping; values are read as YAML.  Raises ConfigError."""
+    tree: dict[str, Any] = {}
+    known = known_keys()
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        key = key.strip()
+        if PASSWORD.search(setting):
+            raise ConfigError(
+                f"--set {key.partition(':')[0]}: the value holds an address with a password, which others can read in "
+                "the list of processes and in the records of runs; put it into the environment (an endpoint's key into "
+                "the variable that llm.endpoints.NAME.key_env names, MLflow's address into MLFLOW_TRACKING_URI)"
+            )
+        if not equals:
+            raise ConfigError(f"--set {setting!r} is not of the form key=value, for example retriever.hops=3")
+        if key not in known:
+            raise ConfigError(_unknown(key, known))
+        node = tree
+        *path, leaf = key.split(".")
+        for part in path:
+            node = node.setdefault(part, {})
+        try:
+            node[leaf] = yaml.safe_load(text)
+        except yaml.YAMLError as fault:
+            raise ConfigError(f"--set {key}: the value {text!r} is not valid YAML: {fault}") from None
+    return tree
+
+
+def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile:
+    """A profile from nested mappings, later ones winning.  Raises ConfigError that lists every fault."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        _merge(merged, layer)
+    try:
+        return Profile.model_validate(merged)
+    except ValidationError as fault:
+        known = known_keys()
+        lines = []
+        for error in fault.errors():
+            key = ".".join(str(part) for part in error["loc"])
+            if error["type"] == "extra_forbidden":
+                lines.append(_unknown(key, known))
+            elif error["type"] == "value_error":
+                lines.append(f"{key}: {error['ctx']['error']}".removeprefix(": "))
+            else:
+                lines.append(f"{key}: {error['msg']}, but it is {error['input']!r}")
+        raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines)) from None
+
+
+def read_profile(path: Path) -> dict[str, Any]:
+    """The nested mapping of a profile file.  Raises ConfigError."""
+    text = read_document(path, ConfigError, MAX_PROFILE, "sections such as kg and questions")
+    try:
+        nodes = _nodes(yaml.compose(text, yaml.SafeLoader), {})
+        if nodes > MAX_NODES:
+            raise ConfigError(
+                f"profile {path} expands to more than {MAX_NODES:,} values by its anchors; write out what it means"
+            )
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError as fault:
+        raise ConfigError(f"profile {path} cannot be read: {fault}") from None
+    except RecursionError:
+        raise ConfigError(f"profile {path} is nested too deeply; sections hold keys, and keys values") from None
+    if not isinstance(tree, dict):
+        raise ConfigError(f"profile {path} must be a mapping of sections, but it is {type(tree).__name__}")
+    return tree
+
+
+def _nodes(node: Any, known: dict[int, float]) -> float:
+    """Values of a YAML document with its aliases written out; without end where an alias holds itself."""
+    if node is None or isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        parts = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
+        known[id(node)] = 1 + sum(_nodes(part, known) for part in parts)
+    return known[id(node)]
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"unknown key '{key}'" + (
+        f"; did you mean '{near[0]}'?" if near else "; `kgqa run --help` names the sections"
+    )
+
+
+def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    for key, value in extra.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = dict(value) if isinstance(value, Mapping) else value

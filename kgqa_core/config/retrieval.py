@@ -1,0 +1,163 @@
+"""Options of retrieval, and a class of options for each retriever."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, PositiveInt, field_validator
+
+from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
+from kgqa_core.config.experiment import ALWAYS_GOLD, LINKED
+
+RetrieverName = Literal[
+    "rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle"
+]
+
+
+class RetrieverOptions(EncoderOptions, TrainingOptions):
+    """The Rigel retriever and its training."""
+
+    decoder: Literal["layer", "label"] = "layer"
+    """`layer` has one output for each relation of the graph it is trained on; `label` scores relations by the encoded
+    text of their labels, so that relations added later can be used without training."""
+    hops: int | None = Field(default=None, ge=1, le=4)
+    """Largest number of hops; without a number, what the training questions need (their annotated relation paths, else
+    the distance to their answers), at least 2 and at most 4."""
+    loss: Literal["bce", "normalised"] = "bce"
+    """`bce` is the paper's; `normalised` maximises the share of the answers in the retrieved mass."""
+    exclude_topic: bool = False
+    """Take the topic entities out of the entity set after each hop."""
+    soft_start: bool = False
+    """Learn from linked questions: start at the candidates of their mentions, with weights that are learnt from the
+    linker's confidence, the question, and the candidate's popularity, types and description.  Topics that are given
+    for certain keep the weight 1."""
+    candidates: int = Field(default=3, ge=1)
+    """Candidates of a mention that a soft start begins at, best first."""
+    intersect: Literal["none", "product", "min"] = "none"
+    """Follow each topic of a question apart, with relations of its own, and mix the union of what they lead to with the
+    intersection: the product of the entities' weights or the smallest; how much of each is learnt."""
+    mix: dict[str, float] = {}
+    """How often a pass takes each question of a set of `questions.more`, by the set's name: 0.5 draws half of them, 2
+    takes each twice; 1 where a set is not named."""
+    feedback: Execution[str | None] = None
+    """An earlier run of the home whose right answers speak for relation paths: its id or the beginning of it.  Only
+    answers to training questions count (`retrieval.training=true answering.split=train` in that run)."""
+    feedback_weight: float = Field(default=0.3, ge=0)
+    """Weight in the loss of the paths that `feedback` speaks for."""
+    epochs: PositiveInt = 6
+    """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
+    min_steps: int = Field(default=300, ge=1)
+    """Steps that a small question set trains for, by further passes; patience grows alike."""
+    batch_size: PositiveInt = 32
+    """Questions in one step."""
+
+
+class HopPathOptions(EncoderOptions, TrainingOptions):
+    """The path retriever of Retrieve-Rewrite-Answer and its training (Wu et al. 2023, section 3.1)."""
+
+    max_hops: int | None = Field(default=None, ge=1, le=4)
+    """Largest number of hops; without a number, what the training questions need, as for `retriever.hops`."""
+    gold_hops: bool = False
+    """Take the number of hops from the question where it is given, as the paper does on MetaQA."""
+    beam: int = Field(default=5, ge=1)
+    """Relations kept for every partial path (K)."""
+    reasoning_paths: int = Field(default=5, ge=1)
+    """Grounded paths kept of a question (M)."""
+    searched_paths: int = Field(default=3, ge=0)
+    """Gold paths searched in the graph for a training question that has answers and no annotated path; 0 searches
+    none."""
+
+
+class KapingOptions(Options):
+    """KAPING: the triples near the topic that are most similar to the question (Baek et al. 2023)."""
+
+    encoder: str = "minilm"
+    """`minilm` (packaged), or a folder or hub id of a HF sentence encoder with mean pooling."""
+    hops: int = Field(default=2, ge=1, le=2)
+    """Neighbourhood of the topic entities whose triples are compared."""
+    most_triples: int = Field(default=2_000, ge=1)
+    """Triples compared for a question: those of one hop first, then of two, within a hop the relations taking turns in
+    order of id; the rest counts as truncated."""
+
+
+class RelationRankingOptions(EncoderOptions, TrainingOptions):
+    """Retrieval by relation ranking: how relations are ranked, and the training of rankers (Huang et al. 2024)."""
+
+    relations: int = Field(default=5, ge=1)
+    """Relations kept of each topic entity."""
+    triples: int = Field(default=10, ge=1)
+    """Triples of each pair of an entity and a relation, drawn with the seed where there are more."""
+    most_relations: int = Field(default=200, ge=1)
+    """Relations of one entity that are ranked, followed and against their direction: those of most triples."""
+    model: str = "builtin"
+    """Language model of `rank_llm`."""
+    max_new_tokens: int = Field(default=64, ge=8)
+    """Longest ranking of the language model in tokens."""
+    sentence_encoder: str = "minilm"
+    """Of `rank_embedding`: `minilm` (packaged), or a folder or hub id of a HF sentence encoder with mean pooling."""
+    training_sets: Execution[tuple[str, ...]] = ()
+    """Files of relation linking, JSON lines of `source` and `target`, that rankers learn from beside the annotated
+    training questions."""
+    amr_graphs: Execution[str | None] = None
+    """A file of AMR graphs by question: blocks of PENMAN with `# ::snt`, or JSON from question to PENMAN."""
+    amr_parser: Execution[str | None] = None
+    """Parser of questions that the file has not: `amrlib:FOLDER` with a local model.  `rank_amr` is trained where there
+    are graphs, by file or parser; without any it is `rank_pair`."""
+    encoder: str = "minilm"
+    """Of `rank_pair` and `rank_amr`: `minilm` (packaged), `scratch` (learnt from the training pairs), or a folder or
+    hub id of a HF encoder."""
+    negatives: int = Field(default=7, ge=1)
+    """Relations of the entity that are no gold ones, drawn anew in every pass for each question and entity."""
+    amr_layers: int = Field(default=2, ge=1)
+    """Layers of graph attention."""
+    heads: int = Field(default=4, ge=1)
+    """Heads of the graph attention and of the attention from a pair to the nodes; they divide the encoder's width."""
+    epochs: PositiveInt = 4
+    """Largest number of passes over the training questions."""
+    batch_size: PositiveInt = 8
+    """Questions, each with one entity, in one step."""
+    max_tokens: int = Field(default=64, ge=16)
+    """Tokens of question, entity and relation read by the encoder; of a longer one the question's end gives way."""
+
+
+class RetrievalOptions(Options):
+    """What is kept of each question's graph neighbourhood."""
+
+    retrievers: Execution[tuple[RetrieverName, ...]] = ("rigel", "hop_path", "random", "oracle")
+    """Retrievers whose facts are collected and compared."""
+    topics: Execution[Literal["gold", "linked", "both"]] = "gold"
+    """Entities that retrieval starts from: `gold` are those of the question file, `linked` those that the tagger finds
+    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random and oracle always start from
+    the gold ones, and so does training."""
+    training: bool = False
+    """Collect facts for training questions too, so that a model can be asked them (`answering.split=train`)."""
+    k: int = Field(default=10, ge=1)
+    """Triples kept per hop (k = 10 in the paper), and in all for random facts."""
+    candidates: int = Field(default=50, ge=1)
+    """Ranked entities kept per question."""
+    edge_budget: int = Field(default=50_000, ge=1)
+    """Edges followed per question and hop, heaviest sources first; the rest is cut and counted as truncated.  With
+    50,000 a question of two hops takes some 10 ms at most, however large the graph."""
+    min_hop_attention: float = Field(default=0.05, ge=0, le=1)
+    """Facts of trailing hops whose joint attention is below this are left out."""
+    kaping: KapingOptions = KapingOptions()
+    """How KAPING compares triples."""
+
+    @field_validator("retrievers", mode="before")
+    @classmethod
+    def _plain_names(cls, given: Any) -> Any:
+        for name in given if isinstance(given, list | tuple) else ():
+            if isinstance(name, str) and "@" in name:
+                raise ValueError(f"{name!r} is no plain name; list {name.split('@')[0]!r} and set retrieval.topics")
+        return given
+
+    @property
+    def collected(self) -> tuple[str, ...]:
+        """Names that facts are collected under: each retriever as `topics` wants it."""
+        return tuple(variant for name in self.retrievers for variant in self.variants(name))
+
+    def variants(self, name: str) -> tuple[str, ...]:
+        """The names that a retriever goes by: plain, with `@linked`, or both."""
+        if self.topics == "gold" or name in ALWAYS_GOLD or name not in self.retrievers:
+            return (name,)
+        return (name, name + LINKED) if self.topics == "both" else (name + LINKED,)
