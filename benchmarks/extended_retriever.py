@@ -62,8 +62,8 @@ from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.feedback import gather
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
+from kgqa_core.retrieval.rigel.starts import LINKS, widened
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.starts import LINKS, widened
 from kgqa_core.types import SPLITS, Question
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

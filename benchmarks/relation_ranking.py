@@ -55,16 +55,19 @@ from kgqa_core.kg.build import build  # noqa: E402
 from kgqa_core.llm.factory import load_model  # noqa: E402
 from kgqa_core.monitor import Log  # noqa: E402
 from kgqa_core.nn.sentence_encoder import SentenceEncoder  # noqa: E402
-from kgqa_core.retrieval.label import words  # noqa: E402
 from kgqa_core.retrieval.relation_ranking import amr  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, read_graphs  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.embedding import EmbeddingRanker, relation_text  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.fit import fit  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.linking_sets import read_linking  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.llm import LlmRanker  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.pairs import PairRanker  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.ranker import Ask, Ranker  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.training_examples import Lesson, of_linking, of_questions  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.ranker import Ask, EmbeddingRanker, Ranker, relation_text  # noqa: E402  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.train import fit  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.trained import PairRanker  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.training_examples import (  # noqa: E402
+    Lesson,
+    of_linking,
+    of_questions,
+    read_linking,
+)
+from kgqa_core.retrieval.relation_texts import words  # noqa: E402
 from tests.support.chat_server import ChatServer  # noqa: E402
 
 PROGRESS = Log("dev_", every=20)

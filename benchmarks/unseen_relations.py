@@ -44,9 +44,10 @@ from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Log
-from kgqa_core.retrieval.rigel.network import Trained, load, walk
+from kgqa_core.retrieval.rigel.network import Trained, load
 from kgqa_core.retrieval.rigel.retriever import EPSILON
 from kgqa_core.retrieval.rigel.train import train
+from kgqa_core.retrieval.rigel.walk import walk
 from kgqa_core.types import INVERSE, Question
 
 PROGRESS = Log("dev_", every=10)

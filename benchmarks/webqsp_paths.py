@@ -34,7 +34,7 @@ from kgqa_core.monitor import Log
 from kgqa_core.nn import loop
 from kgqa_core.retrieval.hop_path.classifier import PathModel
 from kgqa_core.retrieval.hop_path.fit import Row, fit, measure
-from kgqa_core.retrieval.label import words
+from kgqa_core.retrieval.relation_texts import words
 from kgqa_core.types import Question
 
 PROGRESS = Log("dev_", every=10)

@@ -31,7 +31,7 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import Opener, make_opener
-from kgqa_core.retrieval.starts import learnt_candidates, with_candidates
+from kgqa_core.retrieval.rigel.starts import learnt_candidates, with_candidates
 from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, newest_run, system_parts, with_mentions
 from kgqa_core.store.artifacts import Home

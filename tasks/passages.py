@@ -51,7 +51,7 @@ def retrieve_passages(
     stage: StageContext, index: ArtifactRef, questions: ArtifactRef, options: PassagesOptions, training: bool = False
 ) -> Counts:
     """Find the passages that go with each question."""
-    from kgqa_core.passages.retrieve import retrieve
+    from kgqa_core.passages.search import retrieve
 
     return retrieve(
         stage.out,
@@ -77,7 +77,7 @@ def write_passages(
     retriever: str = PASSAGES,
 ) -> Counts:
     """Write each question's passages as text, below a retriever's triples where these are given."""
-    from kgqa_core.passages.retrieve import write_knowledge
+    from kgqa_core.passages.search import write_knowledge
 
     return write_knowledge(
         stage.out,

@@ -15,8 +15,7 @@ from kgqa_core.config import Profile
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
-from kgqa_core.passages.retrieve import below_text
-from kgqa_core.passages.search import PassageSearch, query_of
+from kgqa_core.passages.search import PassageSearch, below_text, query_of
 from kgqa_core.passages.table import Passage
 from kgqa_core.rewriting.teller import Teller
 from kgqa_core.types import Question, Retrieved

@@ -13,8 +13,7 @@ import numpy as np
 from kgqa_core.errors import ArtifactError
 from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.passages.chunks import UNSPACED
-from kgqa_core.passages.fuse import Ranked
+from kgqa_core.passages.table import UNSPACED, Ranked
 
 FOLDER = "bm25"
 LONGEST = 64

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import InputError, nearest
@@ -16,7 +18,6 @@ from kgqa_core.spool import regular_file
 
 SHOWN = 200
 """Characters of a rejected line that are kept."""
-
 _DEFAULTS = {"id": "id", "title": "title", "text": "text"}
 _SECTION, _BULLET = "Section::::", "BULLET::::"
 """Marks of KILT's paragraphs: a heading, and an item of a list."""
@@ -181,3 +182,38 @@ def _lines(source: Source) -> Iterator[tuple[int, str | Reject]]:
         }
         good = zip(block.lines["line"].to_list(), block.lines["text"].to_list(), strict=True)
         yield from sorted([*good, *bad.items()], key=lambda item: item[0])
+
+
+FILE = "rejects.parquet"
+ROWS = 50_000
+"""Rejects held at once."""
+SHOWN = 3
+_SCHEMA = pa.schema({"file": pa.string(), "line": pa.int64(), "reason": pa.string(), "text": pa.string()})
+
+
+class Rejects:
+    """Appends rejects to the table of a folder, until it is closed.  count: so many so far.  first: the first few."""
+
+    def __init__(self, folder: Path) -> None:
+        self.count, self.first = 0, list[Reject]()
+        self._rows: list[Reject] = []
+        self._table = pq.ParquetWriter(folder / FILE, _SCHEMA, compression="zstd", write_statistics=False)
+
+    def add(self, reject: Reject) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.first) < SHOWN:
+            self.first.append(reject)
+        self._rows.append(reject)
+        if len(self._rows) == ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        """Writes what is held; there are no more."""
+        self._flush()
+        self._table.close()
+
+    def _flush(self) -> None:
+        columns = {name: [getattr(reject, name) for reject in self._rows] for name in _SCHEMA.names}
+        self._table.write_table(pa.table(columns, schema=_SCHEMA))
+        self._rows = []

@@ -20,8 +20,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, Vectors, dots, open_vectors
-from kgqa_core.passages.fuse import Ranked
-from kgqa_core.passages.table import distinct
+from kgqa_core.passages.table import Ranked, distinct
 from kgqa_core.store.shards import LOADING
 
 FILE = "dense.faiss"

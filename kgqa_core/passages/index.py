@@ -10,10 +10,8 @@ from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.passages import bm25, dense
-from kgqa_core.passages.chunks import chunk
-from kgqa_core.passages.corpus import Document, Reject, find_corpus, read_corpus
-from kgqa_core.passages.rejects import Rejects
-from kgqa_core.passages.table import Passage, Passages, Writer
+from kgqa_core.passages.corpus import Document, Reject, Rejects, find_corpus, read_corpus
+from kgqa_core.passages.table import Passage, Passages, Writer, chunk
 from kgqa_core.store.artifacts import write_json
 
 META = "index.json"

@@ -15,7 +15,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import open_retriever
-from kgqa_core.retrieval.starts import as_learnt
+from kgqa_core.retrieval.rigel.starts import as_learnt
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question, Retrieved
 

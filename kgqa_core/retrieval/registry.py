@@ -13,8 +13,7 @@ from kgqa_core.errors import ArtifactError, ConfigError, nearest
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import Retriever
-from kgqa_core.retrieval.baselines.oracle import Oracle
-from kgqa_core.retrieval.baselines.random_facts import RandomFacts
+from kgqa_core.retrieval.baselines import Oracle, RandomFacts
 from kgqa_core.retrieval.relation_ranking.ranker import Ranker
 from kgqa_core.types import Question
 
@@ -135,7 +134,7 @@ def _rank_llm(sources: Sources) -> Opener:
 
 def _rank_embedding(sources: Sources) -> Opener:
     from kgqa_core.nn.sentence_encoder import SentenceEncoder
-    from kgqa_core.retrieval.relation_ranking.embedding import EmbeddingRanker
+    from kgqa_core.retrieval.relation_ranking.ranker import EmbeddingRanker
 
     encoder = SentenceEncoder(sources.ranking.sentence_encoder, section="relation_ranking")
     return _ranking(sources, EmbeddingRanker(encoder, sources.cache))
@@ -143,7 +142,7 @@ def _rank_embedding(sources: Sources) -> Opener:
 
 def _rank_trained(name: str) -> Callable[[Sources], Opener]:
     def opener(sources: Sources) -> Opener:
-        from kgqa_core.retrieval.relation_ranking.load import open_trained
+        from kgqa_core.retrieval.relation_ranking.trained import open_trained
 
         folder = sources.trained("relation_ranker")
         return _ranking(sources, open_trained(folder, name, sources.ranking, sources.cache, sources.monitor))

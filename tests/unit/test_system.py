@@ -22,7 +22,7 @@ from kgqa_core.linking.questions import link_questions
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.passages.search import PassageSearch
 from kgqa_core.report.console import ask_tables
-from kgqa_core.retrieval.starts import as_learnt, learnt_candidates
+from kgqa_core.retrieval.rigel.starts import as_learnt, learnt_candidates
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import LoadedRetriever, System
 from kgqa_core.types import Question, Retrieved

@@ -23,8 +23,9 @@ from kgqa_core.nn import loop
 from kgqa_core.nn.checkpoint import Progress, key_of
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import new_encoder
-from kgqa_core.retrieval.batches import Prepared, batches
+from kgqa_core.retrieval.epoch_batches import batches
 from kgqa_core.retrieval.hop_path.classifier import SEPARATOR, PathClassifier, PathModel, describe
+from kgqa_core.retrieval.rigel.questions import Prepared
 from kgqa_core.types import INVERSE
 
 UNKNOWN_LIMIT = 0.05

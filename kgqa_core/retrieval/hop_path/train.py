@@ -25,7 +25,7 @@ from kgqa_core.nn import loop
 from kgqa_core.nn.curves import dev_of_best, write_curves
 from kgqa_core.retrieval.hop_path.fit import Row, direction_label, fit
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
-from kgqa_core.retrieval.label import relation_texts
+from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.retrieval.rigel.network import save
 from kgqa_core.types import Question
 

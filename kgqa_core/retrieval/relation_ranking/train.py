@@ -1,29 +1,40 @@
 """Stage `train` of the relation rankers: `pair` always, `amr` where training questions have AMR graphs.
 
-They learn from the annotated questions of the data set and from relation-linking sets (`training_sets`).
+They learn from the annotated questions of the data set and from relation-linking sets (`training_sets`), by binary
+classification of pairs with drawn negatives.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from kgqa_core.config import RelationRankingOptions
 from kgqa_core.datasets.leakage import same_text
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import TrainingError
+from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn import loop
+from kgqa_core.nn.checkpoint import Progress, key_of
 from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import open_graphs
-from kgqa_core.retrieval.relation_ranking.fit import Fitted, Kind, fit
-from kgqa_core.retrieval.relation_ranking.linking_sets import read_linking
-from kgqa_core.retrieval.relation_ranking.pairs import save
-from kgqa_core.retrieval.relation_ranking.training_examples import Lesson, of_linking, of_questions
+from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork
+from kgqa_core.retrieval.relation_ranking.ranker import best_first
+from kgqa_core.retrieval.relation_ranking.trained import Pair, TrainedRanker, describe, pair_text, read_pairs, save
+from kgqa_core.retrieval.relation_ranking.training_examples import Lesson, of_linking, of_questions, read_linking
 
 SPLITS = ("train", "dev")
 
@@ -129,3 +140,158 @@ def _write(out: Path, ranker: Kind, fitted: Fitted) -> dict[str, Any]:
 
 def _below(work: Path | None, name: str) -> Path | None:
     return None if work is None else work / name
+
+
+MOST_DEV = 200
+"""Dev lessons that are measured after each pass, drawn with the seed: all their relations are scored."""
+UNKNOWN_LIMIT = 0.05
+"""Share of unknown tokens above which a run warns."""
+Kind = Literal["pair", "amr"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained ranker, its curve, and the share of tokens that its reader lacks."""
+
+    trained: TrainedRanker
+    progress: Progress
+    unknown: float
+
+
+def fit(
+    learning: Sequence[Lesson],
+    developing: Sequence[Lesson],
+    options: RelationRankingOptions,
+    seed: int,
+    kind: Kind = "pair",
+    *,
+    graphs: Mapping[str, AmrGraph] | None = None,
+    key: str = "",
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> Fitted:
+    """A ranker trained with early stopping on dev recall; `work` keeps a killed run's state.
+
+    graphs: of every question, for `amr`.  key: identifies lessons and graphs for the checkpoint.
+    Raises TrainingError when there is no lesson or the loss is not finite, ModelError when the encoder is not one,
+    ConfigError when the heads do not divide its width.
+    """
+    if not learning:
+        raise TrainingError("no training question has a gold relation of a topic entity; there is nothing to rank")
+    device = pick_device(options.device, "relation_ranking")
+    own = graphs or {}
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        encoder, reader, description = new_encoder(
+            options, lambda token: _vocabulary(learning, own), "relation_ranking"
+        )
+        if kind == "amr" and encoder.width % options.heads:
+            raise ConfigError(
+                f"relation_ranking.heads {options.heads} does not divide the encoder's width {encoder.width}"
+            )
+        network: Network = (
+            AmrNetwork(encoder, options.amr_layers, options.heads) if kind == "amr" else PairNetwork(encoder)
+        ).to(device)
+        trained = TrainedRanker(network, reader, describe(network, description))
+        unknown = reader.unknown_share([pair_text(pair) for lesson in learning for pair in _gold_pairs(lesson)])
+        if unknown > UNKNOWN_LIMIT:
+            monitor.note(
+                f"{unknown:.0%} of the pairs' tokens are unknown to the encoder '{options.encoder}' (limit "
+                f"{UNKNOWN_LIMIT:.0%}); use --set relation_ranking.encoder=scratch or an encoder for this language"
+            )
+        lessons = _Lessons(trained, learning, own, device)
+        measured = list(developing)
+        if len(measured) > MOST_DEV:
+            measured = random.Random(seed).sample(measured, MOST_DEV)
+        course = loop.Course(
+            per_epoch=math.ceil(len(learning) / options.batch_size),
+            epochs=options.epochs,
+            patience=options.patience,
+            order=lambda epoch: lessons.order(options.batch_size, options.negatives, seed, epoch),
+            loss=lambda batch: lessons.loss(batch.tolist()),
+            measure=lambda: measure(trained, measured, options.relations, own, device) if measured else {},
+            standing=lambda found: [found["recall"], -found["loss"]],
+            section="relation_ranking",
+        )
+        identity = key_of(key, kind, options.decisive(), seed)
+        progress, weights = loop.run(network, course, options, identity, monitor, work)
+    network.load_state_dict(weights, strict=False)
+    return Fitted(trained, progress, unknown)
+
+
+def measure(
+    trained: TrainedRanker,
+    lessons: Sequence[Lesson],
+    most: int,
+    graphs: Mapping[str, AmrGraph] | None = None,
+    device: torch.device | None = None,
+) -> dict[str, float]:
+    """recall: share of gold relations among the first `most` of their entity, in [0, 1]; loss: mean over all pairs."""
+    pairs = [pair for lesson in lessons for pair in _pairs(lesson)]
+    logits = trained.scores(pairs, graphs, device)
+    found = wanted = done = 0
+    right = np.zeros(len(pairs), dtype=bool)
+    for lesson in lessons:
+        own = logits[done : done + len(lesson.relations)]
+        kept = {place for place, _ in best_first(own.tolist(), most)}
+        found += len(kept & set(lesson.gold))
+        wanted += len(lesson.gold)
+        right[[done + place for place in lesson.gold]] = True
+        done += len(lesson.relations)
+    losses = np.logaddexp(0.0, np.where(right, -logits, logits))
+    return {"recall": found / max(1, wanted), "loss": float(losses.mean()) if len(losses) else 0.0}
+
+
+class _Lessons:
+    """Pairs by number: those of a lesson follow each other in the order of its relations."""
+
+    def __init__(
+        self, trained: TrainedRanker, lessons: Sequence[Lesson], graphs: Mapping[str, AmrGraph], device: torch.device
+    ) -> None:
+        self.trained, self.lessons, self.graphs, self.device = trained, lessons, graphs, device
+        self.start = np.cumsum([0, *(len(lesson.relations) for lesson in lessons)])
+
+    def order(self, size: int, negatives: int, seed: int, epoch: int) -> list[Tensor]:
+        """Pair numbers of an epoch's batches: of `size` lessons the gold pairs and drawn other ones."""
+        generator = np.random.default_rng([seed, epoch])
+        order = generator.permutation(len(self.lessons))
+        batches = []
+        for start in range(0, len(order), size):
+            numbers: list[int] = []
+            for number in order[start : start + size].tolist():
+                lesson = self.lessons[number]
+                others = np.setdiff1d(np.arange(len(lesson.relations)), lesson.gold)
+                drawn = generator.choice(others, size=min(negatives, len(others)), replace=False)
+                numbers += [int(self.start[number]) + place for place in (*lesson.gold, *sorted(drawn.tolist()))]
+            batches.append(torch.tensor(numbers, dtype=torch.int64))
+        return batches
+
+    def loss(self, numbers: Sequence[int]) -> Tensor:
+        """Mean binary cross-entropy of some pairs."""
+        pairs, right = [], []
+        for number in numbers:
+            lesson_number = int(np.searchsorted(self.start, number, side="right")) - 1
+            lesson = self.lessons[lesson_number]
+            place = number - int(self.start[lesson_number])
+            pairs.append((lesson.question, lesson.entity, lesson.relations[place]))
+            right.append(float(place in lesson.gold))
+        rows = read_pairs(self.trained.reader, pairs)
+        logits = self.trained.logits(rows, [question for question, _, _ in pairs], self.graphs, self.device)
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(right, device=logits.device))
+
+
+def _pairs(lesson: Lesson) -> list[Pair]:
+    return [(lesson.question, lesson.entity, text) for text in lesson.relations]
+
+
+def _gold_pairs(lesson: Lesson) -> list[Pair]:
+    return [(lesson.question, lesson.entity, lesson.relations[place]) for place in lesson.gold]
+
+
+def _vocabulary(lessons: Sequence[Lesson], graphs: Mapping[str, AmrGraph]) -> list[str]:
+    """What a scratch vocabulary is learnt from: gold pairs, relations, and the words of AMR nodes."""
+    texts = [pair_text(pair) for lesson in lessons for pair in _gold_pairs(lesson)]
+    relations = sorted({text for lesson in lessons for text in lesson.relations})
+    labels = sorted({label for lesson in lessons if lesson.question in graphs
+                     for label in graphs[lesson.question].labels})  # fmt: skip
+    return [*texts, *relations, *labels]

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from kgqa_core.config import RetrieverOptions
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.nn.encoders import Encoder, Reader
-from kgqa_core.retrieval.starts import FEATURES, Starts
+from kgqa_core.retrieval.rigel.starts import FEATURES, Starts
 
 SHARED = 32
 """Width in which question and candidate are compared."""

@@ -23,8 +23,8 @@ from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.errors import ArtifactError
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.batches import Path as Weighted
-from kgqa_core.retrieval.rigel.plan import Plan
+from kgqa_core.retrieval.rigel.questions import Path as Weighted
+from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question
 
 FILE = "feedback.parquet"

@@ -25,28 +25,20 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.follow import EntityWeights, follow
+from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import REMOVED
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
-from kgqa_core.retrieval.label import LabelRigel, restored, stored, unlabelled_note
+from kgqa_core.retrieval.relation_texts import unlabelled_note
 from kgqa_core.retrieval.rigel.extension import Extension, Extras
-from kgqa_core.retrieval.rigel.plan import Plan
+from kgqa_core.retrieval.rigel.label_decoder import LabelRigel, restored, stored
+from kgqa_core.retrieval.rigel.questions import Prepared
+from kgqa_core.retrieval.rigel.walk import Plan, Walk, combine, walk
 from kgqa_core.types import INVERSE
 
 VERSION = 1
 """Version of the stored model's layout."""
-
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Where a plan led: sets[t] is x_t (sets[0] the topics); scores is Σ a_t x_t; truncated: int64 [batch] edges."""
-
-    sets: list[EntityWeights]
-    scores: EntityWeights
-    truncated: Tensor
 
 
 class Rigel(nn.Module):
@@ -74,49 +66,6 @@ class Rigel(nn.Module):
             state = torch.cat([state, relations[-1]], dim=-1)
         attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)
         return Plan(relations, attention, question if self.extras is not None else None)
-
-
-def walk(
-    dkg: Dkg,
-    topics: EntityWeights,
-    plan: Plan,
-    *,
-    exclude_topic: bool = False,
-    epsilon: float = 0.0,
-    edge_budget: int | None = None,
-    excluded: EntityWeights | None = None,
-) -> Walk:
-    """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan and in topics.
-
-    topics: x_0 [batch].  exclude_topic: takes the topics (`excluded` where given) out of the entity set after each hop.
-    epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
-    """
-    exclude = (topics if excluded is None else excluded) if exclude_topic else None
-    sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget)]
-    cut = sets[-1].truncated
-    scores = join(sets[1:], plan.attention.cpu())
-    return Walk(sets, scores, torch.zeros(topics.batch, dtype=torch.int64) if cut is None else cut)
-
-
-def advance(
-    dkg: Dkg,
-    start: EntityWeights,
-    relations: Sequence[Tensor],
-    exclude: EntityWeights | None,
-    epsilon: float,
-    edge_budget: int | None,
-) -> list[EntityWeights]:
-    """The entity sets after each of some hops, less `exclude`."""
-    sets = [start]
-    for weights in relations:
-        step = follow(dkg, sets[-1], weights.cpu(), epsilon=epsilon, edge_budget=edge_budget)
-        sets.append(step.mask(exclude) if exclude is not None else step)
-    return sets[1:]
-
-
-def join(sets: Sequence[EntityWeights], attention: Tensor) -> EntityWeights:
-    """Σ a_t x_t of the sets after each hop.  attention: [batch, hops]."""
-    return EntityWeights.merge([entities.scale(attention[:, hop]) for hop, entities in enumerate(sets)])
 
 
 @dataclass(frozen=True)
@@ -222,3 +171,66 @@ def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
     return all(
         old == new or new.removeprefix(INVERSE).startswith(REMOVED) for old, new in zip(trained, here, strict=True)
     )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A row of plan and topics for each leg; a leg for each question where `ptr` is absent.
+
+    topics: where each leg begins, on the CPU.  excluded: all topics of its question, where they are not `topics`.
+    ptr: int64 [batch + 1], legs of each question.  share: β [batch], of the intersection.
+    """
+
+    plan: Plan
+    topics: EntityWeights
+    excluded: EntityWeights | None = None
+    ptr: Tensor | None = None
+    share: Tensor | None = None
+
+
+def ask(network: Rigel | LabelRigel, reader: Reader, questions: Prepared, batch: Tensor, device: torch.device) -> Asked:
+    """What the network asks for a batch of question numbers, equal wordings encoded once."""
+    if questions.starts is None or questions.leg_text is None:
+        plan = _plan(network, reader, questions, questions.text[batch], device)
+        return Asked(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
+    starts, legs = questions.starts.take(batch)
+    plan = _plan(network, reader, questions, questions.leg_text[legs], device)
+    topics, extras = starts.sets, network.extras
+    if extras is None or plan.state is None:
+        return Asked(plan, topics)
+    topics = extras.start(plan.state, starts, network.encoder, reader)
+    if extras.gate is None:
+        return Asked(plan, topics)
+    excluded = starts.topics.repeat(starts.ptr.diff())
+    return Asked(plan, topics, excluded, starts.ptr, extras.share(plan.state, starts.ptr))
+
+
+def lead(
+    graph: Dkg,
+    asked: Asked,
+    how: str,
+    *,
+    exclude_topic: bool = False,
+    epsilon: float = 0.0,
+    edge_budget: int | None = None,
+) -> tuple[Walk, EntityWeights]:
+    """Where the legs led, and the scores of each question.  how: topics are intersected, `none`, `product`, `min`."""
+    led = walk(
+        graph,
+        asked.topics,
+        asked.plan,
+        exclude_topic=exclude_topic,
+        epsilon=epsilon,
+        edge_budget=edge_budget,
+        excluded=asked.excluded,
+    )
+    if asked.ptr is None or asked.share is None:
+        return led, led.scores
+    return led, combine(led.scores, asked.ptr, asked.share, how)
+
+
+def _plan(network: Rigel | LabelRigel, reader: Reader, questions: Prepared, text: Tensor, device: torch.device) -> Plan:
+    distinct, place = torch.unique(text, return_inverse=True)
+    ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
+    plan: Plan = network(ids.to(device), mask.to(device)).take(place.to(device))
+    return plan

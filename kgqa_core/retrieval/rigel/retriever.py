@@ -16,11 +16,10 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import LEAST_SCORE, ranked
-from kgqa_core.retrieval.batches import prepare
-from kgqa_core.retrieval.rigel.forward import ask, lead
-from kgqa_core.retrieval.rigel.network import Trained, Walk
-from kgqa_core.retrieval.rigel.plan import Plan
-from kgqa_core.retrieval.starts import described
+from kgqa_core.retrieval.rigel.network import Trained, ask, lead
+from kgqa_core.retrieval.rigel.questions import prepare
+from kgqa_core.retrieval.rigel.starts import described
+from kgqa_core.retrieval.rigel.walk import Plan, Walk
 from kgqa_core.types import Fact, Question, Retrieved
 
 EPSILON = 1e-5

@@ -27,19 +27,19 @@ from kgqa_core.nn.checkpoint import Progress, key_of
 from kgqa_core.nn.curves import dev_of_best, write_curves
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Reader, new_encoder
-from kgqa_core.retrieval.batches import Path as Weighted
-from kgqa_core.retrieval.batches import Prepared, batches, prepare
+from kgqa_core.retrieval.epoch_batches import batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
-from kgqa_core.retrieval.label import LabelRigel, relation_texts, unlabelled_note
+from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
 from kgqa_core.retrieval.rigel import question_sets as mix
 from kgqa_core.retrieval.rigel.extension import Extension
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
-from kgqa_core.retrieval.rigel.forward import Asked, ask, lead
-from kgqa_core.retrieval.rigel.lazy_loss import normalised_walk
-from kgqa_core.retrieval.rigel.loss import LOSSES, meet
-from kgqa_core.retrieval.rigel.network import Rigel, describe, save
-from kgqa_core.retrieval.starts import LINKS, described, leg_texts, legs_of
+from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
+from kgqa_core.retrieval.rigel.loss import LOSSES, meet, normalised_walk
+from kgqa_core.retrieval.rigel.network import Asked, Rigel, ask, describe, lead, save
+from kgqa_core.retrieval.rigel.questions import Path as Weighted
+from kgqa_core.retrieval.rigel.questions import Prepared, prepare
+from kgqa_core.retrieval.rigel.starts import LINKS, described, leg_texts, legs_of
 from kgqa_core.types import Question
 
 EPSILON = 1e-4

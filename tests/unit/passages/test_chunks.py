@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.passages.chunks import LONGEST_WORD, chunk
+from kgqa_core.passages.table import LONGEST_WORD, chunk
 
 
 def test_a_passage_has_so_many_words_and_the_last_what_is_left() -> None:

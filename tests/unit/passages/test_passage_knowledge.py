@@ -12,7 +12,7 @@ from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.passages.index import build
-from kgqa_core.passages.retrieve import SCHEMA, retrieve, write_knowledge
+from kgqa_core.passages.search import SCHEMA, retrieve, write_knowledge
 from kgqa_core.types import Question
 from tests.support.passages import documents, write_jsonl
 

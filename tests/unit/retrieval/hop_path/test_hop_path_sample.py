@@ -15,8 +15,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.retrieval.hop_path.classifier import Prediction
-from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever, load
-from kgqa_core.retrieval.hop_path.sample import ends_of, ground_all, sample
+from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever, ends_of, ground_all, load, sample
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Question

@@ -30,8 +30,7 @@ from kgqa_core.nn.vectors import ONE, VectorStore, dots, fixed_point
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.kaping import retriever as kaping
 from kgqa_core.retrieval.kaping import triples as kaping_triples
-from kgqa_core.retrieval.kaping.retriever import Kaping
-from kgqa_core.retrieval.kaping.triples import neighbourhood, tell
+from kgqa_core.retrieval.kaping.retriever import Kaping, neighbourhood, tell
 from kgqa_core.types import Question
 from tests.support.models import save_tokenizer
 

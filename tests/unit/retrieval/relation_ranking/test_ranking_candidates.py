@@ -11,9 +11,8 @@ import pytest
 from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.relation_ranking.candidates import candidates, draw_edges
 from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, recall
-from kgqa_core.retrieval.relation_ranking.retriever import RelationRanking
+from kgqa_core.retrieval.relation_ranking.retriever import RelationRanking, candidates, draw_edges
 from kgqa_core.types import Question
 
 KEYS = ("born_in", "capital", "member")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kgqa_core.retrieval.relation_ranking import embedding
 from kgqa_core.retrieval.relation_ranking import parse_output as said
 from kgqa_core.retrieval.relation_ranking import ranker as asked
-from kgqa_core.retrieval.relation_ranking.parse_output import fold, read_ranking
+from kgqa_core.retrieval.relation_ranking.llm import fold, read_ranking
 
 CANDIDATES = ("developer", "date of birth", "<inv>-capital", "capital", "place_of_death", "4name", "genre, style", "x")
 WORDS = ("born", "in", "date_of", "place", "2nd", "of", "name", "spouse", "x", "seat", "12")

@@ -18,19 +18,27 @@ from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingErr
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.relation_ranking import amr_source, pairs
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph, Triple
-from kgqa_core.retrieval.relation_ranking.fit import fit, measure
-from kgqa_core.retrieval.relation_ranking.linking_sets import Linked, LinkingSet, read_line, read_linking
-from kgqa_core.retrieval.relation_ranking.load import open_trained
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
-from kgqa_core.retrieval.relation_ranking.pairs import PairRanker, TrainedRanker, load, pair_text, read_pairs
 from kgqa_core.retrieval.relation_ranking.ranker import Ask
-from kgqa_core.retrieval.relation_ranking.train import train
+from kgqa_core.retrieval.relation_ranking.train import fit, measure, train
+from kgqa_core.retrieval.relation_ranking.trained import (
+    PairRanker,
+    TrainedRanker,
+    load,
+    open_trained,
+    pair_text,
+    read_pairs,
+)
 from kgqa_core.retrieval.relation_ranking.training_examples import (
     Lesson,
+    Linked,
+    LinkingSet,
     gold_relations,
     make_lesson,
     of_linking,
     of_questions,
+    read_line,
+    read_linking,
 )
 from kgqa_core.types import Question
 from tests.support.models import Listener, content, runner
@@ -177,7 +185,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_pa
 
 
 def test_negatives_are_drawn_anew_in_every_pass_and_are_never_gold() -> None:
-    from kgqa_core.retrieval.relation_ranking.fit import _Lessons
+    from kgqa_core.retrieval.relation_ranking.train import _Lessons
 
     lessons = [Lesson("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
     own = _Lessons(fit(LESSONS, [], QUICK, 7).trained, lessons, {}, torch.device("cpu"))

@@ -12,7 +12,7 @@ import pytest
 from kgqa_core.config import QuestionsOptions, RetrieverOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
-from kgqa_core.retrieval.rigel.question_sets import draw, drawn_count, read_sets
+from kgqa_core.retrieval.rigel.questions import draw, drawn_count, read_sets
 from kgqa_core.retrieval.rigel.train import train
 from tests.support.models import content, resumed, runner
 

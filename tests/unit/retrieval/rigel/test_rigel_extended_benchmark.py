@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import extended_retriever as bench
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.retrieval.starts import widened
+from kgqa_core.retrieval.rigel.starts import widened
 
 
 def test_noise_gives_three_candidates_of_which_the_right_one_is_first_in_seven_of_ten(

@@ -17,8 +17,8 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval.collect import write_retrieved
 from kgqa_core.retrieval.rigel.feedback import chains, gather, path_loss, read_feedback
-from kgqa_core.retrieval.rigel.plan import Plan
 from kgqa_core.retrieval.rigel.train import train
+from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question, Retrieved
 from tests.support.models import content, resumed, runner
 

@@ -9,10 +9,8 @@ import torch
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.retrieval.rigel import lazy_loss as lazy
-from kgqa_core.retrieval.rigel.lazy_loss import normalised_walk
-from kgqa_core.retrieval.rigel.loss import normalised
-from kgqa_core.retrieval.rigel.network import walk
-from kgqa_core.retrieval.rigel.plan import Plan
+from kgqa_core.retrieval.rigel.loss import normalised, normalised_walk
+from kgqa_core.retrieval.rigel.walk import Plan, walk
 
 ENTITIES, RELATIONS, BATCH = 40, 3, 6
 

@@ -1,4 +1,4 @@
-"""Trained rankers as they are stored, read and asked."""
+"""Trained rankers: stored, loaded and used to score pairs of an entity and a relation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from kgqa_core.config import RelationRankingOptions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Reader, load_encoder
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
-from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs
+from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, open_graphs
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork, join_graphs
 from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, best_first
 from kgqa_core.retrieval.rigel.network import save as save_weights
@@ -33,7 +35,6 @@ BATCH = 128
 """Pairs that are scored at once."""
 CHUNK = 64
 """Questions with an entity whose pairs are read at once."""
-
 Pair = tuple[str, str, str]
 """Question, entity and relation in words."""
 
@@ -236,3 +237,27 @@ def load(folder: Path, ranker: str) -> TrainedRanker | None:
 
 def _sigmoid(logit: float) -> float:
     return float(1 / (1 + np.exp(-np.clip(logit, -50, 50))))
+
+
+def open_trained(
+    folder: Path, name: str, options: RelationRankingOptions, cache: Path | None = None, monitor: Monitor = QUIET
+) -> PairRanker:
+    """The ranker `pair` or `amr` of a trained artifact.
+
+    `amr` ranks as `pair` does, and the monitor is told why, where there are no AMR graphs or it was trained without.
+    cache: folder that keeps parsed graphs.  Raises ArtifactError when the artifact is damaged.
+    """
+    device = pick_device(options.device, "relation_ranking")
+    pair = load(folder, "pair")
+    if pair is None:
+        raise ArtifactError(f"{folder} has no ranker 'pair'; run the relation_ranker stage again")
+    if name == "pair":
+        return PairRanker(pair, device=device)
+    graphs = open_graphs(options.amr_graphs, options.amr_parser, cache, monitor)
+    if graphs is None:
+        return PairRanker(pair, name="amr", device=device)
+    amr = load(folder, "amr")
+    if amr is None:
+        monitor.note("the ranker 'amr' was trained without AMR graphs; rank_amr ranks as rank_pair does")
+        return PairRanker(pair, name="amr", device=device)
+    return PairRanker(amr, graphs, pair, device=device)

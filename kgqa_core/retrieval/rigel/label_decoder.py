@@ -20,17 +20,15 @@ from __future__ import annotations
 import copy
 import logging
 import math
-import re
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.kg.store import REMOVED
 from kgqa_core.nn.encoders import Encoder, Pretrained, Reader
 from kgqa_core.retrieval.rigel.extension import Extras
-from kgqa_core.retrieval.rigel.plan import Plan
+from kgqa_core.retrieval.rigel.walk import Plan
 
 SCALE = 20.0
 """exp(κ) before training: MiniLM's cosines differ by tenths."""
@@ -38,33 +36,7 @@ SMALL = 0.02
 """Standard deviation of the maps before training."""
 CHUNK = 256
 """Labels that a pretrained encoder reads at once."""
-_CODE = re.compile(r"[A-Za-z]{0,3}[-_:]?\d+")
-
 logger = logging.getLogger(__name__)
-
-
-def relation_texts(dkg: Dkg) -> list[str]:
-    """What is read of each forward relation: its label in words, or its key's text where it has none.
-
-    Empty for a relation that an update removed.
-    """
-    return ["" if name.startswith(REMOVED) else words(name) for name in dkg.relation_names[: dkg.relations]]
-
-
-def unlabelled(dkg: Dkg) -> list[str]:
-    """Relations whose text is a bare code such as `P31`, of which no encoder can tell the meaning."""
-    return [name for name in dkg.relation_names[: dkg.relations] if _CODE.fullmatch(name)]
-
-
-def unlabelled_note(dkg: Dkg) -> str | None:
-    """A sentence that counts the relations without a label; None when all have one."""
-    bare = unlabelled(dkg)
-    if not bare:
-        return None
-    return (
-        f"{len(bare)} of {dkg.relations} relations have no label ({', '.join(bare[:3])}, …); their keys are read "
-        "instead, which say nothing. Add labels of the relations to kg.files"
-    )
 
 
 class LabelRigel(nn.Module):
@@ -172,12 +144,3 @@ def restored(weights: dict[str, Tensor], names: Sequence[str]) -> dict[str, Tens
 def _encode(encoder: Encoder, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
     parts = zip(ids.split(CHUNK), mask.split(CHUNK), strict=True)
     return torch.cat([encoder(own.to(device), real.to(device)) for own, real in parts])
-
-
-def words(name: str) -> str:
-    """`starred_actors` and `people.person.placeOfBirth` in words.
-
-    >>> words("people.person.placeOfBirth")
-    'people person place Of Birth'
-    """
-    return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"[_./]+", " ", name)).split()) or name

@@ -1,10 +1,10 @@
-"""Question sets that a retriever learns from together: what each teaches, and how an epoch draws from them."""
+"""Questions that Rigel learns from: encoded for training, of one set or several, and how an epoch draws from them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -13,10 +13,76 @@ from torch import Tensor
 from kgqa_core.config import RetrieverOptions
 from kgqa_core.datasets.leakage import same_text
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError, nearest
-from kgqa_core.retrieval.batches import usable
-from kgqa_core.retrieval.starts import widened
+from kgqa_core.nn.encoders import Reader
+from kgqa_core.retrieval.rigel.starts import Starts, leg_texts, make_starts, widened
 from kgqa_core.types import Question
+
+Path = tuple[int, tuple[int, ...], float]
+"""Number of a question's leg, relation ids of a path from it, and the path's weight."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Questions ready for training: text[i] points into rows (token ids of distinct texts).
+
+    starts: their legs, where they are more than topics that are all certain; leg_text: of each leg, into rows.
+    paths: relation paths that a language model's right answers speak for, (leg, relation ids, weight) by question.
+    """
+
+    rows: list[list[int]]
+    text: Tensor
+    topics: list[tuple[int, ...]]
+    answers: list[tuple[int, ...]]
+    starts: Starts | None = None
+    leg_text: Tensor | None = None
+    paths: Mapping[int, list[Path]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+
+def usable(questions: Sequence[Question], split: str) -> tuple[list[Question], list[str]]:
+    """Questions of a split that can be trained on or measured, and the ids of those that cannot."""
+    own = [question for question in questions if question.split == split]
+    fit = [question for question in own if question.topic_entities and question.answers]
+    return fit, [question.id for question in own if not (question.topic_entities and question.answers)]
+
+
+def prepare(
+    questions: Sequence[Question],
+    reader: Reader,
+    names: dict[int, list[str]],
+    graph: Dkg | None = None,
+    apart: bool = False,
+    texts: Mapping[int, str] | None = None,
+) -> tuple[Prepared, list[str]]:
+    """Questions as token ids and entity ids, and what is read of each of their legs.
+
+    apart: a leg for each mention.  texts: what is said of candidates, read where some part of the network asks for it;
+    graph: the graph that they lie in, which questions with more than certain topics need.
+    """
+    legs = [leg_texts(question, apart, reader.topic_token, names) for question in questions]
+    every = [text for own in legs for text in own]
+    distinct = sorted(set(every))
+    place = {text: index for index, text in enumerate(distinct)}
+    starts = leg_text = None
+    if apart or texts is not None or any(question.topic_weights for question in questions):
+        assert graph is not None
+        known = sorted(texts.items()) if texts else []
+        words = dict(zip([entity for entity, _ in known], reader.read([text for _, text in known]), strict=True))
+        starts = make_starts(questions, graph, apart, words)
+        leg_text = torch.tensor([place[text] for text in every], dtype=torch.int64)
+    prepared = Prepared(
+        reader.read(distinct) if distinct else [],
+        torch.tensor([place[own[0]] for own in legs], dtype=torch.int64),
+        [question.topic_entities for question in questions],
+        [question.answers for question in questions],
+        starts,
+        leg_text,
+    )
+    return prepared, every
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""The order in which an epoch takes questions: batches of similar length, equal wordings together."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def batches(
+    questions: Prepared, size: int, group: int, seed: int, epoch: int, drawn: Tensor | None = None
+) -> list[Tensor]:
+    """Question numbers of an epoch's batches, of similar length within pools of sixteen batches.
+
+    Questions are shuffled in groups of up to `group` that share a wording, which is then encoded once for all of them.
+    drawn: numbers of the questions that the epoch takes, a number as often as it is to be taken; each once without.
+    """
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    if drawn is None:
+        drawn = torch.arange(len(questions))
+    shuffled = drawn[torch.randperm(len(drawn), generator=generator)]
+    by_wording = shuffled[torch.sort(questions.text[shuffled], stable=True).indices]
+    groups: list[Tensor] = []
+    counts = torch.bincount(questions.text[drawn], minlength=len(questions.rows)).tolist()
+    for own in torch.split(by_wording, counts):
+        groups += own.split(group)
+    order = torch.cat([groups[index] for index in torch.randperm(len(groups), generator=generator).tolist()])
+    lengths = torch.tensor([len(row) for row in questions.rows])[questions.text]
+    cut: list[Tensor] = []
+    for pool in order.split(16 * size):
+        cut += pool[torch.sort(lengths[pool], stable=True).indices].split(size)
+    return [cut[index] for index in torch.randperm(len(cut), generator=generator).tolist()]
