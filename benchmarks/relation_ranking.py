@@ -58,11 +58,11 @@ from kgqa_core.nn.sentence_encoder import SentenceEncoder  # noqa: E402
 from kgqa_core.retrieval.relation_ranking import amr  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, read_graphs  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.llm import LlmRanker  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.ranker import Ask, EmbeddingRanker, Ranker, relation_text  # noqa: E402  # noqa: E402
+from kgqa_core.retrieval.relation_ranking.ranker import EmbeddingRanker, Ranker, RankingQuery, relation_text  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.train import fit  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.trained import PairRanker  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.training_examples import (  # noqa: E402
-    Lesson,
+    RankingExample,
     of_linking,
     of_questions,
     read_linking,
@@ -105,8 +105,8 @@ class Asked:
 class Task:
     """What is learnt from, what is measured on, and what was left out of both."""
 
-    learning: list[Lesson]
-    developing: list[Lesson]
+    learning: list[RankingExample]
+    developing: list[RankingExample]
     test: list[Asked]
     counts: dict[str, Any]
 
@@ -158,7 +158,7 @@ def _same(question: str) -> str:
     return " ".join(question.split()).casefold()
 
 
-def _drawn(lessons: list[Lesson], most: int | None, seed: int) -> list[Lesson]:
+def _drawn(lessons: list[RankingExample], most: int | None, seed: int) -> list[RankingExample]:
     return lessons if most is None or len(lessons) <= most else random.Random(seed).sample(lessons, most)
 
 
@@ -196,7 +196,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
             ranker = EmbeddingRanker(SentenceEncoder(options.sentence_encoder, section="relation_ranking"))
         else:
             ranker, more = trained(task, given, options)
-        asked = [Ask(one.question, one.entity, one.relations) for one in task.test]
+        asked = [RankingQuery(one.question, one.entity, one.relations) for one in task.test]
         ranked = ranker.rank(asked, KEPT, PROGRESS)
     hits = [
         (one.question_id, one.question, len({one.relations[place] for place, _ in own} & one.gold), len(one.gold))

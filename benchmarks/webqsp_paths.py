@@ -33,7 +33,7 @@ from kgqa_core.datasets.webqsp import Parsed, read_parsed
 from kgqa_core.monitor import Log
 from kgqa_core.nn import loop
 from kgqa_core.retrieval.hop_path.classifier import PathModel
-from kgqa_core.retrieval.hop_path.fit import Row, fit, measure
+from kgqa_core.retrieval.hop_path.fit import PathExample, fit, measure
 from kgqa_core.retrieval.relation_texts import words
 from kgqa_core.types import Question
 
@@ -63,14 +63,14 @@ def splits(questions: Sequence[Parsed], seed: int) -> dict[str, list[Parsed]]:
     return found
 
 
-def row(question: Parsed, token: str) -> Row:
+def row(question: Parsed, token: str) -> PathExample:
     """The masked text and the chain."""
     mention = question.mention or question.topic_name
     known = Question(
         question.id, question.text, topic_keys=(mention,) if mention else (), topic_entities=(0,) if mention else ()
     )
     names = {0: [question.topic_name]} if question.topic_name else {}
-    return Row(mask_topic(known, token, names), (question.chain,), (1.0,), len(question.chain))
+    return PathExample(mask_topic(known, token, names), (question.chain,), (1.0,), len(question.chain))
 
 
 def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from kgqa_core.errors import ArtifactError
 from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.passages.table import UNSPACED, Ranked
+from kgqa_core.passages.table import UNSPACED, RankedPassages
 
 FOLDER = "bm25"
 LONGEST = 64
@@ -66,7 +66,7 @@ def build(out: Path, blocks: Iterable[Sequence[str]], count: int, monitor: Monit
     return {"terms": len(terms)}
 
 
-class Bm25:
+class Bm25Index:
     """Finds passages by the words that they share with a question.  Raises ArtifactError when the index is damaged."""
 
     def __init__(self, folder: Path, terms: int) -> None:
@@ -81,11 +81,11 @@ class Bm25:
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise ArtifactError(f"{folder / FOLDER} cannot be read ({fault}); build the passage index again") from None
 
-    def search(self, texts: Sequence[str], k: int) -> list[Ranked]:
+    def search(self, texts: Sequence[str], k: int) -> list[RankedPassages]:
         """The k passages of each text that score highest, of those that share a word with it."""
         return [self._search(text, k) for text in texts]
 
-    def _search(self, text: str, k: int) -> Ranked:
+    def _search(self, text: str, k: int) -> RankedPassages:
         known = (
             [self.index.vocab_dict[token] for token in tokens(text) if token in self.index.vocab_dict]
             if self.index is not None

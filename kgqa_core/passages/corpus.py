@@ -36,7 +36,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class RejectedText:
     """A line, or a document that begins there, which cannot be used."""
 
     file: str
@@ -63,7 +63,7 @@ def find_corpus(corpus: str | None) -> list[Source]:
     return [Source(file, file.relative_to(root).as_posix()) for file in files]
 
 
-def read_corpus(sources: list[Source], options: PassagesOptions) -> Iterator[Document | Reject]:
+def read_corpus(sources: list[Source], options: PassagesOptions) -> Iterator[Document | RejectedText]:
     """The documents of all files in their order, and what had to be rejected between them.
 
     A second document with an id that was there before is rejected.  Raises InputError for a file that is damaged or
@@ -76,7 +76,7 @@ def read_corpus(sources: list[Source], options: PassagesOptions) -> Iterator[Doc
         for each in found:
             if isinstance(each, Document):
                 if each.id in seen:
-                    yield Reject(each.file, each.line, f"id {each.id!r} was there before", each.text[:SHOWN])
+                    yield RejectedText(each.file, each.line, f"id {each.id!r} was there before", each.text[:SHOWN])
                     continue
                 seen.add(each.id)
             yield each
@@ -95,10 +95,10 @@ def clean(text: str) -> str:
     return " ".join(text.translate(_BLANKS).split())
 
 
-def _objects(source: Source, form: str, names: Mapping[Any, str]) -> Iterator[Document | Reject]:
+def _objects(source: Source, form: str, names: Mapping[Any, str]) -> Iterator[Document | RejectedText]:
     read = _kilt if form == "kilt" else _fields
     for line, text in _lines(source):
-        if isinstance(text, Reject):
+        if isinstance(text, RejectedText):
             yield text
             continue
         if not text.strip():
@@ -111,7 +111,7 @@ def _objects(source: Source, form: str, names: Mapping[Any, str]) -> Iterator[Do
             if not body:
                 raise ValueError("the text is empty")
         except (ValueError, RecursionError) as fault:
-            yield Reject(source.label, line, str(fault).strip() or type(fault).__name__, clean(text[:SHOWN]))
+            yield RejectedText(source.label, line, str(fault).strip() or type(fault).__name__, clean(text[:SHOWN]))
             continue
         yield Document(identity or f"{source.label}:{line}", title, body, source.label, line)
 
@@ -157,11 +157,11 @@ def _text(value: Any, field: str) -> str:
     return value
 
 
-def _paragraphs(source: Source) -> Iterator[Document | Reject]:
+def _paragraphs(source: Source) -> Iterator[Document | RejectedText]:
     """Documents of plain text: lines up to the next blank one."""
     begin, lines = 0, list[str]()
     for line, text in _lines(source):
-        if isinstance(text, Reject):
+        if isinstance(text, RejectedText):
             yield text
         elif told := clean(text):
             begin = begin if lines else line
@@ -173,39 +173,39 @@ def _paragraphs(source: Source) -> Iterator[Document | Reject]:
         yield Document(f"{source.label}:{begin}", "", " ".join(lines), source.label, begin)
 
 
-def _lines(source: Source) -> Iterator[tuple[int, str | Reject]]:
+def _lines(source: Source) -> Iterator[tuple[int, str | RejectedText]]:
     """Numbered lines in their order, those that are no text as rejects."""
     for block in source.blocks():
         bad = {
-            line: Reject(source.label, line, reason, clean(text)[:SHOWN])
+            line: RejectedText(source.label, line, reason, clean(text)[:SHOWN])
             for line, reason, text in block.rejects.iter_rows()
         }
         good = zip(block.lines["line"].to_list(), block.lines["text"].to_list(), strict=True)
         yield from sorted([*good, *bad.items()], key=lambda item: item[0])
 
 
-FILE = "rejects.parquet"
-ROWS = 50_000
+REJECTS = "rejects.parquet"
+REJECT_ROWS = 50_000
 """Rejects held at once."""
-SHOWN = 3
+EXAMPLES = 3
 _SCHEMA = pa.schema({"file": pa.string(), "line": pa.int64(), "reason": pa.string(), "text": pa.string()})
 
 
-class Rejects:
+class RejectsWriter:
     """Appends rejects to the table of a folder, until it is closed.  count: so many so far.  first: the first few."""
 
     def __init__(self, folder: Path) -> None:
-        self.count, self.first = 0, list[Reject]()
-        self._rows: list[Reject] = []
-        self._table = pq.ParquetWriter(folder / FILE, _SCHEMA, compression="zstd", write_statistics=False)
+        self.count, self.first = 0, list[RejectedText]()
+        self._rows: list[RejectedText] = []
+        self._table = pq.ParquetWriter(folder / REJECTS, _SCHEMA, compression="zstd", write_statistics=False)
 
-    def add(self, reject: Reject) -> None:
+    def add(self, reject: RejectedText) -> None:
         """One more."""
         self.count += 1
-        if len(self.first) < SHOWN:
+        if len(self.first) < EXAMPLES:
             self.first.append(reject)
         self._rows.append(reject)
-        if len(self._rows) == ROWS:
+        if len(self._rows) == REJECT_ROWS:
             self._flush()
 
     def close(self) -> None:

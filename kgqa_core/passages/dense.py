@@ -20,7 +20,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, Vectors, dots, open_vectors
-from kgqa_core.passages.table import Ranked, distinct
+from kgqa_core.passages.table import RankedPassages, distinct
 from kgqa_core.store.shards import LOADING
 
 FILE = "dense.faiss"
@@ -107,7 +107,7 @@ def _index(kind: str, rows: Vectors, seed: int, monitor: Monitor) -> Any:
     return index
 
 
-class Dense:
+class DenseIndex:
     """Finds passages by the cosine of their vectors with a question's.
 
     weights: of the encoder that the index was made with.  Raises ArtifactError when the index is damaged, ModelError
@@ -127,7 +127,7 @@ class Dense:
                 "one, or build the index again"
             )
 
-    def search(self, texts: Sequence[str], k: int) -> list[Ranked]:
+    def search(self, texts: Sequence[str], k: int) -> list[RankedPassages]:
         """The k most similar passages of each text, by falling cosine in [0, 1]."""
         if not texts or not self.index.ntotal:
             return [[] for _ in texts]

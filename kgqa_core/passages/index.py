@@ -10,8 +10,8 @@ from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.passages import bm25, dense
-from kgqa_core.passages.corpus import Document, Reject, Rejects, find_corpus, read_corpus
-from kgqa_core.passages.table import Passage, Passages, Writer, chunk
+from kgqa_core.passages.corpus import Document, RejectedText, RejectsWriter, find_corpus, read_corpus
+from kgqa_core.passages.table import Passage, Passages, PassageWriter, chunk
 from kgqa_core.store.artifacts import write_json
 
 META = "index.json"
@@ -35,9 +35,9 @@ def build(
     """
     scratch = work or out / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
-    documents, writer, rejects = 0, Writer(out), Rejects(out)
+    documents, writer, rejects = 0, PassageWriter(out), RejectsWriter(out)
     for each in read_corpus(find_corpus(options.corpus), options):
-        if isinstance(each, Reject):
+        if isinstance(each, RejectedText):
             rejects.add(each)
             continue
         pieces = chunk(each.text, options.words)
@@ -71,11 +71,11 @@ def build(
     return counts
 
 
-def _empty(document: Document) -> Reject:
-    return Reject(document.file, document.line, "the text has no words", document.text[:80])
+def _empty(document: Document) -> RejectedText:
+    return RejectedText(document.file, document.line, "the text has no words", document.text[:80])
 
 
-def _check(options: PassagesOptions, documents: int, rejects: Rejects, monitor: Monitor) -> None:
+def _check(options: PassagesOptions, documents: int, rejects: RejectsWriter, monitor: Monitor) -> None:
     """Says what was rejected, and stops when that is everything."""
     shown = "; ".join(f"{each.file} line {each.line}: {each.reason}" for each in rejects.first)
     if not documents:

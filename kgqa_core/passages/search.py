@@ -18,17 +18,17 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.passages.bm25 import Bm25
-from kgqa_core.passages.dense import Dense
+from kgqa_core.passages.bm25 import Bm25Index
+from kgqa_core.passages.dense import DenseIndex
 from kgqa_core.passages.index import META
-from kgqa_core.passages.table import Passage, Passages, Ranked
+from kgqa_core.passages.table import Passage, Passages, RankedPassages
 from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question
 
 CONSTANT = 60
 """Of reciprocal rank, as published."""
 
 
-def reciprocal_rank(rankings: Sequence[Ranked], k: int) -> Ranked:
+def reciprocal_rank(rankings: Sequence[RankedPassages], k: int) -> RankedPassages:
     """The k best of several rankings by the sum of 1 / (60 + rank), the first rank being 1; ties by passage.
 
     >>> reciprocal_rank([[(7, 0.9), (3, 0.1)], [(3, 4.2)]], 2)
@@ -56,7 +56,7 @@ class PassageSearch:
     def __init__(self, folder: Path, options: PassagesOptions, cache: Path | None = None) -> None:
         meta = _read_meta(folder)
         self.options, self.passages = options, Passages(folder, meta["passages"])
-        self.parts: list[Dense | Bm25] = []
+        self.parts: list[DenseIndex | Bm25Index] = []
         for name in ("dense", "bm25"):
             if options.retriever in (name, "hybrid"):
                 if name not in meta:
@@ -66,10 +66,12 @@ class PassageSearch:
                     )
                 own = meta[name]
                 self.parts.append(
-                    Dense(folder, options, own["encoder"], cache) if name == "dense" else Bm25(folder, own["terms"])
+                    DenseIndex(folder, options, own["encoder"], cache)
+                    if name == "dense"
+                    else Bm25Index(folder, own["terms"])
                 )
 
-    def search(self, texts: Sequence[str]) -> list[Ranked]:
+    def search(self, texts: Sequence[str]) -> list[RankedPassages]:
         """The k best passages of each text: fewer only where fewer are there, or share a word with it."""
         k = self.options.k
         if len(self.parts) == 1:
@@ -77,7 +79,7 @@ class PassageSearch:
         rankings = [part.search(texts, max(k, DEPTH)) for part in self.parts]
         return [reciprocal_rank(own, k) for own in zip(*rankings, strict=True)]
 
-    def read(self, ranked: Ranked) -> list[Passage]:
+    def read(self, ranked: RankedPassages) -> list[Passage]:
         """The passages of a ranking, in its order."""
         found = self.passages.get(number for number, _ in ranked)
         return [found[number] for number, _ in ranked]

@@ -75,7 +75,7 @@ class Passage:
         return f"{self.title}: {self.text}"
 
 
-class Writer:
+class PassageWriter:
     """Appends passages to the tables of a folder.  count: passages so far."""
 
     def __init__(self, folder: Path) -> None:
@@ -141,5 +141,5 @@ def distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     return list(places), which
 
 
-Ranked = list[tuple[int, float]]
+RankedPassages = list[tuple[int, float]]
 """(passage, score), best first, ties by passage."""

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 
-def batches(
-    questions: Prepared, size: int, group: int, seed: int, epoch: int, drawn: Tensor | None = None
+def epoch_batches(
+    rows: Sequence[Sequence[int]],
+    text: Tensor,
+    size: int,
+    group: int,
+    seed: int,
+    epoch: int,
+    drawn: Tensor | None = None,
 ) -> list[Tensor]:
     """Question numbers of an epoch's batches, of similar length within pools of sixteen batches.
 
     Questions are shuffled in groups of up to `group` that share a wording, which is then encoded once for all of them.
+    rows: token ids of each wording.  text: int64 [questions], wording of each question.
     drawn: numbers of the questions that the epoch takes, a number as often as it is to be taken; each once without.
     """
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     if drawn is None:
-        drawn = torch.arange(len(questions))
+        drawn = torch.arange(len(text))
     shuffled = drawn[torch.randperm(len(drawn), generator=generator)]
-    by_wording = shuffled[torch.sort(questions.text[shuffled], stable=True).indices]
+    by_wording = shuffled[torch.sort(text[shuffled], stable=True).indices]
     groups: list[Tensor] = []
-    counts = torch.bincount(questions.text[drawn], minlength=len(questions.rows)).tolist()
+    counts = torch.bincount(text[drawn], minlength=len(rows)).tolist()
     for own in torch.split(by_wording, counts):
         groups += own.split(group)
     order = torch.cat([groups[index] for index in torch.randperm(len(groups), generator=generator).tolist()])
-    lengths = torch.tensor([len(row) for row in questions.rows])[questions.text]
+    lengths = torch.tensor([len(row) for row in rows])[text]
     cut: list[Tensor] = []
     for pool in order.split(16 * size):
         cut += pool[torch.sort(lengths[pool], stable=True).indices].split(size)

@@ -55,7 +55,7 @@ class PathClassifier(nn.Module):
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PathPrediction:
     """What the classifiers say of a text.
 
     hops: the most probable number, the smallest of equal ones.  hop_probabilities: of 1, 2, … hops.
@@ -99,7 +99,7 @@ class PathModel:
         hops: Sequence[int | None] | None = None,
         known: NDArray[np.bool_] | None = None,
         device: torch.device | None = None,
-    ) -> list[Prediction]:
+    ) -> list[PathPrediction]:
         """Hop counts and paths of masked texts, in their order.
 
         beam: relations kept for every partial path, so that up to beam^h paths come out.
@@ -117,7 +117,7 @@ class PathModel:
         beam: int,
         known: NDArray[np.bool_] | None,
         device: torch.device | None,
-    ) -> list[Prediction]:
+    ) -> list[PathPrediction]:
         hop_logs, relation_logs = self._logs([(text, ()) for text, _ in asked], device)
         hop_logs = hop_logs.round(DECIMALS)
         likely = (hop_logs.argmax(1) + 1).tolist()
@@ -142,7 +142,7 @@ class PathModel:
             for number, own_paths in longer.items():
                 paths[number] = own_paths
         return [
-            Prediction(
+            PathPrediction(
                 best,
                 tuple(round(value, 6) for value in np.exp(logs).tolist()),
                 tuple(

@@ -23,9 +23,8 @@ from kgqa_core.nn import loop
 from kgqa_core.nn.checkpoint import Progress, key_of
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import new_encoder
-from kgqa_core.retrieval.epoch_batches import batches
+from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hop_path.classifier import SEPARATOR, PathClassifier, PathModel, describe
-from kgqa_core.retrieval.rigel.questions import Prepared
 from kgqa_core.types import INVERSE
 
 UNKNOWN_LIMIT = 0.05
@@ -40,7 +39,7 @@ EVALUATION_BATCH = 64
 
 
 @dataclass(frozen=True)
-class Row:
+class PathExample:
     """A question to learn from or to be measured on.
 
     text: with `topic_token` in place of the topic's mention.
@@ -55,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedPaths:
     """A trained model, the config it is stored with, its curve, and the share of tokens that its reader lacks."""
 
     model: PathModel
@@ -65,7 +64,7 @@ class Fitted:
 
 
 def fit(
-    rows: Callable[[str], tuple[Sequence[Row], Sequence[Row]]],
+    rows: Callable[[str], tuple[Sequence[PathExample], Sequence[PathExample]]],
     labels: Mapping[str, str],
     options: HopPathOptions,
     seed: int,
@@ -73,7 +72,7 @@ def fit(
     key: str = "",
     monitor: Monitor = QUIET,
     work: Path | None = None,
-) -> Fitted:
+) -> FittedPaths:
     """Classifiers trained with early stopping on dev path accuracy; `work` keeps a killed run's state.
 
     rows: training and dev questions, given the token that stands for the topic.  labels: the words of each directed
@@ -101,14 +100,14 @@ def fit(
                 f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
                 f"{UNKNOWN_LIMIT:.0%}); use --set hop_path.encoder=scratch or an encoder for this language"
             )
-        lessons, tests = _Lessons(model, learning, device), _Lessons(model, developing, device)
+        lessons, tests = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
         wordings = lessons.wordings()
         together = 1 if options.encoder == "scratch" else GROUP
         course = loop.Course(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
             patience=options.patience,
-            order=lambda epoch: batches(wordings, options.batch_size, together, seed, epoch),
+            order=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
             loss=lambda batch: lessons.loss(batch.tolist()),
             measure=lambda: measure(model, developing, options, device) | tests.mean_loss() if developing else {},
             standing=lambda found: [found["path_at_1"], -found["loss"]],
@@ -116,11 +115,11 @@ def fit(
         )
         progress, weights = loop.run(network, course, options, key_of(key, options.decisive(), seed), monitor, work)
     network.load_state_dict(weights, strict=False)
-    return Fitted(model, describe(model, description), progress, unknown)
+    return FittedPaths(model, describe(model, description), progress, unknown)
 
 
 def measure(
-    model: PathModel, rows: Sequence[Row], options: HopPathOptions, device: torch.device | None = None
+    model: PathModel, rows: Sequence[PathExample], options: HopPathOptions, device: torch.device | None = None
 ) -> dict[str, float]:
     """hop_accuracy, path_at_1 and path_at_5 of questions with gold paths: shares in [0, 1], higher is better.
 
@@ -139,10 +138,10 @@ def measure(
     return {name: found[name] / max(1, len(rows)) for name in ("hop_accuracy", "path_at_1", "path_at_5")}
 
 
-class _Lessons:
+class _EncodedExamples:
     """Questions as token ids and targets, each distinct text with its prefix of a path once."""
 
-    def __init__(self, model: PathModel, rows: Sequence[Row], device: torch.device) -> None:
+    def __init__(self, model: PathModel, rows: Sequence[PathExample], device: torch.device) -> None:
         self.model, self.device = model, device
         number = {key: place for place, key in enumerate(model.keys)}
         self.texts = [row.text for row in rows]
@@ -167,13 +166,11 @@ class _Lessons:
         self.bare = frozenset(self.first)
         self.steps = [[(place[text], target, weight) for text, target, weight in own] for own in steps]
 
-    def wordings(self) -> Prepared:
-        """The questions' texts, for the order of an epoch."""
+    def wordings(self) -> tuple[list[list[int]], Tensor]:
+        """Token ids of the distinct texts, and the text of each question, for the order of an epoch."""
         distinct = sorted(set(self.first))
         place = {row: index for index, row in enumerate(distinct)}
-        nothing: list[tuple[int, ...]] = [()] * len(self.first)
-        text = torch.tensor([place[row] for row in self.first], dtype=torch.int64)
-        return Prepared([self.rows[row] for row in distinct], text, nothing, nothing)
+        return [self.rows[row] for row in distinct], torch.tensor([place[row] for row in self.first], dtype=torch.int64)
 
     def loss(self, questions: Sequence[int]) -> Tensor:
         """Mean negative log-likelihood of hops and gold paths of some question numbers."""
@@ -218,7 +215,7 @@ def _likelihood(logits: Tensor, targets: Sequence[tuple[int, int, float]]) -> Te
     return (logs * torch.tensor(weights, dtype=logs.dtype, device=logs.device)).sum()
 
 
-def _vocabulary_texts(rows: Sequence[Row], labels: Mapping[str, str]) -> list[str]:
+def _vocabulary_texts(rows: Sequence[PathExample], labels: Mapping[str, str]) -> list[str]:
     """What is read in training: the questions, and each with the words of its gold paths."""
     return [row.text for row in rows] + [
         row.text + "".join(SEPARATOR + labels[key] for key in path[:-1])

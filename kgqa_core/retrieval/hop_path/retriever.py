@@ -23,7 +23,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.encoders import TOPIC
 from kgqa_core.retrieval.api import LEAST_SCORE
-from kgqa_core.retrieval.hop_path.classifier import PathModel, Prediction, load_model
+from kgqa_core.retrieval.hop_path.classifier import PathModel, PathPrediction, load_model
 from kgqa_core.types import Fact, Question, Retrieved
 
 BATCH = 256
@@ -33,7 +33,7 @@ RelationPath = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class TrainedPaths:
+class OpenedPaths:
     """Classifiers opened on a graph.
 
     relations: directed relation id of each class, -1 where the graph has none.
@@ -48,7 +48,7 @@ class TrainedPaths:
     gold_hops: bool
 
 
-def load(folder: Path, dkg: Dkg) -> TrainedPaths:
+def load(folder: Path, dkg: Dkg) -> OpenedPaths:
     """The path retriever stored in `folder`, opened on a graph; relations that the graph lacks are not predicted.
 
     Raises ArtifactError when the folder is damaged, GraphMismatch when the graph has none of the relations.
@@ -67,7 +67,7 @@ def load(folder: Path, dkg: Dkg) -> TrainedPaths:
         )
     if missing:
         logger.warning("%d relations of training are not in this graph: %s", len(missing), ", ".join(missing[:5]))
-    return TrainedPaths(model, relations, **how)
+    return OpenedPaths(model, relations, **how)
 
 
 class HopPathRetriever:
@@ -83,7 +83,7 @@ class HopPathRetriever:
     def __init__(
         self,
         dkg: Dkg,
-        trained: TrainedPaths,
+        trained: OpenedPaths,
         options: RetrievalOptions,
         names: dict[int, list[str]] | None = None,
         device: torch.device | None = None,
@@ -114,19 +114,19 @@ class HopPathRetriever:
         """Places of questions at which a batch of `retrieve` begins."""
         return list(range(0, len(questions), BATCH))
 
-    def predict(self, questions: Sequence[Question]) -> list[Prediction]:
+    def predict(self, questions: Sequence[Question]) -> list[PathPrediction]:
         """Hop counts and relation paths of questions, the graph unseen but for its relations."""
         model, trained = self.trained.model, self.trained
         texts = [mask_topic(question, model.reader.topic_token, self.names) for question in questions]
         hops = [question.hops if trained.gold_hops else None for question in questions]
         return model.predict(texts, beam=trained.beam, hops=hops, known=trained.relations >= 0, device=self.device)
 
-    def _ground(self, question: Question, said: Prediction) -> Grounded:
+    def _ground(self, question: Question, said: PathPrediction) -> GroundedPaths:
         paths = [(tuple(self.ids[key] for key in path), score) for path, score in said.paths]
         most, budget = self.trained.reasoning_paths, self.options.edge_budget
         return ground_all(self.dkg, question.topic_entities, paths, most, budget)
 
-    def _retrieved(self, question: Question, said: Prediction, grounded: Grounded) -> Retrieved:
+    def _retrieved(self, question: Question, said: PathPrediction, grounded: GroundedPaths) -> Retrieved:
         rest = mask_topic(question, TOPIC, self.names)
 
         @cache
@@ -176,7 +176,7 @@ Paths = Sequence[tuple[tuple[int, ...], float]]
 
 
 @dataclass(frozen=True)
-class Grounded:
+class GroundedPaths:
     """Chains of relation paths from the topics of a question.
 
     chains[i][j]: of the ith path from the jth topic, in order of entity ids.  cut: edges that were cut.
@@ -199,7 +199,7 @@ class Grounded:
         }
 
 
-def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget: int) -> Grounded:
+def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget: int) -> GroundedPaths:
     """Grounds the paths, best first, that can have one of `most` places.  budget: edges for one path and topic."""
     distinct = tuple(dict.fromkeys(topics))
     claims: list[float] = []
@@ -216,10 +216,10 @@ def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget:
             cut += missed
         chains.append(tuple(own))
         claims += [score / (taken + 1) for taken in range(min(most, sum(map(len, own))))]
-    return Grounded(distinct, paths, tuple(chains), cut)
+    return GroundedPaths(distinct, paths, tuple(chains), cut)
 
 
-def sample(found: Grounded, most: int, named: Callable[[int], int]) -> list[tuple[int, ReasoningPath]]:
+def sample(found: GroundedPaths, most: int, named: Callable[[int], int]) -> list[tuple[int, ReasoningPath]]:
     """(number of its relation path, chain) of up to `most` chains, best path first.
 
     named: length of the longest name of an entity that stands in the question, 0 for none.
@@ -234,7 +234,9 @@ def sample(found: Grounded, most: int, named: Callable[[int], int]) -> list[tupl
     return [(number, chain) for _, number, _, chain in sorted(chosen, key=lambda place: place[1:3])]
 
 
-def ends_of(dkg: Dkg, found: Grounded, most: int, budget: int, named: Callable[[int], int]) -> list[tuple[int, float]]:
+def ends_of(
+    dkg: Dkg, found: GroundedPaths, most: int, budget: int, named: Callable[[int], int]
+) -> list[tuple[int, float]]:
     """The entities that the paths lead to with their best path's score, at most `most`.
 
     The best path's come first; of one path those that more topics reach, then those behind an entity that the question

@@ -23,7 +23,7 @@ from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn import loop
 from kgqa_core.nn.curves import dev_of_best, write_curves
-from kgqa_core.retrieval.hop_path.fit import Row, direction_label, fit
+from kgqa_core.retrieval.hop_path.fit import PathExample, direction_label, fit
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.retrieval.rigel.network import save
@@ -67,7 +67,7 @@ def train(
     names = topic_names(kg, splits["train"].questions + splits["dev"].questions)
     labels = directed_labels(graph)
 
-    def rows(token: str) -> tuple[list[Row], list[Row]]:
+    def rows(token: str) -> tuple[list[PathExample], list[PathExample]]:
         learning, developing = (
             [as_row(mask_topic(question, token, names), own, question.hops)
              for question, own in zip(split.questions, split.paths, strict=True)]
@@ -105,7 +105,7 @@ def directed_labels(dkg: Dkg) -> dict[str, str]:
     return {key: direction_label(words[number % dkg.relations], key) for number, key in enumerate(dkg.relation_keys)}
 
 
-def as_row(text: str, paths: Sequence[GoldPath], hops: int | None) -> Row:
+def as_row(text: str, paths: Sequence[GoldPath], hops: int | None) -> PathExample:
     """A question's text and gold paths as the classifiers learn them.
 
     Annotated paths count alike, searched ones by their F1.  A path from several topics is one path.
@@ -115,7 +115,7 @@ def as_row(text: str, paths: Sequence[GoldPath], hops: int | None) -> Row:
         own = 1.0 if path.origin == "annotated" else path.f1 or 0.0
         weights[path.relations] = max(own, weights.get(path.relations, 0.0))
     total = sum(weights.values())
-    return Row(text, tuple(weights), tuple(weight / total for weight in weights.values()), hops)
+    return PathExample(text, tuple(weights), tuple(weight / total for weight in weights.values()), hops)
 
 
 class _Split:

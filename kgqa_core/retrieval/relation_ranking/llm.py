@@ -1,9 +1,9 @@
-"""The relation ranker `llm`: a language model names the best relations (Huang et al. 2024), and how its output is parsed.
+"""The relation ranker `llm`: a language model names the best relations (Huang et al. 2024).
 
-One relation is read a line, whatever the model puts around it.  A line counts for the first candidate that it names and
-that no earlier line took: as it stands, whatever its case, without bullet, number, quotes, brackets and delimiters, and
-at last without an explanation after it.  A line that names several candidates between commas counts for all of them.
-What names none is unknown and kept.
+How its output is parsed: one relation is read a line, whatever the model puts around it.  A line counts for the first
+candidate that it names and that no earlier line has: as it stands, whatever its case, without bullet, number, quotes,
+brackets and delimiters, and at last without an explanation after it.  A line that names several candidates between
+commas counts for all of them.  What names none is unknown and is counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import chat
-from kgqa_core.retrieval.relation_ranking.ranker import DECIMALS, Ask, Place
+from kgqa_core.retrieval.relation_ranking.ranker import DECIMALS, RankedPlace, RankingQuery
 
 SYSTEM: Final = (
     "You are a helpful assistant. People will provide you with a question, an entity and several relations, and your "
@@ -33,7 +33,7 @@ SHOWN = 20
 """Unknown lines that are kept as examples."""
 
 
-def ranking_prompt(asked: Ask, most: int) -> str:
+def ranking_prompt(asked: RankingQuery, most: int) -> str:
     """The chat that asks for the best relations of an entity.
 
     Line ends and outer blanks are made single blanks, so that only the prompt's own lines are lines.
@@ -63,7 +63,7 @@ class LlmRanker:
         self.counts = dict.fromkeys(("asked", "unknown_lines", "named", "silent", "failed"), 0)
         self.unknown: list[str] = []
 
-    def rank(self, asked: Sequence[Ask], most: int, monitor: Monitor = QUIET) -> list[list[Place]]:
+    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each; those that the model did not name are left out.
 
         Raises BudgetReached after what was paid for is kept, EndpointError, ModelError.
@@ -76,7 +76,7 @@ class LlmRanker:
             found[number] = self._read(asked[number], outcome, most)
         return found
 
-    def _read(self, asked: Ask, outcome: Outcome, most: int) -> list[Place]:
+    def _read(self, asked: RankingQuery, outcome: Outcome, most: int) -> list[RankedPlace]:
         self.counts["asked"] += 1
         completion = outcome.completion
         if completion is None or completion.finish == "error":
@@ -98,7 +98,7 @@ class LlmRanker:
         )  # fmt: skip
 
 
-def _place(place: int, rank: int) -> Place:
+def _place(place: int, rank: int) -> RankedPlace:
     return place, round(1 / (rank + 1), DECIMALS)
 
 
@@ -110,7 +110,7 @@ _PAIRS = (("<<<", ">>>"), ("**", "**"), ('"', '"'), ("'", "'"), ("`", "`"), ("â€
 
 
 @dataclass(frozen=True)
-class Said:
+class ParsedRanking:
     """What a text says of its candidates.
 
     places: candidates in the order in which they are named.  unknown: lines that name none, as they stand.
@@ -120,7 +120,7 @@ class Said:
     unknown: tuple[str, ...]
 
 
-def read_ranking(text: str, candidates: Sequence[str], most: int) -> Said:
+def read_ranking(text: str, candidates: Sequence[str], most: int) -> ParsedRanking:
     """The first `most` candidates that the lines of a text name, and the lines that name none."""
     exact, folded = dict[str, list[int]](), dict[str, list[int]]()
     for place, candidate in enumerate(candidates):
@@ -152,7 +152,7 @@ def read_ranking(text: str, candidates: Sequence[str], most: int) -> Said:
         if any(take(form) for form in _shortened(stripped)):
             continue
         unknown.append(stripped)
-    return Said(tuple(taken)[:most], tuple(unknown))
+    return ParsedRanking(tuple(taken)[:most], tuple(unknown))
 
 
 def fold(text: str) -> str:

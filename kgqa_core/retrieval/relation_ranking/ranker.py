@@ -17,12 +17,12 @@ from kgqa_core.types import INVERSE
 
 DECIMALS = 6
 """Digits of a score that count: what differs less is a tie."""
-Place = tuple[int, float]
+RankedPlace = tuple[int, float]
 """Place of a relation among the candidates, and its score in [0, 1], higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RankingQuery:
     """A question, the name of one of its entities, and the relations of this entity in words.
 
     Equal words of several relations are ranked alike; their order breaks the tie.
@@ -42,12 +42,12 @@ class Ranker(Protocol):
     name: str
     counts: dict[str, int]
 
-    def rank(self, asked: Sequence[Ask], most: int, monitor: Monitor = QUIET) -> list[list[Place]]:
+    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each, best first; empty where there are no candidates or nothing was said."""
         ...
 
 
-def best_first(scores: Iterable[float], most: int) -> list[Place]:
+def best_first(scores: Iterable[float], most: int) -> list[RankedPlace]:
     """Places of the greatest scores, ties to the smaller place.
 
     >>> best_first([0.1, 0.9, 0.9, 0.3], 3)
@@ -88,7 +88,7 @@ class EmbeddingRanker:
         self.encoder, self.cache = encoder, cache
         self.counts = {"texts": 0}
 
-    def rank(self, asked: Sequence[Ask], most: int, monitor: Monitor = QUIET) -> list[list[Place]]:
+    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each, ties to the smaller place."""
         told = {text: relation_text(text) for text in {text for one in asked for text in one.relations}}
         distinct = sorted({one.question for one in asked} | set(told.values()))
@@ -96,7 +96,7 @@ class EmbeddingRanker:
         with open_vectors(self.cache, self.encoder.digest, self.encoder.width) as store:
             vectors = CachedEncoder(self.encoder, store).vectors(distinct, monitor)
         place = {text: number for number, text in enumerate(distinct)}
-        found: list[list[Place]] = []
+        found: list[list[RankedPlace]] = []
         for one in asked:
             rows = np.array([place[told[text]] for text in one.relations], dtype=np.int64)
             scores = dots(vectors[rows], vectors[[place[one.question]]])[:, 0] / ONE**2

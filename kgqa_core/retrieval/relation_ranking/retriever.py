@@ -18,7 +18,7 @@ from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, Ranker
+from kgqa_core.retrieval.relation_ranking.ranker import RankedPlace, Ranker, RankingQuery
 from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.types import INVERSE, Fact, Question, Retrieved
 
@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Candidates:
+class EntityRelations:
     """The directed relations of one entity, ascending by id.
 
     relation, first, count: int64 [n]; the edges of relation i are first[i] … first[i] + count[i] - 1.
@@ -40,7 +40,7 @@ class Candidates:
     cut: int = 0
 
 
-def candidates(dkg: Dkg, entity: int, most: int) -> Candidates:
+def candidates(dkg: Dkg, entity: int, most: int) -> EntityRelations:
     """The relations that lead out of an entity and, as inverses, into it: at most `most`, those of most triples.
 
     Ties go to the smaller id.  Raises GraphMismatch for an entity that the graph has not.
@@ -53,10 +53,10 @@ def candidates(dkg: Dkg, entity: int, most: int) -> Candidates:
     count = np.diff(np.concatenate([first, [len(row)]])).astype(np.int64) if len(row) else first
     kept = np.sort(np.argsort(-count, kind="stable")[:most])
     cut = len(row) - int(count[kept].sum())
-    return Candidates(entity, row[first[kept]].astype(np.int64), start + first[kept], count[kept], cut)
+    return EntityRelations(entity, row[first[kept]].astype(np.int64), start + first[kept], count[kept], cut)
 
 
-def draw_edges(found: Candidates, place: int, most: int, seed: int, question: str) -> IntArray:
+def draw_edges(found: EntityRelations, place: int, most: int, seed: int, question: str) -> IntArray:
     """At most `most` edges of one relation, ascending; which ones depends on seed, question, entity and relation."""
     first, count = int(found.first[place]), int(found.count[place])
     if count <= most:
@@ -99,24 +99,24 @@ class RelationRanking:
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts by falling score of their relation, and the entities that they lead to; none without a topic."""
         names = self._names(questions)
-        near: dict[int, Candidates] = {}
-        places: list[tuple[int, Candidates]] = []
-        asked: list[Ask] = []
+        near: dict[int, EntityRelations] = {}
+        places: list[tuple[int, EntityRelations]] = []
+        asked: list[RankingQuery] = []
         for number, question in enumerate(questions):
             keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
             for entity in dict.fromkeys(question.topic_entities):
                 if entity not in near:
                     near[entity] = candidates(self.dkg, entity, self.ranking.most_relations)
                 texts = tuple(self.texts[relation] for relation in near[entity].relation.tolist())
-                asked.append(Ask(question.text, names.get(entity) or keys.get(entity, ""), texts))
+                asked.append(RankingQuery(question.text, names.get(entity) or keys.get(entity, ""), texts))
                 places.append((number, near[entity]))
         answered = self.ranker.rank(asked, self.ranking.relations, monitor)
-        own: list[list[tuple[Candidates, list[Place]]]] = [[] for _ in questions]
+        own: list[list[tuple[EntityRelations, list[RankedPlace]]]] = [[] for _ in questions]
         for (number, found), ranking in zip(places, answered, strict=True):
             own[number].append((found, ranking))
         return [self._retrieved(question, parts) for question, parts in zip(questions, own, strict=True)]
 
-    def _retrieved(self, question: Question, parts: Sequence[tuple[Candidates, list[Place]]]) -> Retrieved:
+    def _retrieved(self, question: Question, parts: Sequence[tuple[EntityRelations, list[RankedPlace]]]) -> Retrieved:
         ranked = sorted(
             ((-score, turn, rank, found, place) for turn, (found, ranking) in enumerate(parts)
              for rank, (place, score) in enumerate(ranking)),

@@ -33,8 +33,20 @@ from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import open_graphs
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork
 from kgqa_core.retrieval.relation_ranking.ranker import best_first
-from kgqa_core.retrieval.relation_ranking.trained import Pair, TrainedRanker, describe, pair_text, read_pairs, save
-from kgqa_core.retrieval.relation_ranking.training_examples import Lesson, of_linking, of_questions, read_linking
+from kgqa_core.retrieval.relation_ranking.trained import (
+    EntityRelationPair,
+    TrainedRanker,
+    describe,
+    pair_text,
+    read_pairs,
+    save,
+)
+from kgqa_core.retrieval.relation_ranking.training_examples import (
+    RankingExample,
+    of_linking,
+    of_questions,
+    read_linking,
+)
 
 SPLITS = ("train", "dev")
 
@@ -95,11 +107,11 @@ def train(
 
 def _lessons(
     dkg: Path, questions: Path, options: RelationRankingOptions, seed: int, kg: Path | None
-) -> tuple[dict[str, list[Lesson]], dict[str, Any]]:
+) -> tuple[dict[str, list[RankingExample]], dict[str, Any]]:
     graph = Dkg.open(dkg)
     everything = read_questions(questions)
     held_out = {same_text(question) for question in everything if question.split != "train"}
-    lessons: dict[str, list[Lesson]] = {}
+    lessons: dict[str, list[RankingExample]] = {}
     counts: dict[str, Any] = {}
     for split in SPLITS:
         asked = [question for question in everything if question.split == split]
@@ -116,7 +128,7 @@ def _lessons(
 
 
 def _graphs(
-    lessons: Mapping[str, list[Lesson]], options: RelationRankingOptions, cache: Path | None, monitor: Monitor
+    lessons: Mapping[str, list[RankingExample]], options: RelationRankingOptions, cache: Path | None, monitor: Monitor
 ) -> dict[str, AmrGraph]:
     """Graphs of training and dev questions; empty where the options name none."""
     if options.amr_graphs is None and options.amr_parser is None:
@@ -126,7 +138,7 @@ def _graphs(
     return opened.of(asked, monitor) if opened is not None else {}
 
 
-def _write(out: Path, ranker: Kind, fitted: Fitted) -> dict[str, Any]:
+def _write(out: Path, ranker: RankerKind, fitted: FittedRanker) -> dict[str, Any]:
     save(out / ranker, fitted.trained)
     write_curves(out / ranker, fitted.progress)
     return {
@@ -146,11 +158,11 @@ MOST_DEV = 200
 """Dev lessons that are measured after each pass, drawn with the seed: all their relations are scored."""
 UNKNOWN_LIMIT = 0.05
 """Share of unknown tokens above which a run warns."""
-Kind = Literal["pair", "amr"]
+RankerKind = Literal["pair", "amr"]
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedRanker:
     """A trained ranker, its curve, and the share of tokens that its reader lacks."""
 
     trained: TrainedRanker
@@ -159,17 +171,17 @@ class Fitted:
 
 
 def fit(
-    learning: Sequence[Lesson],
-    developing: Sequence[Lesson],
+    learning: Sequence[RankingExample],
+    developing: Sequence[RankingExample],
     options: RelationRankingOptions,
     seed: int,
-    kind: Kind = "pair",
+    kind: RankerKind = "pair",
     *,
     graphs: Mapping[str, AmrGraph] | None = None,
     key: str = "",
     monitor: Monitor = QUIET,
     work: Path | None = None,
-) -> Fitted:
+) -> FittedRanker:
     """A ranker trained with early stopping on dev recall; `work` keeps a killed run's state.
 
     graphs: of every question, for `amr`.  key: identifies lessons and graphs for the checkpoint.
@@ -199,7 +211,7 @@ def fit(
                 f"{unknown:.0%} of the pairs' tokens are unknown to the encoder '{options.encoder}' (limit "
                 f"{UNKNOWN_LIMIT:.0%}); use --set relation_ranking.encoder=scratch or an encoder for this language"
             )
-        lessons = _Lessons(trained, learning, own, device)
+        lessons = _ExamplePairs(trained, learning, own, device)
         measured = list(developing)
         if len(measured) > MOST_DEV:
             measured = random.Random(seed).sample(measured, MOST_DEV)
@@ -216,12 +228,12 @@ def fit(
         identity = key_of(key, kind, options.decisive(), seed)
         progress, weights = loop.run(network, course, options, identity, monitor, work)
     network.load_state_dict(weights, strict=False)
-    return Fitted(trained, progress, unknown)
+    return FittedRanker(trained, progress, unknown)
 
 
 def measure(
     trained: TrainedRanker,
-    lessons: Sequence[Lesson],
+    lessons: Sequence[RankingExample],
     most: int,
     graphs: Mapping[str, AmrGraph] | None = None,
     device: torch.device | None = None,
@@ -242,11 +254,15 @@ def measure(
     return {"recall": found / max(1, wanted), "loss": float(losses.mean()) if len(losses) else 0.0}
 
 
-class _Lessons:
+class _ExamplePairs:
     """Pairs by number: those of a lesson follow each other in the order of its relations."""
 
     def __init__(
-        self, trained: TrainedRanker, lessons: Sequence[Lesson], graphs: Mapping[str, AmrGraph], device: torch.device
+        self,
+        trained: TrainedRanker,
+        lessons: Sequence[RankingExample],
+        graphs: Mapping[str, AmrGraph],
+        device: torch.device,
     ) -> None:
         self.trained, self.lessons, self.graphs, self.device = trained, lessons, graphs, device
         self.start = np.cumsum([0, *(len(lesson.relations) for lesson in lessons)])
@@ -280,15 +296,15 @@ class _Lessons:
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(right, device=logits.device))
 
 
-def _pairs(lesson: Lesson) -> list[Pair]:
+def _pairs(lesson: RankingExample) -> list[EntityRelationPair]:
     return [(lesson.question, lesson.entity, text) for text in lesson.relations]
 
 
-def _gold_pairs(lesson: Lesson) -> list[Pair]:
+def _gold_pairs(lesson: RankingExample) -> list[EntityRelationPair]:
     return [(lesson.question, lesson.entity, lesson.relations[place]) for place in lesson.gold]
 
 
-def _vocabulary(lessons: Sequence[Lesson], graphs: Mapping[str, AmrGraph]) -> list[str]:
+def _vocabulary(lessons: Sequence[RankingExample], graphs: Mapping[str, AmrGraph]) -> list[str]:
     """What a scratch vocabulary is learnt from: gold pairs, relations, and the words of AMR nodes."""
     texts = [pair_text(pair) for lesson in lessons for pair in _gold_pairs(lesson)]
     relations = sorted({text for lesson in lessons for text in lesson.relations})

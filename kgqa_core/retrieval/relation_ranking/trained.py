@@ -22,7 +22,7 @@ from kgqa_core.nn.encoders import Reader, load_encoder
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, open_graphs
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork, join_graphs
-from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, best_first
+from kgqa_core.retrieval.relation_ranking.ranker import RankedPlace, RankingQuery, best_first
 from kgqa_core.retrieval.rigel.network import save as save_weights
 
 VERSION = 1
@@ -35,7 +35,7 @@ BATCH = 128
 """Pairs that are scored at once."""
 CHUNK = 64
 """Questions with an entity whose pairs are read at once."""
-Pair = tuple[str, str, str]
+EntityRelationPair = tuple[str, str, str]
 """Question, entity and relation in words."""
 
 
@@ -48,7 +48,10 @@ class TrainedRanker:
     config: dict[str, Any] = field(default_factory=dict)
 
     def scores(
-        self, pairs: Sequence[Pair], graphs: Mapping[str, AmrGraph] | None = None, device: torch.device | None = None
+        self,
+        pairs: Sequence[EntityRelationPair],
+        graphs: Mapping[str, AmrGraph] | None = None,
+        device: torch.device | None = None,
     ) -> NDArray[np.float64]:
         """Logits of pairs, [n].  graphs: of every question, for the network `amr`."""
         distinct = sorted(set(pairs))
@@ -94,7 +97,7 @@ class TrainedRanker:
         return with_graphs
 
 
-def pair_text(pair: Pair) -> str:
+def pair_text(pair: EntityRelationPair) -> str:
     """What the encoder reads of a pair.
 
     >>> pair_text(("Who developed Skype?", "Skype", "developer"))
@@ -104,7 +107,7 @@ def pair_text(pair: Pair) -> str:
     return f"[TEXT] {question} [ENT] {entity} [REL] {relation}"
 
 
-def read_pairs(reader: Reader, pairs: Sequence[Pair]) -> list[list[int]]:
+def read_pairs(reader: Reader, pairs: Sequence[EntityRelationPair]) -> list[list[int]]:
     """Token ids of pairs; of one that is too long the question's end gives way, not entity and relation."""
     reader.tokenizer.no_truncation()
     reader.tokenizer.no_padding()
@@ -146,7 +149,7 @@ class PairRanker:
             if one is not None:
                 one.network.to(device)
 
-    def rank(self, asked: Sequence[Ask], most: int, monitor: Monitor = QUIET) -> list[list[Place]]:
+    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each, ties to the smaller place."""
         graphs: dict[str, AmrGraph] = {}
         if isinstance(self.trained.network, AmrNetwork) and self.graphs is not None:
@@ -159,7 +162,7 @@ class PairRanker:
                     f"{len(questions) - len(graphs)} of {len(questions)} questions have no AMR graph and are ranked as "
                     "rank_pair does"
                 )
-        found: list[list[Place]] = []
+        found: list[list[RankedPlace]] = []
         for start in range(0, len(asked), CHUNK):
             part = asked[start : start + CHUNK]
             pairs = [(one.question, one.entity, text) for one in part for text in one.relations]
@@ -174,7 +177,7 @@ class PairRanker:
             monitor.progress(len(found), len(asked), "entities ranked")
         return found
 
-    def _scores(self, pairs: Sequence[Pair], graphs: Mapping[str, AmrGraph]) -> NDArray[np.float64]:
+    def _scores(self, pairs: Sequence[EntityRelationPair], graphs: Mapping[str, AmrGraph]) -> NDArray[np.float64]:
         if not isinstance(self.trained.network, AmrNetwork):
             return self.trained.scores(pairs, None, self.device)
         scores = np.empty(len(pairs))

@@ -2,9 +2,9 @@
 
 Examples come from the annotated questions of a data set and from relation-linking files as published for QALD-9 and
 LC-QuAD 1.  A line of these is JSON with `q_id`, `source` and `target`: `Who developed Skype? [Skype | Software |
-developer, genre]` and `[Skype | developer]`.  The candidates come in the order of an earlier ranking, so they are sorted
-here.  Gold pairs of an entity that is not linked (`[What | elevation]`, of a later hop) are counted and are no pairs to
-rank.
+developer, genre]` and `[Skype | developer]`.  The candidates come in the order of an earlier ranking, so they are
+sorted here.  Gold pairs of an entity that is not linked (`[What | elevation]`, of a later hop) are counted and are no
+pairs to rank.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HELD_OUT = 0.1
 
 
 @dataclass(frozen=True)
-class Lesson:
+class RankingExample:
     """An entity of a question with the words of its relations, all different.
 
     gold: places of the relations that lead on to the answer.
@@ -44,7 +44,7 @@ class Lesson:
 
 def of_questions(
     questions: Sequence[Question], dkg: Dkg, kg: Path | None, most_relations: int
-) -> tuple[list[Lesson], dict[str, int]]:
+) -> tuple[list[RankingExample], dict[str, int]]:
     """Lessons of annotated questions, and counts: questions, annotated (with a gold relation), lessons, lost.
 
     The gold relations of a topic are the first ones of the gold paths from it, and those of its gold triples; `lost`
@@ -57,7 +57,7 @@ def of_questions(
     if kg is not None:
         with KgStore.open(kg) as store:
             names = store.names(sorted({entity for question in questions for entity in question.topic_entities}))
-    lessons: list[Lesson] = []
+    lessons: list[RankingExample] = []
     for question in questions:
         gold = gold_relations(question, dkg)
         counts["annotated"] += bool(gold)
@@ -90,10 +90,10 @@ def gold_relations(question: Question, dkg: Dkg) -> dict[int, set[int]]:
     return found
 
 
-def of_linking(found: LinkingSet, seed: int) -> tuple[list[Lesson], list[Lesson]]:
+def of_linking(found: LinkingSet, seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
     """Lessons to learn from and to measure on, of a relation-linking set: a seeded tenth of its questions."""
     held = hold_out(sorted({one.question_id for one in found.linked}), HELD_OUT, seed)
-    parts: tuple[list[Lesson], list[Lesson]] = [], []
+    parts: tuple[list[RankingExample], list[RankingExample]] = [], []
     for one in found.linked:
         lesson = make_lesson(one.question, one.entity, one.relations, one.gold)
         if lesson is not None:
@@ -101,19 +101,19 @@ def of_linking(found: LinkingSet, seed: int) -> tuple[list[Lesson], list[Lesson]
     return parts
 
 
-def make_lesson(question: str, entity: str, relations: Iterable[str], gold: Iterable[str]) -> Lesson | None:
+def make_lesson(question: str, entity: str, relations: Iterable[str], gold: Iterable[str]) -> RankingExample | None:
     """A lesson; None where no gold relation is among the candidates."""
     distinct = tuple(dict.fromkeys(relations))
     place = {text: number for number, text in enumerate(distinct)}
     right = tuple(sorted({place[text] for text in gold if text in place}))
-    return Lesson(question, entity, distinct, right) if right else None
+    return RankingExample(question, entity, distinct, right) if right else None
 
 
 _BLOCK = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedEntity:
     """A question with one of its entities.
 
     relations: the candidates, sorted.  gold: relations of the entity that the question's query has, also those that are
@@ -135,13 +135,13 @@ class LinkingSet:
     out).
     """
 
-    linked: tuple[Linked, ...]
+    linked: tuple[LinkedEntity, ...]
     counts: dict[str, int]
 
 
 def read_linking(path: Path) -> LinkingSet:
     """The entities of a file that have a candidate.  Raises InputError for a line that is none, by its number."""
-    linked: list[Linked] = []
+    linked: list[LinkedEntity] = []
     counts = Counter[str](questions=0, entities=0, gold=0, no_candidate=0, unlinked=0)
     lines = read_document(path, needs="lines of JSON with q_id, source and target").splitlines()
     for number, line in enumerate(lines, start=1):
@@ -161,7 +161,7 @@ def read_linking(path: Path) -> LinkingSet:
     return LinkingSet(tuple(linked), dict(counts))
 
 
-def read_line(question_id: str, source: str, target: str) -> tuple[list[Linked], int]:
+def read_line(question_id: str, source: str, target: str) -> tuple[list[LinkedEntity], int]:
     """The linked entities of one question, and how many gold pairs are of none of them.
 
     >>> read_line("2", "Who made it? [Skype | Software | genre, developer]", "[Skype | developer] [Who | name]")[1]
@@ -180,7 +180,7 @@ def read_line(question_id: str, source: str, target: str) -> tuple[list[Linked],
         if len(parts) > 2 and names:
             candidates.setdefault(parts[0], set()).update(names)
     own = [
-        Linked(question_id, question, entity, tuple(sorted(names)), frozenset(gold.get(entity, ())))
+        LinkedEntity(question_id, question, entity, tuple(sorted(names)), frozenset(gold.get(entity, ())))
         for entity, names in candidates.items()
     ]
     return own, sum(len(names) for entity, names in gold.items() if entity not in candidates)

@@ -23,7 +23,7 @@ from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.errors import ArtifactError
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.rigel.questions import Path as Weighted
+from kgqa_core.retrieval.rigel.questions import WeightedPath
 from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question
 
@@ -136,7 +136,7 @@ def read_feedback(
     return found
 
 
-def path_loss(plan: Plan, paths: Mapping[int, Sequence[Weighted]], leg: Callable[[int, int], int]) -> Tensor:
+def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]) -> Tensor:
     """-log Σ_p w_p a_|p| Π_t r_t[p_t] of each question that has paths, summed.
 
     paths: by place of the question in the batch.  leg(question, number): row of the plan of a question's leg.

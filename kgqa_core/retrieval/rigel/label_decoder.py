@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.nn.encoders import Encoder, Pretrained, Reader
+from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.retrieval.rigel.extension import Extras
 from kgqa_core.retrieval.rigel.walk import Plan
 

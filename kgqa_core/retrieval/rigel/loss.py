@@ -31,7 +31,7 @@ CEILING = 0.99
 
 
 @dataclass(frozen=True)
-class Met:
+class AnswerOverlap:
     """How scores meet answers: is_answer: bool [n], of each touched entity; missed, answers: float [batch]."""
 
     is_answer: Tensor
@@ -39,12 +39,12 @@ class Met:
     answers: Tensor
 
 
-def meet(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Met:
+def meet(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> AnswerOverlap:
     """Which touched entities are answers, and how many distinct answers each question did not touch."""
     gold = EntityWeights.one_hot(answers)
     is_answer = gold.lookup(scores.ptr, scores.entity) > 0
     count = gold.sum()
-    return Met(is_answer, count - scores.with_weight(is_answer.to(count.dtype)).sum(), count)
+    return AnswerOverlap(is_answer, count - scores.with_weight(is_answer.to(count.dtype)).sum(), count)
 
 
 def bce(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:

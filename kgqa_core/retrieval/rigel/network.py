@@ -32,7 +32,7 @@ from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
 from kgqa_core.retrieval.relation_texts import unlabelled_note
 from kgqa_core.retrieval.rigel.extension import Extension, Extras
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel, restored, stored
-from kgqa_core.retrieval.rigel.questions import Prepared
+from kgqa_core.retrieval.rigel.questions import EncodedQuestions
 from kgqa_core.retrieval.rigel.walk import Plan, Walk, combine, walk
 from kgqa_core.types import INVERSE
 
@@ -174,7 +174,7 @@ def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryBatch:
     """A row of plan and topics for each leg; a leg for each question where `ptr` is absent.
 
     topics: where each leg begins, on the CPU.  excluded: all topics of its question, where they are not `topics`.
@@ -188,26 +188,28 @@ class Asked:
     share: Tensor | None = None
 
 
-def ask(network: Rigel | LabelRigel, reader: Reader, questions: Prepared, batch: Tensor, device: torch.device) -> Asked:
+def plan_batch(
+    network: Rigel | LabelRigel, reader: Reader, questions: EncodedQuestions, batch: Tensor, device: torch.device
+) -> QueryBatch:
     """What the network asks for a batch of question numbers, equal wordings encoded once."""
     if questions.starts is None or questions.leg_text is None:
         plan = _plan(network, reader, questions, questions.text[batch], device)
-        return Asked(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
+        return QueryBatch(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
     starts, legs = questions.starts.take(batch)
     plan = _plan(network, reader, questions, questions.leg_text[legs], device)
     topics, extras = starts.sets, network.extras
     if extras is None or plan.state is None:
-        return Asked(plan, topics)
+        return QueryBatch(plan, topics)
     topics = extras.start(plan.state, starts, network.encoder, reader)
     if extras.gate is None:
-        return Asked(plan, topics)
+        return QueryBatch(plan, topics)
     excluded = starts.topics.repeat(starts.ptr.diff())
-    return Asked(plan, topics, excluded, starts.ptr, extras.share(plan.state, starts.ptr))
+    return QueryBatch(plan, topics, excluded, starts.ptr, extras.share(plan.state, starts.ptr))
 
 
-def lead(
+def propagate(
     graph: Dkg,
-    asked: Asked,
+    asked: QueryBatch,
     how: str,
     *,
     exclude_topic: bool = False,
@@ -229,7 +231,9 @@ def lead(
     return led, combine(led.scores, asked.ptr, asked.share, how)
 
 
-def _plan(network: Rigel | LabelRigel, reader: Reader, questions: Prepared, text: Tensor, device: torch.device) -> Plan:
+def _plan(
+    network: Rigel | LabelRigel, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
+) -> Plan:
     distinct, place = torch.unique(text, return_inverse=True)
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
     plan: Plan = network(ids.to(device), mask.to(device)).take(place.to(device))

@@ -19,12 +19,12 @@ from kgqa_core.nn.encoders import Reader
 from kgqa_core.retrieval.rigel.starts import Starts, leg_texts, make_starts, widened
 from kgqa_core.types import Question
 
-Path = tuple[int, tuple[int, ...], float]
+WeightedPath = tuple[int, tuple[int, ...], float]
 """Number of a question's leg, relation ids of a path from it, and the path's weight."""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class EncodedQuestions:
     """Questions ready for training: text[i] points into rows (token ids of distinct texts).
 
     starts: their legs, where they are more than topics that are all certain; leg_text: of each leg, into rows.
@@ -37,7 +37,7 @@ class Prepared:
     answers: list[tuple[int, ...]]
     starts: Starts | None = None
     leg_text: Tensor | None = None
-    paths: Mapping[int, list[Path]] = field(default_factory=dict)
+    paths: Mapping[int, list[WeightedPath]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.topics)
@@ -57,7 +57,7 @@ def prepare(
     graph: Dkg | None = None,
     apart: bool = False,
     texts: Mapping[int, str] | None = None,
-) -> tuple[Prepared, list[str]]:
+) -> tuple[EncodedQuestions, list[str]]:
     """Questions as token ids and entity ids, and what is read of each of their legs.
 
     apart: a leg for each mention.  texts: what is said of candidates, read where some part of the network asks for it;
@@ -74,7 +74,7 @@ def prepare(
         words = dict(zip([entity for entity, _ in known], reader.read([text for _, text in known]), strict=True))
         starts = make_starts(questions, graph, apart, words)
         leg_text = torch.tensor([place[text] for text in every], dtype=torch.int64)
-    prepared = Prepared(
+    prepared = EncodedQuestions(
         reader.read(distinct) if distinct else [],
         torch.tensor([place[own[0]] for own in legs], dtype=torch.int64),
         [question.topic_entities for question in questions],

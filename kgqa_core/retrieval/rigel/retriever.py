@@ -16,7 +16,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import LEAST_SCORE, ranked
-from kgqa_core.retrieval.rigel.network import Trained, ask, lead
+from kgqa_core.retrieval.rigel.network import Trained, plan_batch, propagate
 from kgqa_core.retrieval.rigel.questions import prepare
 from kgqa_core.retrieval.rigel.starts import described
 from kgqa_core.retrieval.rigel.walk import Plan, Walk
@@ -77,9 +77,9 @@ class RigelRetriever:
         network.eval()
         prepared, _ = prepare(questions, reader, self.names, self.dkg, extension.apart, self.texts)
         with torch.inference_mode():
-            asked = ask(network, reader, prepared, torch.arange(len(questions)), self.device)
+            asked = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
             asked = replace(asked, plan=asked.plan.cpu())
-            led, scores = lead(
+            led, scores = propagate(
                 self.dkg,
                 asked,
                 extension.intersect,

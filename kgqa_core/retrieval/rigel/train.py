@@ -27,18 +27,16 @@ from kgqa_core.nn.checkpoint import Progress, key_of
 from kgqa_core.nn.curves import dev_of_best, write_curves
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Reader, new_encoder
-from kgqa_core.retrieval.epoch_batches import batches
+from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
-from kgqa_core.retrieval.rigel import question_sets as mix
 from kgqa_core.retrieval.rigel.extension import Extension
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
 from kgqa_core.retrieval.rigel.loss import LOSSES, meet, normalised_walk
-from kgqa_core.retrieval.rigel.network import Asked, Rigel, ask, describe, lead, save
-from kgqa_core.retrieval.rigel.questions import Path as Weighted
-from kgqa_core.retrieval.rigel.questions import Prepared, prepare
+from kgqa_core.retrieval.rigel.network import QueryBatch, Rigel, describe, plan_batch, propagate, save
+from kgqa_core.retrieval.rigel.questions import EncodedQuestions, WeightedPath, draw, drawn_count, prepare, read_sets
 from kgqa_core.retrieval.rigel.starts import LINKS, described, leg_texts, legs_of
 from kgqa_core.types import Question
 
@@ -46,7 +44,7 @@ EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
 EDGE_BUDGET = 200_000
 """Edges followed per question and hop in training, so that a hub does not stop it; with the loss `normalised`, a very
-large last hop is not followed at all, and not cut (`lazy`)."""
+large last hop is not followed at all, and not cut (`loss.normalised_walk`)."""
 UNKNOWN_LIMIT = 0.05
 """Share of unknown tokens above which a run warns."""
 GROUP = 4
@@ -55,17 +53,17 @@ EVALUATION_BATCH = 128
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingData:
     """What a training learns from and is measured by.
 
     learning: the training questions of all sets, one set after the other.  sizes, weights: of the sets.
     developing: dev questions by set.
     """
 
-    learning: Prepared
+    learning: EncodedQuestions
     sizes: list[int]
     weights: list[float]
-    developing: dict[str, Prepared]
+    developing: dict[str, EncodedQuestions]
 
 
 def train(
@@ -89,7 +87,7 @@ def train(
     Raises TrainingError when none is left or the loss is not finite; ModelError when the encoder is not one.
     """
     graph = Dkg.open(dkg)
-    sets = mix.read_sets(questions, more or {}, options)
+    sets = read_sets(questions, more or {}, options)
     learn = [question for own in sets for question in own.learn]
     hops = options.hops or choose_hops(needed_hops(learn, graph))
     options = options.model_copy(update={"hops": hops})
@@ -123,7 +121,7 @@ def train(
             spoken = read_feedback(feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out])
             learning = replace(learning, paths=_by_leg(spoken, learn, extension.apart))
             monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
-        material = Material(
+        material = TrainingData(
             learning,
             [len(own.learn) for own in sets],
             [own.weight for own in sets],
@@ -170,10 +168,10 @@ def train(
 
 
 def _by_leg(
-    spoken: Mapping[int, Sequence[Weighted]], questions: Sequence[Question], apart: bool
-) -> dict[int, list[Weighted]]:
+    spoken: Mapping[int, Sequence[WeightedPath]], questions: Sequence[Question], apart: bool
+) -> dict[int, list[WeightedPath]]:
     """Paths by the leg that begins at their topic, in place of the topic; a question's only leg takes them all."""
-    found: dict[int, list[Weighted]] = {}
+    found: dict[int, list[WeightedPath]] = {}
     for number, paths in spoken.items():
         question = questions[number]
         legs = [
@@ -190,7 +188,7 @@ def _fit(
     network: Rigel | LabelRigel,
     reader: Reader,
     graph: Dkg,
-    material: Material,
+    material: TrainingData,
     options: RetrieverOptions,
     seed: int,
     device: torch.device,
@@ -200,13 +198,13 @@ def _fit(
 ) -> tuple[Progress, dict[str, Tensor]]:
     """What was measured and the weights of the best epoch."""
     learning, sizes, weights = material.learning, material.sizes, material.weights
-    per_epoch = math.ceil(mix.drawn_count(sizes, weights) / options.batch_size)
+    per_epoch = math.ceil(drawn_count(sizes, weights) / options.batch_size)
     epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
     together = 1 if options.encoder == "scratch" else GROUP
 
     def order(epoch: int) -> list[Tensor]:
-        drawn = mix.draw(sizes, weights, seed, epoch)
-        return batches(learning, options.batch_size, together, seed, epoch, drawn)
+        drawn = draw(sizes, weights, seed, epoch)
+        return epoch_batches(learning.rows, learning.text, options.batch_size, together, seed, epoch, drawn)
 
     def measure() -> dict[str, float]:
         parts = {
@@ -236,7 +234,7 @@ def evaluate(
     network: Rigel | LabelRigel,
     reader: Reader,
     graph: Dkg,
-    questions: Prepared,
+    questions: EncodedQuestions,
     options: RetrieverOptions,
     device: torch.device,
 ) -> dict[str, float]:
@@ -247,9 +245,9 @@ def evaluate(
     with torch.no_grad():
         for start in range(0, len(questions), EVALUATION_BATCH):
             batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
-            asked = ask(network, reader, questions, batch, device)
+            asked = plan_batch(network, reader, questions, batch, device)
             answers = [questions.answers[number] for number in batch.tolist()]
-            _, scores = lead(graph, asked, options.intersect, **how)
+            _, scores = propagate(graph, asked, options.intersect, **how)
             for best, own in zip(scores.top(1), answers, strict=True):
                 hits += bool(best) and best[0][0] in own
             met = meet(scores, answers)
@@ -263,22 +261,22 @@ def _loss(
     network: Rigel | LabelRigel,
     reader: Reader,
     graph: Dkg,
-    questions: Prepared,
+    questions: EncodedQuestions,
     batch: Tensor,
     options: RetrieverOptions,
     device: torch.device,
 ) -> Tensor:
-    asked = ask(network, reader, questions, batch, device)
+    asked = plan_batch(network, reader, questions, batch, device)
     answers = [questions.answers[number] for number in batch.tolist()]
     how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
     if options.loss == "normalised" and asked.ptr is None:
         loss = normalised_walk(graph, asked.topics, asked.plan, answers, **how).mean()
     else:
-        loss = LOSSES[options.loss](lead(graph, asked, options.intersect, **how)[1], answers).mean()
+        loss = LOSSES[options.loss](propagate(graph, asked, options.intersect, **how)[1], answers).mean()
     return loss + _spoken(asked, questions, batch, options.feedback_weight) if questions.paths else loss
 
 
-def _spoken(asked: Asked, questions: Prepared, batch: Tensor, weight: float) -> Tensor:
+def _spoken(asked: QueryBatch, questions: EncodedQuestions, batch: Tensor, weight: float) -> Tensor:
     """What the paths of feedback add to a batch's loss."""
     own = {place: questions.paths[number] for place, number in enumerate(batch.tolist()) if number in questions.paths}
     first = asked.ptr.tolist() if asked.ptr is not None else range(len(batch))

@@ -11,15 +11,15 @@ from pydantic import ValidationError
 
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import InputError
-from kgqa_core.passages.corpus import Document, Reject, detect, find_corpus, read_corpus
+from kgqa_core.passages.corpus import Document, RejectedText, detect, find_corpus, read_corpus
 from tests.support.passages import write_jsonl
 
 
-def read(path: Path, **given: object) -> tuple[list[Document], list[Reject]]:
+def read(path: Path, **given: object) -> tuple[list[Document], list[RejectedText]]:
     options = PassagesOptions.model_validate({"corpus": str(path), **given})
     found = list(read_corpus(find_corpus(options.corpus), options))
     documents = [each for each in found if isinstance(each, Document)]
-    return documents, [each for each in found if isinstance(each, Reject)]
+    return documents, [each for each in found if isinstance(each, RejectedText)]
 
 
 def test_fields_are_read_by_the_names_that_the_options_give(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import ArtifactError, InputError, ModelError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.passages import dense, rejects, table
+from kgqa_core.passages import corpus as corpora
+from kgqa_core.passages import dense, table
 from kgqa_core.passages.bm25 import tokens
 from kgqa_core.passages.index import build
 from kgqa_core.passages.search import PassageSearch, query_of
@@ -83,19 +84,19 @@ def test_what_is_rejected_is_listed_and_said(tmp_path: Path, encoder: str) -> No
 
 
 def test_rejects_are_written_in_blocks(tmp_path: Path, encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgqa_core.passages.rejects.ROWS", 3)
-    monkeypatch.setattr(rejects.Rejects, "held", 0, raising=False)
-    flush = rejects.Rejects._flush
+    monkeypatch.setattr("kgqa_core.passages.corpus.REJECT_ROWS", 3)
+    monkeypatch.setattr(corpora.RejectsWriter, "held", 0, raising=False)
+    flush = corpora.RejectsWriter._flush
 
-    def counted(self: rejects.Rejects) -> None:
-        rejects.Rejects.held = max(rejects.Rejects.held, len(self._rows))
+    def counted(self: corpora.RejectsWriter) -> None:
+        corpora.RejectsWriter.held = max(corpora.RejectsWriter.held, len(self._rows))
         flush(self)
 
-    monkeypatch.setattr(rejects.Rejects, "_flush", counted)
+    monkeypatch.setattr(corpora.RejectsWriter, "_flush", counted)
     corpus = write_jsonl(tmp_path / "c.jsonl", [*documents(1), *({"id": f"x{number}"} for number in range(10))])
     folder, counts, _ = index(tmp_path / "index", corpus, encoder, retriever="bm25")
     told = pl.read_parquet(folder / "rejects.parquet")
-    assert counts["rejects"] == told.height == 10 and rejects.Rejects.held == 3
+    assert counts["rejects"] == told.height == 10 and corpora.RejectsWriter.held == 3
     assert told["line"].to_list() == list(range(2, 12))
     assert told.schema == {"file": pl.String, "line": pl.Int64, "reason": pl.String, "text": pl.String}
     none, _, _ = index(tmp_path / "none", write_jsonl(tmp_path / "good", documents(1)), encoder, retriever="bm25")
@@ -191,7 +192,7 @@ def test_words_that_nobody_wrote_find_nothing(tmp_path: Path, encoder: str) -> N
 
 def test_tables_hold_every_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "ROWS", 3)
-    writer = table.Writer(tmp_path)
+    writer = table.PassageWriter(tmp_path)
     passages = [table.Passage(str(place), "", f"text {place}") for place in range(8)]
     for passage in passages:
         writer.add(passage)

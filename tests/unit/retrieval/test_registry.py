@@ -20,7 +20,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import write_knowledge
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.retrieval.collect import collect
-from kgqa_core.retrieval.hop_path.classifier import Prediction
+from kgqa_core.retrieval.hop_path.classifier import PathPrediction
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.kaping.retriever import Kaping
@@ -63,7 +63,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 def test_asking_gives_the_facts_of_the_collect_stage(
     folders: dict[str, Path], world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = Prediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
+    said = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
     monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [said for _ in questions])
     kg, dkg, questions, trained, facts, knowledge = folders.values()
     options = HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")

@@ -17,7 +17,7 @@ from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelError, TrainingError
 from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, load_model, written
-from kgqa_core.retrieval.hop_path.fit import Row, fit, measure
+from kgqa_core.retrieval.hop_path.fit import PathExample, fit, measure
 from kgqa_core.retrieval.hop_path.retriever import load
 from kgqa_core.retrieval.hop_path.train import as_row, directed_labels, train
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
@@ -164,9 +164,9 @@ def test_a_checkpoint_of_another_seed_or_a_damaged_one_is_not_used(
 
 
 def test_training_stops_when_dev_paths_get_no_better() -> None:
-    def rows(token: str) -> tuple[list[Row], list[Row]]:
-        learn = [Row(f"{word} of {token} {n}", ((word,),), (1.0,)) for word in ("a", "b") for n in range(12)]
-        return learn, [Row(f"a of {token}", (("b",),), (1.0,)), Row(f"b of {token}", (("a",),), (1.0,))]
+    def rows(token: str) -> tuple[list[PathExample], list[PathExample]]:
+        learn = [PathExample(f"{word} of {token} {n}", ((word,),), (1.0,)) for word in ("a", "b") for n in range(12)]
+        return learn, [PathExample(f"a of {token}", (("b",),), (1.0,)), PathExample(f"b of {token}", (("a",),), (1.0,))]
 
     fitted = fit(rows, {"a": "a", "b": "b"}, OPTIONS.model_copy(update={"epochs": 40, "patience": 2}), 7)
     assert fitted.progress.epoch == fitted.progress.best_epoch + 3 < 40
@@ -238,9 +238,11 @@ def test_several_gold_paths_share_the_weight_by_their_f1(world: Any) -> None:
 def test_classifiers_learn_without_a_graph_and_are_measured(tmp_path: Path) -> None:
     wordings = {("a.b.speaks",): "language of {}", ("a.b.born", "c.d.place"): "birthplace town of {}"}
 
-    def rows(token: str) -> tuple[list[Row], list[Row]]:
+    def rows(token: str) -> tuple[list[PathExample], list[PathExample]]:
         learn = [
-            Row(f"{text.format(token)} {n}", (path,), (1.0,)) for path, text in wordings.items() for n in range(12)
+            PathExample(f"{text.format(token)} {n}", (path,), (1.0,))
+            for path, text in wordings.items()
+            for n in range(12)
         ]
         return learn, [*learn[:1], learn[-1]]
 
@@ -248,10 +250,10 @@ def test_classifiers_learn_without_a_graph_and_are_measured(tmp_path: Path) -> N
     fitted = fit(rows, labels, OPTIONS, 7)
     assert fitted.model.keys == ("a.b.born", "a.b.speaks", "c.d.place")
     test = [
-        Row("language of [TOPIC]", (("a.b.speaks",),), (1.0,)),
-        Row("birthplace town of [TOPIC]", (("a.b.born", "c.d.place"),), (1.0,)),
-        Row("language of [TOPIC]", (("e.f.never",),), (1.0,)),
-        Row("language of [TOPIC]", (("e.f.never", "a.b.born"), ("c.d.place",)), (0.5, 0.5)),
+        PathExample("language of [TOPIC]", (("a.b.speaks",),), (1.0,)),
+        PathExample("birthplace town of [TOPIC]", (("a.b.born", "c.d.place"),), (1.0,)),
+        PathExample("language of [TOPIC]", (("e.f.never",),), (1.0,)),
+        PathExample("language of [TOPIC]", (("e.f.never", "a.b.born"), ("c.d.place",)), (0.5, 0.5)),
     ]
     assert measure(fitted.model, test, OPTIONS) == {"hop_accuracy": 1.0, "path_at_1": 0.5, "path_at_5": 0.75}
     assert measure(fitted.model, [], OPTIONS)["path_at_1"] == 0.0

@@ -14,7 +14,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.retrieval.hop_path.classifier import Prediction
+from kgqa_core.retrieval.hop_path.classifier import PathPrediction
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever, ends_of, ground_all, load, sample
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.registry import open_retriever
@@ -145,7 +145,7 @@ def test_every_test_question_of_the_world_is_answered(world: Any, trained: Path)
 
 
 def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = Prediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
+    said = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
     monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [said for _ in questions])
     lines = [f"Land {event}\tcapital\tTown\nLand {event}\tcurrency\tMoney {event}\n" for event in "ABCDEFGH"]
     (tmp_path / "graph.tsv").write_text("".join(lines), encoding="utf-8")

@@ -29,7 +29,6 @@ from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, VectorStore, dots, fixed_point
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.kaping import retriever as kaping
-from kgqa_core.retrieval.kaping import triples as kaping_triples
 from kgqa_core.retrieval.kaping.retriever import Kaping, neighbourhood, tell
 from kgqa_core.types import Question
 from tests.support.models import save_tokenizer
@@ -129,7 +128,7 @@ class Listener:
 
 
 def test_doctests() -> None:
-    for module in (kaping_triples, vectors):
+    for module in (kaping, vectors):
         assert doctest.testmod(module, extraglobs={"np": np}).failed == 0
 
 

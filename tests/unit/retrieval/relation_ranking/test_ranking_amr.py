@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.errors import InputError, ModelError
-from kgqa_core.retrieval.relation_ranking import amr, linking_sets
+from kgqa_core.retrieval.relation_ranking import amr, training_examples
 from kgqa_core.retrieval.relation_ranking.amr import CONCEPT, CONSTANT, ROLE, AmrGraph, Triple, reify
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, open_graphs, open_parser, read_graphs
 from tests.support.models import Listener
@@ -52,7 +52,7 @@ def read_word(penman: str) -> list[Triple]:
 
 
 def test_the_examples_in_the_modules_hold() -> None:
-    for module in (amr, linking_sets):
+    for module in (amr, training_examples):
         assert doctest.testmod(module).failed == 0
         assert doctest.testmod(module).attempted > 0
 

@@ -11,7 +11,7 @@ import pytest
 from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.relation_ranking.ranker import Ask, Place, recall
+from kgqa_core.retrieval.relation_ranking.ranker import RankedPlace, RankingQuery, recall
 from kgqa_core.retrieval.relation_ranking.retriever import RelationRanking, candidates, draw_edges
 from kgqa_core.types import Question
 
@@ -34,9 +34,9 @@ class Fixed:
     name = "fixed"
 
     def __init__(self, order: Sequence[str]) -> None:
-        self.order, self.asked, self.counts = list(order), list[Ask](), {"calls": 0}
+        self.order, self.asked, self.counts = list(order), list[RankingQuery](), {"calls": 0}
 
-    def rank(self, asked: Sequence[Ask], most: int, monitor: Monitor = QUIET) -> list[list[Place]]:
+    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         self.asked += asked
         self.counts["calls"] += 1
         found = []
@@ -145,7 +145,7 @@ def test_topics_are_told_by_their_keys_where_there_is_no_graph_store(dkg: Dkg) -
     own.retrieve([asked("q", TOWN, TOWN)])
     ranker = own.ranker
     assert isinstance(ranker, Fixed)
-    assert ranker.asked == [Ask("who?", "key 0", ("<inv>-born in", "<inv>-capital"))]
+    assert ranker.asked == [RankingQuery("who?", "key 0", ("<inv>-born in", "<inv>-capital"))]
 
 
 def test_recall_counts_pairs_not_questions() -> None:

@@ -16,11 +16,11 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages
 from kgqa_core.retrieval.relation_ranking.llm import LlmRanker, ranking_prompt
-from kgqa_core.retrieval.relation_ranking.ranker import Ask
+from kgqa_core.retrieval.relation_ranking.ranker import RankingQuery
 from tests.support.chat_server import ChatServer, Fault
 
 RELATIONS = ("developer", "genre", "owner", "user", "license", "logo", "title")
-ASK = Ask("Who developed Skype?", "Skype", RELATIONS)
+ASK = RankingQuery("Who developed Skype?", "Skype", RELATIONS)
 
 
 class Says:
@@ -60,7 +60,7 @@ def test_the_prompt_is_the_paper_s_to_the_letter() -> None:
 
 
 def test_what_a_question_says_is_never_taken_for_a_place_in_the_prompt() -> None:
-    _, user = messages(ranking_prompt(Ask("who is\n{entity}  {relations}?", "{question}", RELATIONS), 5))
+    _, user = messages(ranking_prompt(RankingQuery("who is\n{entity}  {relations}?", "{question}", RELATIONS), 5))
     assert user.startswith("Question: <<<who is {entity} {relations}?>>>\nEntity: <<<{question}>>>\nRelations: <<<dev")
 
 
@@ -74,8 +74,8 @@ def test_named_relations_score_by_their_rank_and_inventions_are_counted() -> Non
 def test_an_entity_with_few_relations_costs_no_request() -> None:
     model = Says("owner")
     ranker = LlmRanker(model, 64)
-    few = Ask("Who?", "Skype", RELATIONS[:3])
-    found = ranker.rank([few, ASK, Ask("Who?", "Skype", ())], 5)
+    few = RankingQuery("Who?", "Skype", RELATIONS[:3])
+    found = ranker.rank([few, ASK, RankingQuery("Who?", "Skype", ())], 5)
     assert [[place for place, _ in own] for own in found] == [[0, 1, 2], [2], []]
     assert len(model.prompts) == 1 and ranker.counts["asked"] == 1
 
@@ -95,7 +95,7 @@ def test_an_endpoint_that_fails_is_asked_again_and_then_counted() -> None:
 
 def test_answers_are_kept_and_not_paid_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    asks = [Ask(f"Who developed program {number}?", "it", RELATIONS) for number in range(6)]
+    asks = [RankingQuery(f"Who developed program {number}?", "it", RELATIONS) for number in range(6)]
     with ChatServer(lambda prompt: "developer\nowner") as server:
         server.fail("program 3", Fault(status=500), Fault(garbage=True))
         model = load_model("openai:m", LlmOptions(base_url=server.base_url, concurrency=2))
@@ -113,7 +113,7 @@ def test_a_budget_stops_the_ranking_and_keeps_what_was_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    asks = [Ask(f"Who developed program {number}?", "it", RELATIONS) for number in range(6)]
+    asks = [RankingQuery(f"Who developed program {number}?", "it", RELATIONS) for number in range(6)]
     with ChatServer(lambda prompt: "developer") as server:
         llm = LlmOptions(base_url=server.base_url, concurrency=1)
         budget = Budget(BudgetOptions(max_calls=4))

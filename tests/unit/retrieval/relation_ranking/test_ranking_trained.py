@@ -16,10 +16,11 @@ from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingError
 from kgqa_core.retrieval.collect import collect
-from kgqa_core.retrieval.relation_ranking import amr_source, pairs
+from kgqa_core.retrieval.relation_ranking import amr_source
+from kgqa_core.retrieval.relation_ranking import trained as trained_rankers
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph, Triple
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
-from kgqa_core.retrieval.relation_ranking.ranker import Ask
+from kgqa_core.retrieval.relation_ranking.ranker import RankingQuery
 from kgqa_core.retrieval.relation_ranking.train import fit, measure, train
 from kgqa_core.retrieval.relation_ranking.trained import (
     PairRanker,
@@ -30,9 +31,9 @@ from kgqa_core.retrieval.relation_ranking.trained import (
     read_pairs,
 )
 from kgqa_core.retrieval.relation_ranking.training_examples import (
-    Lesson,
-    Linked,
+    LinkedEntity,
     LinkingSet,
+    RankingExample,
     gold_relations,
     make_lesson,
     of_linking,
@@ -56,7 +57,7 @@ GRAPHS = {
 }  # fmt: skip
 RELATIONS = ("capital", "currency", "neighbour", "<inv>-neighbour")
 LESSONS = [
-    Lesson(question, f"Land {number}", RELATIONS, (place,))
+    RankingExample(question, f"Land {number}", RELATIONS, (place,))
     for number in range(8)
     for question, place in ((CAPITAL, 0), (MONEY, 1))
 ]
@@ -185,10 +186,10 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_pa
 
 
 def test_negatives_are_drawn_anew_in_every_pass_and_are_never_gold() -> None:
-    from kgqa_core.retrieval.relation_ranking.train import _Lessons
+    from kgqa_core.retrieval.relation_ranking.train import _ExamplePairs
 
-    lessons = [Lesson("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
-    own = _Lessons(fit(LESSONS, [], QUICK, 7).trained, lessons, {}, torch.device("cpu"))
+    lessons = [RankingExample("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
+    own = _ExamplePairs(fit(LESSONS, [], QUICK, 7).trained, lessons, {}, torch.device("cpu"))
     passes = [own.order(2, 4, 7, epoch) for epoch in (0, 1, 0)]
     assert [len(batch) for batch in passes[0]] == [12, 6]
     for order in passes:
@@ -233,7 +234,7 @@ def test_lessons_of_questions_count_what_they_leave_out(world: Any) -> None:
 
 
 def test_relations_of_equal_words_are_one_in_a_lesson() -> None:
-    assert make_lesson("q", "e", ["a", "b", "a"], ["a"]) == Lesson("q", "e", ("a", "b"), (0,))
+    assert make_lesson("q", "e", ["a", "b", "a"], ["a"]) == RankingExample("q", "e", ("a", "b"), (0,))
     assert make_lesson("q", "e", ["a"], ["b"]) is None
 
 
@@ -243,8 +244,8 @@ def test_relation_linking_is_read_with_what_has_no_entity_counted(tmp_path: Path
     )
     own, unlinked = read_line("1", source, "[Berlin | leader] [Berlin | mayor] [What | name] [Al Gore, 2000 | x]")
     assert own == [
-        Linked("1", "Who leads [?] it?", "Berlin", ("area", "leader"), frozenset({"leader", "mayor"})),
-        Linked("1", "Who leads [?] it?", "Al Gore, 2000", ("incumbent",), frozenset({"x"})),
+        LinkedEntity("1", "Who leads [?] it?", "Berlin", ("area", "leader"), frozenset({"leader", "mayor"})),
+        LinkedEntity("1", "Who leads [?] it?", "Al Gore, 2000", ("incumbent",), frozenset({"x"})),
     ]
     assert unlinked == 1
     path = tmp_path / "set.json"
@@ -257,7 +258,7 @@ def test_relation_linking_is_read_with_what_has_no_entity_counted(tmp_path: Path
 
 
 def test_a_tenth_of_a_relation_linking_set_is_held_out_by_question() -> None:
-    linked = tuple(Linked(str(n // 2), f"q{n // 2}", f"e{n}", ("a", "b"), frozenset({"a"})) for n in range(40))
+    linked = tuple(LinkedEntity(str(n // 2), f"q{n // 2}", f"e{n}", ("a", "b"), frozenset({"a"})) for n in range(40))
     learning, developing = of_linking(LinkingSet(linked, {}), 7)
     assert len(learning) == 36 and len(developing) == 4
     assert not {one.question for one in learning} & {one.question for one in developing}
@@ -317,7 +318,7 @@ def test_the_trained_ranker_collects_facts_and_the_pairs_behind_them(world: Any,
 
 def test_without_graphs_amr_ranks_as_pair_and_says_so_once(trained: Path) -> None:
     listener = Listener()
-    asks = [Ask("what is the capital of Land 3", "Land 3", RELATIONS), Ask("who?", "Land 3", ())]
+    asks = [RankingQuery("what is the capital of Land 3", "Land 3", RELATIONS), RankingQuery("who?", "Land 3", ())]
     ranker = open_trained(trained, "amr", OPTIONS, monitor=listener)
     first, again = ranker.rank(asks, 2, listener), ranker.rank(asks, 2, listener)
     assert first == again == open_trained(trained, "pair", OPTIONS).rank(asks, 2)
@@ -337,8 +338,8 @@ def test_a_question_without_graph_is_ranked_by_the_pair_encoder(world: Any, grap
     run(world, tmp_path / "ranker", options)
     listener = Listener()
     ranker = open_trained(tmp_path / "ranker", "amr", options, monitor=listener)
-    asks = [Ask("what is the capital of Land 20", "Land 20", RELATIONS),
-            Ask("how do people pay in Land 20", "Land 20", RELATIONS)]  # fmt: skip
+    asks = [RankingQuery("what is the capital of Land 20", "Land 20", RELATIONS),
+            RankingQuery("how do people pay in Land 20", "Land 20", RELATIONS)]  # fmt: skip
     found = ranker.rank(asks, 4, listener)
     pair = open_trained(tmp_path / "ranker", "pair", options).rank(asks, 4)
     assert found[0] == pair[0] and found[1] != pair[1]
@@ -365,8 +366,8 @@ def test_a_damaged_ranker_is_told_from_one_that_is_not_there(trained: Path, tmp_
 def test_what_is_ranked_beside_a_pair_does_not_move_its_score(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = load(trained, "pair")
     assert stored is not None
-    asks = [Ask(f"what is the capital of Land {number}", f"Land {number}", RELATIONS) for number in range(9)]
+    asks = [RankingQuery(f"what is the capital of Land {number}", f"Land {number}", RELATIONS) for number in range(9)]
     together = PairRanker(stored).rank(asks, 4)
-    monkeypatch.setattr(pairs, "CHUNK", 2)
+    monkeypatch.setattr(trained_rankers, "CHUNK", 2)
     assert PairRanker(stored).rank(asks, 4) == together
     assert [PairRanker(stored).rank([ask], 4)[0] for ask in asks] == together

@@ -16,10 +16,10 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError, GraphMismatch, ModelError, TrainingError
 from kgqa_core.retrieval.collect import collect
-from kgqa_core.retrieval.rigel.network import Plan, load
+from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import walk
+from kgqa_core.retrieval.rigel.walk import Plan, walk
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
 OPTIONS = RetrieverOptions(

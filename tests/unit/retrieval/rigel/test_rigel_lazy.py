@@ -8,7 +8,7 @@ import torch
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.retrieval.rigel import lazy_loss as lazy
+from kgqa_core.retrieval.rigel import loss as losses
 from kgqa_core.retrieval.rigel.loss import normalised, normalised_walk
 from kgqa_core.retrieval.rigel.walk import Plan, walk
 
@@ -46,7 +46,7 @@ def plan_of(logits: list[torch.Tensor]) -> Plan:
 def test_value_and_gradient_are_those_of_the_expanded_walk(
     dkg: Dkg, hops: int, exclude_topic: bool, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lazy, "_most_edges", lambda *_: 10**9)  # a hop is always large
+    monkeypatch.setattr(losses, "_most_edges", lambda *_: 10**9)  # a hop is always large
     topics, logits, answers = asked(hops)
     how = {"exclude_topic": exclude_topic, "epsilon": epsilon, "edge_budget": 10**6}
     expanded = normalised(walk(dkg, topics, plan_of(logits), **how).scores, answers)
@@ -58,7 +58,7 @@ def test_value_and_gradient_are_those_of_the_expanded_walk(
 
 
 def test_a_hub_beyond_the_budget_is_not_cut(dkg: Dkg, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "LARGE", 10)
+    monkeypatch.setattr(losses, "LARGE", 10)
     topics, logits, _ = asked(1)
     answers = [(ENTITIES - 1,)] * BATCH  # the last neighbour of the hub
     whole = normalised(walk(dkg, topics, plan_of(logits)).scores, answers)
@@ -69,7 +69,7 @@ def test_a_hub_beyond_the_budget_is_not_cut(dkg: Dkg, monkeypatch: pytest.Monkey
 
 
 def test_a_hop_within_the_budget_is_expanded_with_the_same_bits(dkg: Dkg, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "last_hop", None)  # to call it would fail
+    monkeypatch.setattr(losses, "last_hop", None)  # to call it would fail
     topics, logits, answers = asked(2)
     found = normalised_walk(dkg, topics, plan_of(logits), answers, edge_budget=10**6)
     assert torch.equal(found, normalised(walk(dkg, topics, plan_of(logits), edge_budget=10**6).scores, answers))

@@ -19,11 +19,11 @@ from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval.rigel.extension import Extension, Weighting
 from kgqa_core.retrieval.rigel.loss import normalised
-from kgqa_core.retrieval.rigel.network import Plan, load
+from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.starts import as_learnt, leg_texts, make_starts, widened, with_candidates
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import walk
+from kgqa_core.retrieval.rigel.walk import Plan, walk
 from kgqa_core.types import Question
 from tests.support.models import content, resumed, runner
 from tests.unit.retrieval.conftest import COUNTRIES

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.retrieval.relation_ranking import embedding
-from kgqa_core.retrieval.relation_ranking import parse_output as said
+from kgqa_core.retrieval.relation_ranking import llm
 from kgqa_core.retrieval.relation_ranking import ranker as asked
+from kgqa_core.retrieval.relation_ranking import ranker as embedding
 from kgqa_core.retrieval.relation_ranking.llm import fold, read_ranking
 
 CANDIDATES = ("developer", "date of birth", "<inv>-capital", "capital", "place_of_death", "4name", "genre, style", "x")
@@ -24,7 +24,7 @@ DRESS = ("{}", "- {}", "* {}", "• {}", "{n}. {}", "{n}) {}", "({n}) {}", '"{}"
 
 
 def test_the_examples_in_the_modules_hold() -> None:
-    for module in (asked, embedding, said):
+    for module in (asked, embedding, llm):
         assert doctest.testmod(module).failed == 0
         assert doctest.testmod(module).attempted > 0
 
@@ -76,7 +76,7 @@ def test_any_text_gives_distinct_candidates_and_loses_no_line(names: list[str], 
     ],
 )
 def test_one_line_names_one_candidate(line: str, place: int) -> None:
-    assert read_ranking(line, CANDIDATES, 5) == said.Said((place,), ())
+    assert read_ranking(line, CANDIDATES, 5) == llm.ParsedRanking((place,), ())
 
 
 def test_several_candidates_in_one_line_count_in_their_order() -> None:
