@@ -51,7 +51,6 @@ from kgqa_core.config import (
     RetrieverOptions,
 )
 from kgqa_core.datasets.load import load as load_questions
-from kgqa_core.datasets.masking import topic_names
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
@@ -59,10 +58,10 @@ from kgqa_core.evaluation.paired import difference
 from kgqa_core.kg.build import build
 from kgqa_core.kg.verbalise import write_knowledge
 from kgqa_core.retrieval.collect import collect
+from kgqa_core.retrieval.linked_candidates import LINKS, with_linked_candidates
 from kgqa_core.retrieval.rigel.feedback import gather
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
-from kgqa_core.retrieval.rigel.starts import LINKS, widened
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.types import SPLITS, Question
 
@@ -264,8 +263,7 @@ class Bench:
         test = sorted((own for own in questions if own.split == "test"), key=lambda own: own.id)
         trained = load(retriever, self.dkg)
         options = RetrievalOptions(edge_budget=2_000_000)
-        names = topic_names(self.folder / "kg", test)
-        found = RigelRetriever(self.dkg, trained, options, names, kg=self.folder / "kg").retrieve(test)
+        found = RigelRetriever(self.dkg, trained, options, kg=self.folder / "kg").retrieve(test)
         hits = [
             float(bool(own.entities) and own.entities[0][0] in asked.answers)
             for own, asked in zip(found, test, strict=True)
@@ -316,7 +314,7 @@ class Bench:
                 continue
             folder = self.folder / condition
             best = read_questions(folder)
-            wide = widened(best, folder, CANDIDATES)
+            wide = with_linked_candidates(best, folder, CANDIDATES)
             plain = self.train("plain", self.folder / "questions")
             self.cell("linked", condition, "gold", plain, asked)
             self.cell("linked", condition, "plain", plain, [replace(own, topic_weights=()) for own in best])

@@ -9,6 +9,7 @@ from prefect import flow
 
 from kgqa_core.config import LINKED, Profile, make_profile, split_knowledge, split_retriever
 from kgqa_core.errors import ConfigError
+from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.abstention import judge, score_abstention, train_abstainer, unpack_benchmark
 from tasks.answering import answer
@@ -21,9 +22,6 @@ from tasks.kg import export_dkg
 from tasks.linking import link_topics
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
-
-LEARNT = ("rigel", "hop_path")
-"""Retrievers whose findings are told apart; they learn from the answerable questions."""
 
 
 @flow(name="kgqa-abstention", flow_run_name="abstention {profile.questions.name}")
@@ -64,7 +62,7 @@ def profile_for(base: Profile) -> Profile:
     Raises ConfigError when no retriever is left that learns.
     """
     chosen = base.abstention
-    retrievers = [name for name in LEARNT if name in base.retrieval.retrievers]
+    retrievers = [name for name, spec in RETRIEVERS.items() if spec.headline and name in base.retrieval.retrievers]
     retriever, form = split_knowledge(chosen.knowledge)
     if split_retriever(retriever)[0] not in retrievers:
         raise ConfigError(

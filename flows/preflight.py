@@ -21,6 +21,7 @@ from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.passages.corpus import find_corpus
 from kgqa_core.retrieval.hops import check_hops
+from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.remote import Store
 from tasks.engine.runners import check_runner
 from tasks.engine.secrets import load_secrets
@@ -85,15 +86,7 @@ def _read_questions(options: QuestionSource) -> list[RawQuestion]:
 
 def _encoders(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the encoders that the run needs."""
-    wanted = {
-        "rigel": ("retriever.encoder", profile.retriever.encoder),
-        "hop_path": ("hop_path.encoder", profile.hop_path.encoder),
-        "kaping": ("retrieval.kaping.encoder", profile.retrieval.kaping.encoder),
-        "rank_embedding": ("relation_ranking.sentence_encoder", profile.relation_ranking.sentence_encoder),
-        "rank_pair": ("relation_ranking.encoder", profile.relation_ranking.encoder),
-        "rank_amr": ("relation_ranking.encoder", profile.relation_ranking.encoder),
-    }
-    found = [wanted[name] for name in profile.retrieval.retrievers if name in wanted]
+    found = _of_retrievers(profile, "encoder")
     if profile.computes:
         found.append(("operator.encoder", profile.operator.encoder))
     if profile.reads_links and profile.linking.context == "encoder":
@@ -103,12 +96,22 @@ def _encoders(profile: Profile) -> list[tuple[str, str]]:
     return found
 
 
+def _of_retrievers(profile: Profile, kind: str) -> list[tuple[str, str]]:
+    """Keys and values of the encoders or models that training and opening the retrievers needs."""
+    found: dict[tuple[str, str], None] = {}
+    for spec in (RETRIEVERS[name] for name in profile.retrieval.retrievers):
+        options = spec.options(profile)
+        for one in (*spec.trains_on(options), *spec.reads(options)):
+            if one.kind == kind:
+                found[f"{spec.section}.{one.field}", one.name] = None
+    return list(found)
+
+
 def _models(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the language models that the run needs."""
     answerer = split_answerer(profile.answering.answerer)[1]
     wanted = [("answering.answerer", answerer)] if answerer is not None else []
-    if "rank_llm" in profile.retrieval.retrievers:
-        wanted.append(("relation_ranking.model", profile.relation_ranking.model))
+    wanted += _of_retrievers(profile, "model")
     if profile.rewrites:
         wanted.append(("rewriter.base", profile.rewriter.base))
     if profile.trains_rewriter and profile.corpus.imported is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.abstention.apply import Judge
-from kgqa_core.abstention.evidence import Evidence, RelationPath, Said
+from kgqa_core.abstention.evidence import Evidence, Said
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.answering.answer import is_declined, parse_output
 from kgqa_core.answering.knowledge import KnowledgeWriter
@@ -30,8 +30,9 @@ from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.registry import Opener, make_opener
-from kgqa_core.retrieval.rigel.starts import learnt_candidates, with_candidates
+from kgqa_core.retrieval.api import Retriever, RetrieverInputs
+from kgqa_core.retrieval.linked_candidates import with_candidates
+from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, newest_run, system_parts, with_mentions
 from kgqa_core.store.artifacts import Home
@@ -41,20 +42,6 @@ from kgqa_core.types import Linked, Question, Retrieved
 
 SHOWN_ENTITIES = 10
 """Ranked entities that an answer holds."""
-
-Paths = Mapping[str, Sequence[tuple[RelationPath, float]]]
-
-
-@dataclass(frozen=True)
-class LoadedRetriever:
-    """A retriever that is loaded once for all questions.
-
-    name: plain.  candidates: of each linked mention, which it starts from; 0 is its topic alone.
-    """
-
-    name: str
-    opener: Opener
-    candidates: int = 0
 
 
 @dataclass
@@ -75,11 +62,11 @@ class System:
     answering: AnsweringOptions
     model: LanguageModel | None = None
     calculator: Calculator | None = None
-    retriever: LoadedRetriever | None = None
+    retriever: Retriever | None = None
     tagger: Tagger | None = None
     linking: LinkingOptions = field(default_factory=LinkingOptions)
     judge: Judge | None = None
-    others: Sequence[LoadedRetriever] = ()
+    others: Sequence[Retriever] = ()
     language: str = "en"
 
     @classmethod
@@ -117,12 +104,14 @@ class System:
         )
         calculator = _calculator(store, spec, parts) if spec.computes else None
 
-        def load(name: str, folder: Path | None) -> LoadedRetriever:
-            opener = make_opener(
-                name, graph, profile.retrieval, profile.seed, retriever=folder, kg=parts.kg, cache=parts.cache,
-                ranking=profile.relation_ranking, llm=profile.llm,
-            )  # fmt: skip
-            return LoadedRetriever(name, opener, learnt_candidates(folder))
+        def load(name: str, folder: Path | None) -> Retriever:
+            section = RETRIEVERS[name].options(profile)
+            return open_retriever(
+                name,
+                RetrieverInputs(
+                    graph, profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache, llm=profile.llm
+                ),
+            )
 
         retriever, judge, others = None, None, []
         answering = profile.answering.model_copy(update={"log_probabilities": False})
@@ -173,11 +162,11 @@ class System:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
         linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]
-        retrieved, paths = self._retrieve(self.retriever, linked)
+        retrieved = self._retrieve(self.retriever, linked)
         written = self.writer.write(batch, retrieved)
         computed: list[Solved | None] = [None] * len(batch)
         if self.calculator is not None:
-            computed = [*self.calculator.compute(batch, retrieved, paths)]
+            computed = [*self.calculator.compute(batch, retrieved)]
         inputs = [
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)
@@ -187,7 +176,7 @@ class System:
             inputs = [replace(given, text=self.answerer.text(given, options)) for given in inputs]
         completions = self.answerer.complete(inputs, self.model, self.answering)
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
-        verdicts = self._judge(linked, (retrieved, paths), outputs, completions, computed)
+        verdicts = self._judge(linked, retrieved, outputs, completions, computed)
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")
@@ -233,27 +222,25 @@ class System:
         return link_question(self.tagger, question, self.linking)
 
     def _retrieve(
-        self, retriever: LoadedRetriever | None, linked: Sequence[tuple[Question, list[Linked]]]
-    ) -> tuple[list[Retrieved], Paths]:
-        """What a retriever finds for each question, and the relation paths that it predicts; nothing without topics."""
+        self, retriever: Retriever | None, linked: Sequence[tuple[Question, list[Linked]]]
+    ) -> list[Retrieved]:
+        """What a retriever finds for each question; nothing without topics."""
         results = [Retrieved(question.id) for question, _ in linked]
         if retriever is None:
-            return results, {}
+            return results
         started = [
             with_candidates(question, mentions, retriever.candidates) if retriever.candidates else question
             for question, mentions in linked
         ]
         places = [place for place, question in enumerate(started) if question.topic_entities]
-        topics = sorted({entity for question in started for entity in question.topic_entities})
-        opened = retriever.opener(self.store.surface_forms(topics))
-        for place, own in zip(places, opened.retrieve([started[place] for place in places]), strict=True):
+        for place, own in zip(places, retriever.retrieve([started[place] for place in places]), strict=True):
             results[place] = own
-        return results, getattr(opened, "paths", None) or {}
+        return results
 
     def _judge(
         self,
         linked: Sequence[tuple[Question, list[Linked]]],
-        read: tuple[list[Retrieved], Paths],
+        read: list[Retrieved],
         outputs: Sequence[str],
         completions: Sequence[Completion],
         computed: Sequence[Solved | None],
@@ -263,15 +250,15 @@ class System:
             return [{} for _ in outputs]
         results = {self.retriever.name: read}
         results |= {other.name: self._retrieve(other, linked) for other in self.others}
-        paths = next((own for _, own in results.values() if own), {})
         evidence = []
         for place, (question, _) in enumerate(linked):
             completion, solved = completions[place], computed[place]
             declined = is_declined(outputs[place], completion.finish)
             proved = solved is not None and bool(solved.answers)
             output = Said(outputs[place], declined, completion.log_probability, completion.scored_tokens, proved)
-            retrieved = {name: own[place] for name, (own, _) in results.items()}
-            evidence.append(Evidence(question, retrieved, tuple(paths.get(question.id, ())), output))
+            retrieved = {name: own[place] for name, own in results.items()}
+            paths = next((own.paths for own in retrieved.values() if own.paths), ())
+            evidence.append(Evidence(question, retrieved, paths, output))
         least = {"min_confidence": self.judge.threshold}
         return [verdict_fields(verdict) | least for verdict in self.judge.judge(evidence)]
 

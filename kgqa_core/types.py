@@ -17,7 +17,7 @@ experiment        `retriever/format/answerer`, for example `rigel/triples/builti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 INVERSE = "<inv>-"
 """Prefix of an inverse relation's key and label (Sen et al. 2023, section 3.1)."""
@@ -113,10 +113,14 @@ class Retrieved:
 
     entities: (entity id, score), best first, ties by id.  truncated: edges not followed for want of budget.
     hop_attention: weight of each hop, summing to 1, or empty where the retriever has none.
+    paths: (relation keys, probability) of the relation paths that it predicts, best first.
+    pairs: (topic entity, directed relation, score) of the pairs that it ranks, best first.
     """
 
     question: str
     facts: tuple[Fact, ...] = ()
     entities: tuple[tuple[int, float], ...] = ()
     truncated: int = 0
-    hop_attention: tuple[float, ...] = field(default=())
+    hop_attention: tuple[float, ...] = ()
+    paths: tuple[tuple[tuple[str, ...], float], ...] = ()
+    pairs: tuple[tuple[int, int, float], ...] = ()

@@ -162,7 +162,7 @@ def train_hop_path(
 
 def _ranked_outside(call: Call) -> dict[str, str]:
     """Digests of what a ranker reads beside artifacts."""
-    ranking, name = call.ranking, split_retriever(call.name)[0]
+    ranking, name = call.section, split_retriever(call.name)[0]
     if name == "rank_llm":
         return {"model": model_digest(ranking.model)}
     if name == "rank_embedding":
@@ -234,7 +234,7 @@ def rank_relations(
     retriever: ArtifactRef | None,
     name: str,
     options: RetrievalOptions,
-    ranking: RelationRankingOptions,
+    section: RelationRankingOptions,
     llm: LlmOptions,
     seed: int,
 ) -> Counts:
@@ -249,7 +249,7 @@ def rank_relations(
         retriever=folder(retriever),
         name=name,
         options=options,
-        ranking=ranking,
+        section=section,
         llm=llm,
         seed=seed,
         monitor=stage.monitor,

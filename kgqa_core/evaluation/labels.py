@@ -6,25 +6,18 @@ from collections.abc import Collection, Iterable
 
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
 from kgqa_core.config import LINKED, PASSAGES, split_retriever
+from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.types import COMPLEXITY_TYPES
 
-RETRIEVERS = {
+RETRIEVER_LABELS = {
     "-": "As given",
     "none": "No knowledge",
     "passages": "Passages",
-    "random": "Random",
-    "kaping": "KAPING",
-    "rigel": "Rigel",
-    "hop_path": "HopPath",
-    "rank_llm": "LLM ranking",
-    "rank_embedding": "Embedding ranking",
-    "rank_pair": "Pair ranking",
-    "rank_amr": "AMR ranking",
-    "oracle": "Oracle",
+    **{spec.name: spec.label for spec in sorted(RETRIEVERS.values(), key=lambda spec: spec.place)},
 }
 """Retrievers in the order of the tables."""
 
-LEARNT = ("rigel", "hop_path", f"rigel{LINKED}", f"hop_path{LINKED}")
+HEADLINE = tuple(spec.name + suffix for suffix in ("", LINKED) for spec in RETRIEVERS.values() if spec.headline)
 """Retrievers whose scores open a report and whose facts are its examples, best known first."""
 
 LINKS = "linked/-/-"
@@ -96,7 +89,7 @@ def knowledge_label(experiment: str) -> str:
     """What the model of an experiment reads: `Rigel facts`; with the format unless it is triples."""
     retriever, form, _ = split_experiment(experiment)
     plain, linked = split_retriever(retriever)
-    label = RETRIEVERS.get(plain, plain)
+    label = RETRIEVER_LABELS.get(plain, plain)
     label = label if plain in ("-", "none", PASSAGES) else f"{label} facts"
     spec = KNOWLEDGE_FORMATS.get(form)
     return f"{label}{spec.label if spec is not None else ''}{_FROM_LINKS if linked else ''}"
@@ -105,14 +98,14 @@ def knowledge_label(experiment: str) -> str:
 def retriever_label(experiment: str) -> str:
     """Name of a retriever alone."""
     retriever, linked = split_retriever(split_experiment(experiment)[0])
-    return RETRIEVERS.get(retriever, retriever) + (_FROM_LINKS if linked else "")
+    return RETRIEVER_LABELS.get(retriever, retriever) + (_FROM_LINKS if linked else "")
 
 
 def knowledge_place(experiment: str) -> tuple[int, int, str]:
     """Sorts experiments as the tables show them: by retriever, then by format, then by name."""
     retriever, form, _ = split_experiment(experiment)
     retriever = split_retriever(retriever)[0]
-    retrievers, formats = list(RETRIEVERS), ["-", *KNOWLEDGE_FORMATS]
+    retrievers, formats = list(RETRIEVER_LABELS), ["-", *KNOWLEDGE_FORMATS]
     return (
         retrievers.index(retriever) if retriever in retrievers else len(retrievers),
         formats.index(form) if form in formats else len(formats),
@@ -137,10 +130,10 @@ def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
 
 
 def retriever_experiments(experiments: Iterable[str]) -> list[str]:
-    """Retrievers alone, Rigel first."""
+    """Retrievers alone, in the order of the registry."""
     alone = [name for name in experiments if split_experiment(name)[1:] == ("-", "-") and name != LINKS]
-    first = {"rigel": 0, "hop_path": 1, "kaping": 2, "random": 3, "oracle": 4}
-    return sorted(alone, key=lambda name: (first.get(split_retriever(split_experiment(name)[0])[0], 9), name))
+    order = {name: place for place, name in enumerate(RETRIEVERS)}
+    return sorted(alone, key=lambda name: (order.get(split_retriever(split_experiment(name)[0])[0], len(order)), name))
 
 
 def main_split(splits: Collection[str]) -> str | None:

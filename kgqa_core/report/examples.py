@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.evaluation.labels import LEARNT, knowledge_place, model_experiments, split_experiment
+from kgqa_core.evaluation.labels import HEADLINE, knowledge_place, model_experiments, split_experiment
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
@@ -39,7 +39,7 @@ def gather_examples(
     """
     if n <= 0:
         return []
-    retriever = next((name for name in (*LEARNT, *sorted(facts)) if name in facts), "rigel")
+    retriever = next((name for name in (*HEADLINE, *sorted(facts)) if name in facts), HEADLINE[0])
     outputs = _read_outputs(answers)
     asked = {question for table in outputs.values() for question in table}
     records = [record for record in read_questions(questions) if record.unlinkable is None]

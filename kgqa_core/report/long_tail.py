@@ -11,7 +11,7 @@ from markupsafe import Markup
 from kgqa_core.config import split_retriever
 from kgqa_core.evaluation.labels import (
     METRICS,
-    RETRIEVERS,
+    RETRIEVER_LABELS,
     knowledge_label,
     knowledge_place,
     model_experiments,
@@ -111,7 +111,7 @@ def settings_table(aggregates: Mapping[str, Any]) -> Grid:
             plain, linked = split_retriever(retriever)
             graph = plain not in ALWAYS
             told: list[Entry] = [
-                RETRIEVERS.get(plain, plain) if graph else None,
+                RETRIEVER_LABELS.get(plain, plain) if graph else None,
                 ("linked" if linked else "gold") if graph else None,
             ]
             told += [model] if len(models) > 1 else []

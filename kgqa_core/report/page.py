@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kgqa_core.evaluation.labels import (
-    LEARNT,
+    HEADLINE,
     MEANINGS,
     METRICS,
     gain_text,
@@ -202,7 +202,7 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
     scores = aggregates.get("scores", {})
     names = model_experiments(scores).get(model or "", [])
     found: list[dict[str, str]] = []
-    triples = next((name for first in LEARNT for name in names if name.startswith(f"{first}/triples/")), None)
+    triples = next((name for first in HEADLINE for name in names if name.startswith(f"{first}/triples/")), None)
     if triples is not None and (cell := score_cell(aggregates, triples, "exact")) is not None:
         interval = f"95 % interval {percent(cell.low)} to {percent(cell.high)}"
         label = f"answered exactly with {knowledge_label(triples)}"
@@ -213,7 +213,7 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
             detail = f"{METRICS[metric].lower()}, relative; the paper's mean is +83 %"
             found.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
     found += _told(aggregates, names)
-    alone = next((f"{first}/-/-" for first in LEARNT if f"{first}/-/-" in scores), None)
+    alone = next((f"{first}/-/-" for first in HEADLINE if f"{first}/-/-" in scores), None)
     hits = score_cell(aggregates, alone, "hits_at_1")
     if alone is not None and hits is not None:
         recall = f"an answer among the facts: {score_cell(aggregates, alone, 'recall_of_answers')} %"
@@ -229,7 +229,7 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
 
 def _told(aggregates: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, str]]:
     """The rewritten knowledge of a retriever that learns, against its own triples."""
-    name = next((name for first in LEARNT for name in names if name.startswith(f"{first}/rewritten/")), None)
+    name = next((name for first in HEADLINE for name in names if name.startswith(f"{first}/rewritten/")), None)
     cell = score_cell(aggregates, name, "hit_rra")
     if name is None or cell is None:
         return []

@@ -26,10 +26,11 @@ from kgqa_core.evaluation.labels import (
 from kgqa_core.evaluation.paired import points
 from kgqa_core.report.page import is_safe_link, without_unseen
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.retrieval.registry import TRAINED
 from kgqa_core.runs.changes import shown
 
 WHAT = {"kg": "Graph", "dkg": "Differentiable graph", "questions": "Questions"}
-PARTS = {"retriever": "Rigel", "hop_path": "Path retriever", "rewriter": "Rewriter"}
+PARTS = {str(spec.artifact): spec.artifact_label for spec in TRAINED.values()} | {"rewriter": "Rewriter"}
 LIMIT = 10
 HEADLINES = ("exact", "contains", "hit_rra", "f1", "hits_at_1", "recall_of_answers", "hop_accuracy")
 """Metrics that a terminal shows; the page and `--json` have all."""

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.api import ranked
+from kgqa_core.retrieval.api import Retriever, RetrieverInputs, RetrieverSpec, ranked
 from kgqa_core.types import Fact, Question, Retrieved
 
+if TYPE_CHECKING:
+    from kgqa_core.dkg.csr import Dkg
 
-class RandomFacts:
+
+class RandomFacts(Retriever):
     """Draws k facts per question; the draw depends on seed and question id, not on the other questions."""
 
     name = "random"
@@ -65,7 +68,7 @@ FRONTIER = 50_000
 """Edges of a gold path that are looked at per hop; beyond that the rest is counted as truncated."""
 
 
-class Oracle:
+class Oracle(Retriever):
     """Grounds the gold relation paths of each question, k triples per hop and path.
 
     Triples on a way to a gold answer come first, so that the cut at k leaves an answer where the path reaches one;
@@ -149,3 +152,17 @@ class Oracle:
             facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in kept]
             reach = {targets[place] for place in kept}
         return facts
+
+
+def _random(inputs: RetrieverInputs) -> Retriever:
+    return RandomFacts(inputs.dkg, inputs.options.k, inputs.seed)
+
+
+def _oracle(inputs: RetrieverInputs) -> Retriever:
+    return Oracle(inputs.dkg, inputs.options.k)
+
+
+SPECS = (
+    RetrieverSpec("random", "Random", 0, _random, baseline=True, divisible=True, packages=("torch",)),
+    RetrieverSpec("oracle", "Oracle", 8, _oracle, baseline=True, divisible=True, packages=("torch",)),
+)

@@ -9,13 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import LlmOptions, RelationRankingOptions, RetrievalOptions, split_retriever
+from kgqa_core.config import LlmOptions, RetrievalOptions, split_retriever
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.registry import open_retriever
-from kgqa_core.retrieval.rigel.starts import as_learnt
+from kgqa_core.retrieval.api import RetrieverInputs
+from kgqa_core.retrieval.linked_candidates import with_linked_candidates
+from kgqa_core.retrieval.registry import open_retriever, retriever_spec
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question, Retrieved
 
@@ -40,7 +41,7 @@ def collect(
     work: Path | None = None,
     cache: Path | None = None,
     part: Part | None = None,
-    ranking: RelationRankingOptions | None = None,
+    section: Any = None,
     llm: LlmOptions | None = None,
     budget: Budget | None = None,
 ) -> dict[str, Any]:
@@ -48,34 +49,32 @@ def collect(
 
     Retrievers that predict relation paths write paths.parquet too, those that rank relations relations.parquet.
     name: of a retriever; with `@linked` where the questions are those with linked topics.
-    retriever: the trained retriever, of `rigel` and `hop_path`.  kg: the graph store, where training had it too and for
-    the names that `kaping` reads.  cache: folder that keeps vectors of triples for all runs; else `work` keeps them for
-    this stage.  part: retrieve only for a share of the questions, whole batches of them; `merge` joins the parts.
-    ranking, llm, budget: of `rank_…`, which a language model may do.
+    retriever: the trained retriever, of those that learn.  kg: the graph store, for names.  cache: folder that keeps
+    vectors and completions for all runs; else `work` keeps them for this stage.  part: retrieve only for a share of the
+    questions, whole batches of them; `merge` joins the parts.  section: the retriever's own options; the defaults where
+    absent.  llm, budget: of a retriever that asks a language model.
     Raises GraphMismatch when the retriever was trained for other relations, ArtifactError when something is missing.
     """
     graph = Dkg.open(dkg)
     splits = SPLITS if options.training else SPLITS_COLLECTED
-    asked = [question for question in read_questions(questions) if question.split in splits]
-    asked = as_learnt(asked, questions, retriever)
+    inputs = RetrieverInputs(
+        graph, options, seed, section, retriever, kg, cache or work, llm=llm, budget=budget, monitor=monitor
+    )
     with LOADING:
-        opened = open_retriever(
-            split_retriever(name)[0], graph, options, seed, asked, retriever, kg, cache or work, ranking, llm, budget,
-            monitor,
-        )  # fmt: skip
-    begin = opened.starts(asked) if hasattr(opened, "starts") else range(len(asked))
-    asked = asked[share(part, begin, len(asked))]
-    found = opened.retrieve(asked, monitor)
+        opened = open_retriever(split_retriever(name)[0], inputs)
+    wanted = [question for question in read_questions(questions) if question.split in splits]
+    if opened.candidates:
+        wanted = with_linked_candidates(wanted, questions, opened.candidates)
+    wanted = wanted[share(part, opened.batch_starts(wanted), len(wanted))]
+    found = opened.retrieve(wanted, monitor)
     write_retrieved(out, name, found)
-    counts = _counts(found) | dict(getattr(opened, "counts", {}))
-    paths: Paths | None = getattr(opened, "paths", None)
-    if paths is not None:
-        write_paths(out, paths)
-        counts["with_paths"] = sum(bool(own) for own in paths.values())
-    pairs: Pairs | None = getattr(opened, "pairs", None)
-    if pairs is not None:
-        write_pairs(out, pairs, graph.relation_keys)
-    hits = _hits(asked, found)
+    counts = _counts(found) | dict(opened.counts)
+    if opened.predicts_paths:
+        write_paths(out, {row.question: row.paths for row in found})
+        counts["with_paths"] = sum(bool(row.paths) for row in found)
+    if opened.ranks_pairs:
+        write_pairs(out, {row.question: row.pairs for row in found}, graph.relation_keys)
+    hits = _hits(wanted, found)
     if part is not None:
         write_part(out, counts, hits=hits)
         return counts
@@ -89,12 +88,12 @@ def merge(
 
     Tables and counts are those of a `collect` that was not divided.  Raises ArtifactError when a part is damaged.
     """
-    told = read_parts(parts)
+    results = read_parts(parts)
     for table in ("facts.parquet", "entities.parquet", "facts_meta.parquet", "paths.parquet", "relations.parquet"):
         if (parts[0] / table).is_file():
             join_rows(parts, table).write_parquet(out / table, compression="zstd", statistics=False)
-    hits = add_counts([own["hits"] for own in told])
-    return _finish(out, add_counts([own["counts"] for own in told]), hits, name, options, monitor)
+    hits = add_counts([own["hits"] for own in results])
+    return _finish(out, add_counts([own["counts"] for own in results]), hits, name, options, monitor)
 
 
 def _finish(
@@ -105,11 +104,11 @@ def _finish(
     options: RetrievalOptions,
     monitor: Monitor,
 ) -> dict[str, Any]:
-    """Writes meta.json and says what was cut; the counts with hits@1 over all of each split."""
+    """Writes meta.json and notes what was cut; returns the counts with hits@1 over all of each split."""
     shares = {split: round(own["right"] / own["asked"], 6) for split, own in hits.items() if own["asked"]}
     counts = counts | {"hits_at_1": shares}
     if counts["truncated_questions"]:
-        limit = _LIMITS.get(split_retriever(name)[0], _EDGES).format(options=options)
+        limit = retriever_spec(split_retriever(name)[0]).limit.format(options=options)
         monitor.note(
             f"{limit} cut {counts['truncated_questions']} questions short "
             f"({counts['truncated_edges']} edges); raise it to follow them all"
@@ -118,9 +117,9 @@ def _finish(
     return counts
 
 
-def write_retrieved(out: Path, name: str, found: Sequence[Retrieved]) -> None:
+def write_retrieved(out: Path, name: str, retrieved: Sequence[Retrieved]) -> None:
     """Three tables, rows in order of question id and rank."""
-    rows = sorted(found, key=lambda retrieved: retrieved.question)
+    rows = sorted(retrieved, key=lambda row: row.question)
     facts = [
         (row.question, name, fact.rank, fact.score, fact.path, fact.hop, fact.triple, fact.direction)
         for row in rows
@@ -160,20 +159,20 @@ def write_pairs(out: Path, pairs: Pairs, relation_keys: Sequence[str]) -> None:
     _write(out / "relations.parquet", rows, columns)
 
 
-def _counts(found: Sequence[Retrieved]) -> dict[str, Any]:
+def _counts(retrieved: Sequence[Retrieved]) -> dict[str, Any]:
     """Counts for the log: questions, facts, questions without facts or cut short."""
     return {
-        "questions": len(found),
-        "facts": sum(len(row.facts) for row in found),
-        "without_facts": sum(not row.facts for row in found),
-        "truncated_questions": sum(row.truncated > 0 for row in found),
-        "truncated_edges": sum(row.truncated for row in found),
+        "questions": len(retrieved),
+        "facts": sum(len(row.facts) for row in retrieved),
+        "without_facts": sum(not row.facts for row in retrieved),
+        "truncated_questions": sum(row.truncated > 0 for row in retrieved),
+        "truncated_edges": sum(row.truncated for row in retrieved),
     }
 
 
-def _hits(questions: Sequence[Question], found: Sequence[Retrieved]) -> dict[str, dict[str, int]]:
+def _hits(questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> dict[str, dict[str, int]]:
     """How many questions of each split there are, and for how many the best entity is an answer."""
-    best = {row.question: row.entities[0][0] for row in found if row.entities}
+    best = {row.question: row.entities[0][0] for row in retrieved if row.entities}
     hits = {}
     for split in SPLITS_COLLECTED:
         own = [question for question in questions if question.split == split]
@@ -183,12 +182,3 @@ def _hits(questions: Sequence[Question], found: Sequence[Retrieved]) -> dict[str
 
 def _write(path: Path, rows: list[Any], schema: dict[str, Any]) -> None:
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(path, compression="zstd", statistics=False)
-
-
-_EDGES = "retrieval.edge_budget of {options.edge_budget}"
-_LIMITS = {
-    "kaping": "retrieval.kaping.most_triples of {options.kaping.most_triples} (or retrieval.edge_budget of "
-    "{options.edge_budget})",
-    **dict.fromkeys(("rank_llm", "rank_embedding", "rank_pair", "rank_amr"), "relation_ranking.most_relations"),
-}
-"""What cuts a retriever's search short, by its name."""

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.retrieval import registry as retrievers
 from kgqa_core.store.artifacts import read_manifest
 
 Record = Mapping[str, Any]
 DATA = ("kg", "dkg", "questions")
-TRAINED = ("retriever", "hop_path", "relation_ranker", "rewriter")
+TRAINED = (*dict.fromkeys(str(spec.artifact) for spec in retrievers.TRAINED.values()), "rewriter")
 UNTOLD = ("name", "description")
 ABSENT = "–"
 LONGEST = 120

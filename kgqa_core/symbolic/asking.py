@@ -30,13 +30,13 @@ class Calculator:
         self.options = options
         self.solver = Solver(store, load(operator), options)
 
-    def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved], predicted: Paths) -> list[Solved]:
+    def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[Solved]:
         """What is computed for each question, from the paths that its retriever predicts, or else from its facts.
 
-        retrieved: of each question.  predicted: paths with scores by question; empty where the retriever predicts none.
+        retrieved: of each question.
         """
-        if predicted:
-            return self.solver.solve(questions, {name: best_of(dict(own)) for name, own in predicted.items()})
+        if any(one.paths for one in retrieved):
+            return self.solver.solve(questions, {one.question: best_of(dict(one.paths)) for one in retrieved})
         store = self.solver.store
         ends = store.triples({fact.triple for one in retrieved for fact in one.facts})
         relations = store.relation_keys()

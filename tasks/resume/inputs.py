@@ -153,7 +153,7 @@ def external_inputs(profile: Profile) -> dict[str, Mapping[str, str]]:
         found["linked"] = link_questions.external_digests(options=profile.linking)
     for name in profile.retrieval.collected:
         collector: Stage[Any] = rank_relations if name.startswith("rank_") else retrieve
-        options = {"options": profile.retrieval, "ranking": profile.relation_ranking}
+        options = {"options": profile.retrieval, "section": profile.relation_ranking}
         found[f"facts/{name}"] = collector.external_digests(name=name, **options)
     return found
 

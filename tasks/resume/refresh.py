@@ -16,7 +16,7 @@ from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.delta import DIFF
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json, read_manifest, write_json
 from tasks.engine.prefect_pages import cell, show_page, table
-from tasks.engine.run import TRAINED_AS, Run, current_run
+from tasks.engine.run import Run, current_run
 from tasks.resume.inputs import reads_same_inputs, trained_kinds, training_change, training_input_change
 from tasks.resume.starting_point import DECISION, StartingRun, same_outcome
 
@@ -172,13 +172,16 @@ def _other_questions(start: StartingRun, questions: ArtifactRef) -> str | None:
 def _unfit(start: StartingRun, dkg: ArtifactRef, profile: Profile) -> str | None:
     """Why a trained retriever cannot be used on the new graph, if so."""
     from kgqa_core.dkg.csr import Dkg
-    from kgqa_core.retrieval.registry import make_opener
+    from kgqa_core.retrieval.api import RetrieverInputs
+    from kgqa_core.retrieval.registry import TRAINED, open_retriever
 
     graph = Dkg.open(dkg.folder)
-    for name, kind in TRAINED_AS.items():
-        if name in profile.retrieval.retrievers:
+    for name, spec in TRAINED.items():
+        if name in profile.retrieval.retrievers and spec.artifact is not None:
+            folder = start.parts[spec.artifact].folder
+            inputs = RetrieverInputs(graph, profile.retrieval, profile.seed, spec.options(profile), folder)
             try:
-                make_opener(name, graph, profile.retrieval, profile.seed, start.parts[kind].folder)
+                open_retriever(name, inputs)
             except (GraphMismatch, ArtifactError) as fault:
                 return str(fault)
     return None

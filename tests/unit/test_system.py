@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -22,9 +22,9 @@ from kgqa_core.linking.questions import link_questions
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.passages.search import PassageSearch
 from kgqa_core.report.console import ask_tables
-from kgqa_core.retrieval.rigel.starts import as_learnt, learnt_candidates
+from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 from kgqa_core.runs.finished import SystemParts
-from kgqa_core.system import LoadedRetriever, System
+from kgqa_core.system import System
 from kgqa_core.types import Question, Retrieved
 
 TRIPLES = """\
@@ -108,15 +108,13 @@ def test_a_model_without_knowledge_needs_no_entity(folders: dict[str, Path]) -> 
 class Listening:
     """A retriever, a passage search and a model in one, which find nothing and keep what they are asked."""
 
-    name, options = "listening", PassagesOptions()
+    options = PassagesOptions()
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "listening", candidates: int = 0) -> None:
+        self.name, self.candidates = name, candidates
         self.asked: list[Question] = []
         self.searched: list[str] = []
         self.prompts: list[str] = []
-
-    def __call__(self, names: object) -> Listening:
-        return self
 
     def retrieve(self, questions: list[Question], monitor: object = None) -> list[Retrieved]:
         self.asked += questions
@@ -138,11 +136,8 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
     system: System, folders: dict[str, Path], tmp_path: Path
 ) -> None:
     text = "What is the capital of Twinham, or of Avalonia?"
-    retriever = tmp_path / "retriever"
-    retriever.mkdir()
-    (retriever / "config.json").write_text('{"extension": {"soft_start": true, "candidates": 2}}')
-    listening = Listening()
-    soft = replace(system, retriever=LoadedRetriever("listening", listening, learnt_candidates(retriever)))
+    listening = Listening(candidates=2)
+    soft = replace(system, retriever=cast(Any, listening))
     topics = soft.ask(text).topics
     for name in ("asked", "linked"):
         (tmp_path / name).mkdir()
@@ -151,14 +146,13 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
         tmp_path / "linked", kg=folders["kg"], mentions=folders["mentions"], questions=tmp_path / "asked",
         options=LinkingOptions(), only_missing=True,
     )  # fmt: skip
-    [stage] = as_learnt(read_questions(tmp_path / "linked"), tmp_path / "linked", retriever)
+    [stage] = with_linked_candidates(read_questions(tmp_path / "linked"), tmp_path / "linked", 2)
     [asked] = listening.asked
     assert len(asked.topic_entities) == 3 and sorted(asked.topic_mentions) == [0, 0, 1]
     assert (asked.topic_entities, asked.topic_weights, asked.topic_mentions, asked.topic_keys) == (
         stage.topic_entities, stage.topic_weights, stage.topic_mentions, stage.topic_keys,
     )  # fmt: skip
     assert topics == system.ask(text).topics and len(topics) == 2
-    assert learnt_candidates(None) == learnt_candidates(tmp_path / "nothing") == 0
 
 
 class Seeing:
@@ -172,10 +166,10 @@ class Seeing:
 
 
 def test_further_retrievers_start_from_their_own_candidates_and_find_nothing_without_a_topic(system: System) -> None:
-    one, two, judge = Listening(), Listening(), Seeing()
+    one, two, judge = Listening("one"), Listening("two", candidates=2), Seeing()
     hearing = replace(
         system,
-        others=[LoadedRetriever("one", one), LoadedRetriever("two", two, 2)],
+        others=cast(Any, [one, two]),
         judge=cast(Judge, judge),
     )
     hearing.ask("What is the capital of Twinham?")
@@ -191,7 +185,7 @@ def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:
     answering = AnsweringOptions(template="ltgen2024")
     hearing = replace(
         system,
-        retriever=LoadedRetriever("listening", listening),
+        retriever=cast(Any, listening),
         model=listening,
         writer=replace(system.writer, search=cast(PassageSearch, listening), spec=KNOWLEDGE_FORMATS["both"]),
         answering=answering,

@@ -15,21 +15,20 @@ import torch
 from numpy.typing import NDArray
 
 from kgqa_core.config import RetrievalOptions
-from kgqa_core.datasets.masking import is_mentioned, mask_topic
+from kgqa_core.datasets.masking import is_mentioned, mask_topic, topic_names
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import ReasoningPath, ground, spread
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.encoders import TOPIC
-from kgqa_core.retrieval.api import LEAST_SCORE
+from kgqa_core.retrieval.api import LEAST_SCORE, Retriever
 from kgqa_core.retrieval.hop_path.classifier import PathModel, PathPrediction, load_model
 from kgqa_core.types import Fact, Question, Retrieved
 
 BATCH = 256
 """Questions whose paths are predicted at once; equal wordings are encoded once."""
 logger = logging.getLogger(__name__)
-RelationPath = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,47 +69,46 @@ def load(folder: Path, dkg: Dkg) -> OpenedPaths:
     return OpenedPaths(model, relations, **how)
 
 
-class HopPathRetriever:
+class HopPathRetriever(Retriever):
     """Retrieves reasoning paths with trained classifiers.
 
-    names: surface forms of topic entities by id, to mask their mentions (topic keys are masked without it).
-    kg: the graph store, for the names of entities between topic and end; without it none counts as named.
-    paths: question id → the predicted relation paths with their scores, best first, of the questions asked so far.
+    kg: the graph store, for the names under which topics are mentioned, which are masked (topic keys alone without it),
+    and for those of entities between topic and end; without it none counts as named.
     """
 
     name = "hop_path"
+    predicts_paths = True
 
     def __init__(
         self,
         dkg: Dkg,
         trained: OpenedPaths,
         options: RetrievalOptions,
-        names: dict[int, list[str]] | None = None,
-        device: torch.device | None = None,
         kg: Path | None = None,
+        device: torch.device | None = None,
     ) -> None:
         self.kg, self.forms = kg, dict[int, tuple[str, ...]]()
-        self.dkg, self.trained, self.options, self.names = dkg, trained, options, names or {}
+        self.dkg, self.trained, self.options = dkg, trained, options
+        self.names: dict[int, list[str]] = {}
         self.device = device or torch.device("cpu")
-        self.paths: dict[str, tuple[tuple[RelationPath, float], ...]] = {}
         self.ids = dict(zip(trained.model.keys, trained.relations.tolist(), strict=True))
         trained.model.network.to(self.device)
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Reasoning paths as facts, chain by chain, and ranked entities; none where a question has no topic."""
         found: list[Retrieved] = []
+        self.names = topic_names(self.kg, questions)
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
             predicted = self.predict(own)
             grounded = [self._ground(question, said) for question, said in zip(own, predicted, strict=True)]
             self._learn_names({entity for one in grounded for entity in one.between()})
             for question, said, one in zip(own, predicted, grounded, strict=True):
-                self.paths[question.id] = tuple((path, round(score, 6)) for path, score in said.paths)
                 found.append(self._retrieved(question, said, one))
             monitor.progress(len(found), len(questions), "questions")
         return found
 
-    def starts(self, questions: Sequence[Question]) -> list[int]:
+    def batch_starts(self, questions: Sequence[Question]) -> list[int]:
         """Places of questions at which a batch of `retrieve` begins."""
         return list(range(0, len(questions), BATCH))
 
@@ -142,6 +140,7 @@ class HopPathRetriever:
             tuple((entity, round(score, 6)) for entity, score in entities),
             grounded.cut,
             said.hop_probabilities,
+            tuple((path, round(score, 6)) for path, score in said.paths),
         )
 
     def _learn_names(self, entities: set[int]) -> None:

@@ -20,6 +20,7 @@ from kgqa_core.kg.verbalise import find_nameless, name_triples, triple_text
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, Vectors, dots, open_vectors
+from kgqa_core.retrieval.api import Retriever
 from kgqa_core.store.shards import LOADING
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -138,7 +139,7 @@ UNREADABLE = 0.2
 """Share of unknown tokens in the questions from which on a note says so."""
 
 
-class Kaping:
+class Kaping(Retriever):
     """Ranks triples of one and two hops by their similarity to the question, k in all.
 
     kg: the graph store, which names the triples.  cache: folder that keeps vectors for all runs; None keeps none.

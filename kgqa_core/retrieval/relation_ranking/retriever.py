@@ -7,7 +7,7 @@ the best ones some triples each, drawn at random.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.api import Retriever
 from kgqa_core.retrieval.relation_ranking.ranker import RankedPlace, Ranker, RankingQuery
 from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.types import INVERSE, Fact, Question, Retrieved
@@ -73,13 +74,14 @@ def directed_texts(dkg: Dkg) -> list[str]:
     return [*forward, *(INVERSE + text for text in forward)]
 
 
-class RelationRanking:
+class RelationRanking(Retriever):
     """Keeps the best relations of every topic entity, and some of their triples.
 
     name: of the retriever, `rank_` and the ranker's.  kg: the graph store, for the names of topics; their keys serve
-    without it.  counts: the ranker's, added up over all questions.
-    pairs: question id → (entity, directed relation, score) of the questions asked so far, best first.
+    without it.
     """
+
+    ranks_pairs = True
 
     def __init__(
         self,
@@ -93,8 +95,11 @@ class RelationRanking:
         self.name = f"rank_{ranker.name}"
         self.dkg, self.ranker, self.ranking, self.options, self.seed, self.kg = dkg, ranker, ranking, options, seed, kg
         self.texts = directed_texts(dkg)
-        self.pairs: dict[str, tuple[tuple[int, int, float], ...]] = {}
-        self.counts = ranker.counts
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The ranker's, added up over all questions."""
+        return self.ranker.counts
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts by falling score of their relation, and the entities that they lead to; none without a topic."""
@@ -122,9 +127,6 @@ class RelationRanking:
              for rank, (place, score) in enumerate(ranking)),
             key=lambda item: item[:3],
         )  # fmt: skip
-        self.pairs[question.id] = tuple(
-            (found.entity, int(found.relation[place]), -score) for score, _, _, found, place in ranked
-        )
         topics = set(question.topic_entities)
         facts: dict[int, Fact] = {}
         entities: dict[int, float] = {}
@@ -140,6 +142,7 @@ class RelationRanking:
             tuple(facts.values()),
             tuple(list(entities.items())[: self.options.candidates]),
             sum(found.cut for found, _ in parts),
+            pairs=tuple((found.entity, int(found.relation[place]), -score) for score, _, _, found, place in ranked),
         )
 
     def _names(self, questions: Sequence[Question]) -> dict[int, str]:

@@ -16,7 +16,8 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError, nearest
 from kgqa_core.nn.encoders import Reader
-from kgqa_core.retrieval.rigel.starts import Starts, leg_texts, make_starts, widened
+from kgqa_core.retrieval.linked_candidates import with_linked_candidates
+from kgqa_core.retrieval.rigel.starts import Starts, leg_texts, make_starts
 from kgqa_core.types import Question
 
 WeightedPath = tuple[int, tuple[int, ...], float]
@@ -152,7 +153,7 @@ def read_sets(questions: Path, more: Mapping[str, Path], options: RetrieverOptio
 
 def _read(folder: Path, options: RetrieverOptions) -> list[Question]:
     asked = read_questions(folder)
-    return widened(asked, folder, options.candidates) if options.soft_start else asked
+    return with_linked_candidates(asked, folder, options.candidates) if options.soft_start else asked
 
 
 def drawn_count(sizes: Sequence[int], weights: Sequence[float]) -> int:

@@ -12,10 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from kgqa_core.config import RetrievalOptions
+from kgqa_core.datasets.masking import topic_names
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.api import LEAST_SCORE, ranked
+from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, ranked
 from kgqa_core.retrieval.rigel.network import Trained, plan_batch, propagate
 from kgqa_core.retrieval.rigel.questions import prepare
 from kgqa_core.retrieval.rigel.starts import described
@@ -30,11 +31,11 @@ POOL = 500
 """Heaviest edges of a hop among which equal weights are decided by what fits together."""
 
 
-class RigelRetriever:
+class RigelRetriever(Retriever):
     """Retrieves with a trained network.
 
-    names: surface forms of topic entities by id, to mask their mentions (topic keys are masked without it).
-    kg: the graph store, for types and descriptions of candidates, where the network weights its start.
+    kg: the graph store, for the names under which topics are mentioned, which are masked (topic keys alone without it),
+    and for types and descriptions of candidates, where the network weights its start.
     """
 
     name = "rigel"
@@ -44,13 +45,13 @@ class RigelRetriever:
         dkg: Dkg,
         trained: Trained,
         options: RetrievalOptions,
-        names: dict[int, list[str]] | None = None,
-        device: torch.device | None = None,
         kg: Path | None = None,
+        device: torch.device | None = None,
     ) -> None:
-        self.dkg, self.trained, self.options, self.names = dkg, trained, options, names or {}
+        self.dkg, self.trained, self.options, self.kg = dkg, trained, options, kg
         self.device = device or torch.device("cpu")
-        self.kg = kg
+        self.candidates = trained.extension.candidates if trained.extension.soft_start else 0
+        self.names: dict[int, list[str]] = {}
         self.texts: dict[int, str] | None = None
         trained.network.to(self.device)
 
@@ -58,6 +59,7 @@ class RigelRetriever:
         """Facts hop by hop and ranked entities of each question; empty where it has no topic entity."""
         found: dict[int, Retrieved] = {}
         known = [number for number, question in enumerate(questions) if question.topic_entities]
+        self.names = topic_names(self.kg, questions)
         if self.trained.extension.soft_start:
             self.texts = described(self.kg, [questions[number] for number in known])
         for start in range(0, len(known), BATCH):
@@ -67,7 +69,7 @@ class RigelRetriever:
             monitor.progress(len(found), len(known), "questions")
         return [found.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
 
-    def starts(self, questions: Sequence[Question]) -> list[int]:
+    def batch_starts(self, questions: Sequence[Question]) -> list[int]:
         """Places of questions at which a batch of `retrieve` begins."""
         known = [number for number, question in enumerate(questions) if question.topic_entities]
         return [0, *known[BATCH::BATCH]]

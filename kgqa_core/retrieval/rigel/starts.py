@@ -6,13 +6,11 @@ to: then it has a leg for each mention, which begins at the candidates of that m
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import polars as pl
 import torch
 from torch import Tensor
 
@@ -20,15 +18,12 @@ from kgqa_core.datasets.masking import mask_mentions, mask_topic
 from kgqa_core.dkg import sets
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.errors import ArtifactError
-from kgqa_core.types import Linked, Question
+from kgqa_core.types import Question
 
 OTHER = "another"
 """What a leg reads in place of the mentions that it does not begin at."""
 FEATURES = 2
 """Of a candidate beside ρ: its share of its mention's popularity, and its popularity."""
-LINKS = "links.parquet"
-"""Table of a tagger's candidates beside the questions that it linked."""
 
 
 @dataclass(frozen=True)
@@ -120,56 +115,6 @@ def _degrees(questions: Sequence[Question], dkg: Dkg) -> dict[int, int]:
     entities = sorted({entity for question in questions for entity in question.topic_entities})
     start, stop = dkg.row_bounds(entities)
     return dict(zip(entities, (stop - start).tolist(), strict=True))
-
-
-def widened(questions: Sequence[Question], folder: Path, candidates: int) -> list[Question]:
-    """Questions whose topics are the best candidates of each mention that a tagger linked, with their ρ.
-
-    folder: of linked questions, with `links.parquet`.  A mention counts where its best candidate is a topic.
-    Questions stay as they are where the folder has no such table, or the table has none of their mentions.
-    Raises ArtifactError when the table lacks columns.
-    """
-    path = folder / LINKS
-    if not path.is_file():
-        return list(questions)
-    wanted = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
-    try:
-        frame = pl.read_parquet(path, columns=wanted, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
-    found: dict[str, dict[tuple[int, int, int], Linked]] = {}
-    for question, turn, start, end, text, entity, rho, _ in frame.sort("question", *wanted[1:4], "rank").rows():
-        linked = found.setdefault(question, {}).setdefault((turn, start, end), (text, []))
-        linked[1].append((entity, rho))
-    return [with_candidates(own, list(found.get(own.id, {}).values()), candidates) for own in questions]
-
-
-def as_learnt(questions: Sequence[Question], folder: Path, retriever: Path | None) -> list[Question]:
-    """Questions of a folder with as many candidates as a trained retriever learnt to start from."""
-    candidates = learnt_candidates(retriever)
-    return widened(questions, folder, candidates) if candidates else list(questions)
-
-
-def learnt_candidates(retriever: Path | None) -> int:
-    """Candidates of a mention that a trained retriever learnt to start from; 0 where it learnt from topics alone."""
-    try:
-        config = json.loads((retriever / "config.json").read_text(encoding="utf-8")) if retriever is not None else {}
-    except (OSError, ValueError):
-        config = {}  # whoever opens the retriever says what is wrong
-    learnt = config.get("extension", {})
-    return int(learnt["candidates"]) if learnt.get("soft_start") else 0
-
-
-def with_candidates(question: Question, mentions: Sequence[Linked], candidates: int) -> Question:
-    """The question with the best candidates of its mentions as topics, whose keys are the mentions."""
-    topics = set(question.topic_entities)
-    kept = [(text, own[:candidates]) for text, own in mentions if own and own[0][0] in topics]
-    rows = [(text, entity, rho, number) for number, (text, own) in enumerate(kept) for entity, rho in own]
-    if not rows:
-        return question
-    keys, entities, rhos, numbers = zip(*rows, strict=True)
-    weights = tuple(min(1.0, max(0.0, rho)) for rho in rhos)
-    return replace(question, topic_keys=keys, topic_entities=entities, topic_weights=weights, topic_mentions=numbers)
 
 
 def described(kg: Path | None, questions: Sequence[Question]) -> dict[int, str]:

@@ -29,6 +29,7 @@ from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Reader, new_encoder
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
+from kgqa_core.retrieval.linked_candidates import LINKS
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
 from kgqa_core.retrieval.rigel.extension import Extension
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
@@ -37,7 +38,7 @@ from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
 from kgqa_core.retrieval.rigel.loss import LOSSES, meet, normalised_walk
 from kgqa_core.retrieval.rigel.network import QueryBatch, Rigel, describe, plan_batch, propagate, save
 from kgqa_core.retrieval.rigel.questions import EncodedQuestions, WeightedPath, draw, drawn_count, prepare, read_sets
-from kgqa_core.retrieval.rigel.starts import LINKS, described, leg_texts, legs_of
+from kgqa_core.retrieval.rigel.starts import described, leg_texts, legs_of
 from kgqa_core.types import Question
 
 EPSILON = 1e-4

@@ -14,7 +14,7 @@ from kgqa_core.config import RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.retrieval import collect as collecting
-from kgqa_core.retrieval.api import LEAST_SCORE, ranked
+from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, RetrieverInputs, ranked
 from kgqa_core.retrieval.baselines import Oracle, RandomFacts
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
@@ -132,23 +132,22 @@ def test_unknown_retriever_is_named_with_the_known_ones(world: Any) -> None:
     with pytest.raises(
         ConfigError, match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, kaping, rank_llm.*random"
     ):
-        open_retriever("rige", world.dkg, RetrievalOptions(), 3, [])
+        open_retriever("rige", RetrieverInputs(world.dkg, RetrievalOptions()))
 
 
-class Pathfinder:
+class Pathfinder(Retriever):
     """Predicts two relation paths for every question, and finds one triple by both."""
 
     name = "hop_path"
 
-    def __init__(self) -> None:
-        self.paths: dict[str, tuple[tuple[tuple[str, ...], float], ...]] = {}
-        self.counts = {"grounded": 5}
+    predicts_paths = True
+    counts = {"grounded": 5}
 
     def retrieve(self, questions: Any, monitor: Any = None) -> list[Retrieved]:
         """The same for all."""
-        self.paths = {q.id: ((("capital",), 0.75), (("neighbour", "<inv>-capital"), 0.25)) for q in questions[::-1]}
+        paths = ((("capital",), 0.75), (("neighbour", "<inv>-capital"), 0.25))
         facts = (Fact(0, 0.75, 1, 4, 1, 0), Fact(1, 0.25, 1, 4, 1, 1), Fact(2, 0.25, 2, 9, -1, 1))
-        return [Retrieved(question.id, facts) for question in questions]
+        return [Retrieved(question.id, facts, paths=paths) for question in questions]
 
 
 def test_predicted_paths_are_collected_and_a_triple_stands_in_each_of_its_reasoning_paths(

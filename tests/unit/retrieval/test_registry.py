@@ -19,12 +19,13 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import write_knowledge
 from kgqa_core.llm.protocol import Completion, GenerationParams
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.hop_path.classifier import PathPrediction
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.kaping.retriever import Kaping
-from kgqa_core.retrieval.registry import make_opener
+from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import System
 from kgqa_core.types import Question
@@ -95,7 +96,7 @@ def test_the_folder_of_vectors_reaches_the_retriever(folders: dict[str, Path], t
     cache = tmp_path / "cache"
     asked = System.open(SystemParts(folders["kg"], folders["dkg"], "kaping/triples", cache=cache))
     assert asked.retriever is not None
-    retriever = asked.retriever.opener({})
+    retriever = asked.retriever
     assert isinstance(retriever, Kaping)
     assert (retriever.kg, retriever.cache) == (folders["kg"], cache)
 
@@ -107,4 +108,4 @@ def test_asking_without_knowledge_finds_nothing(folders: dict[str, Path]) -> Non
 
 def test_a_missing_retriever_is_named_before_anything_is_asked(folders: dict[str, Path]) -> None:
     with pytest.raises(ArtifactError, match="'hop_path' needs a trained retriever"):
-        make_opener("hop_path", Dkg.open(folders["dkg"]), RetrievalOptions(), 7, kg=folders["kg"])
+        open_retriever("hop_path", RetrieverInputs(Dkg.open(folders["dkg"]), RetrievalOptions(), kg=folders["kg"]))

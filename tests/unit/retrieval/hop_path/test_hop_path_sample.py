@@ -14,6 +14,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.hop_path.classifier import PathPrediction
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever, ends_of, ground_all, load, sample
 from kgqa_core.retrieval.hop_path.train import train
@@ -123,13 +124,13 @@ def test_retrieved_facts_are_the_chains_and_the_paths_are_told(world: Any, train
     assert relations.tolist() == [0, 1]
     country, answer = int(heads[1]), question.answers[0]
     assert (int(tails[0]), int(heads[0]), int(tails[1])) == (question.topic_entities[0], country, answer)
-    paths = retriever.paths[question.id]
+    paths = found.paths
     assert paths[0][0] == question.relation_paths[0] and len(paths) == 9
     assert first[0].score == first[1].score == paths[0][1]
     assert found.entities[0] == (answer, paths[0][1])
     assert sum(found.hop_attention) == pytest.approx(1, abs=1e-4)
     assert (empty.facts, empty.entities, empty.truncated) == ((), (), 0)
-    assert retriever.paths["none"] == paths  # a path can be told without an entity to start from
+    assert empty.paths == paths  # a path can be told without an entity to start from
 
 
 def test_every_test_question_of_the_world_is_answered(world: Any, trained: Path) -> None:
@@ -159,7 +160,9 @@ def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkey
         ids = {key: found[0] for key, found in store.resolve(["Town", "Money G", "Money A"]).items()}
     text = "which money is used where Town is the capital in Land G"
     question = Question("q", text, topic_keys=("Town",), topic_entities=(ids["Town"],), answers=(ids["Money G"],))
-    collected = open_retriever("hop_path", dkg, RetrievalOptions(), 7, [question], trained, tmp_path / "kg")
+    collected = open_retriever(
+        "hop_path", RetrieverInputs(dkg, RetrievalOptions(), trained=trained, kg=tmp_path / "kg")
+    )
     assert collected.retrieve([question])[0].entities[0][0] == ids["Money G"]
     without = HopPathRetriever(dkg, load(trained, dkg), RetrievalOptions())
     assert without.retrieve([question])[0].entities[0][0] == ids["Money A"]

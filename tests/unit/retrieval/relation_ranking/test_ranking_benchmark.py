@@ -9,7 +9,9 @@ from kgqa_core.retrieval.relation_ranking.training_examples import RankingExampl
 
 
 def test_a_question_that_is_measured_on_is_not_learnt_from() -> None:
-    learning = [RankingExample(text, "Skype", ("developer", "age"), (0,)) for text in ("Who developed  it?", "How old is it?")]
+    learning = [
+        RankingExample(text, "Skype", ("developer", "age"), (0,)) for text in ("Who developed  it?", "How old is it?")
+    ]
     test = [bench.Asked("1", "who developed it?", "Skype", ("developer", "age"), frozenset({"developer"}))]
     task, left_out = bench.apart(bench.Task(learning, learning[:1], test, {}))
     assert ([one.question for one in task.learning], task.developing, left_out) == (["How old is it?"], [], 2)

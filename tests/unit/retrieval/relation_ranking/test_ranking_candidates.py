@@ -113,7 +113,7 @@ def test_facts_stand_in_the_order_of_their_relations_and_no_more_than_wanted(dkg
 def test_relations_are_ranked_for_each_entity_by_itself(dkg: Dkg) -> None:
     own = retriever(dkg, relations=1, triples=2)
     [found] = own.retrieve([asked("q", TOWN, CLUB)])
-    assert [(entity, dkg.relation_keys[relation]) for entity, relation, _ in own.pairs["q"]] == [
+    assert [(entity, dkg.relation_keys[relation]) for entity, relation, _ in found.pairs] == [
         (TOWN, "<inv>-born_in"),
         (CLUB, "<inv>-member"),
     ]

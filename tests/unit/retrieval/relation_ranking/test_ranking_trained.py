@@ -303,7 +303,7 @@ def test_questions_without_annotation_cannot_be_learnt_from(world: Any, tmp_path
 def test_the_trained_ranker_collects_facts_and_the_pairs_behind_them(world: Any, trained: Path, tmp_path: Path) -> None:
     counts = collect(
         tmp_path, dkg=world.dkg_folder, questions=world.questions_folder, name="rank_pair", options=RetrievalOptions(),
-        seed=7, retriever=trained, ranking=OPTIONS,
+        seed=7, retriever=trained, section=OPTIONS,
     )  # fmt: skip
     pairs_kept = pl.read_parquet(tmp_path / "relations.parquet")
     asked = {question.id: question for question in world.questions if question.split != "train"}

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import extended_retriever as bench
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.retrieval.rigel.starts import widened
+from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 
 
 def test_noise_gives_three_candidates_of_which_the_right_one_is_first_in_seven_of_ten(
@@ -20,7 +20,7 @@ def test_noise_gives_three_candidates_of_which_the_right_one_is_first_in_seven_o
     right = {question.id: question.topic_entities[0] for question in world.questions}
     first = sum(question.topic_entities[0] == right[question.id] for question in best) / len(best)
     assert 0.6 < first < 0.8
-    for question in widened(best, tmp_path, 3):
+    for question in with_linked_candidates(best, tmp_path, 3):
         assert len(set(question.topic_entities)) == 3 and right[question.id] in question.topic_entities
         assert question.topic_weights[0] == max(question.topic_weights) <= 0.8
 

@@ -17,11 +17,12 @@ from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError
+from kgqa_core.retrieval.linked_candidates import with_candidates, with_linked_candidates
 from kgqa_core.retrieval.rigel.extension import Extension, Weighting
 from kgqa_core.retrieval.rigel.loss import normalised
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
-from kgqa_core.retrieval.rigel.starts import as_learnt, leg_texts, make_starts, widened, with_candidates
+from kgqa_core.retrieval.rigel.starts import leg_texts, make_starts
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, walk
 from kgqa_core.types import Question
@@ -125,17 +126,17 @@ def test_starts_know_a_candidates_share_of_its_mention() -> None:
 def test_candidates_come_from_the_links_of_accepted_mentions(world: Any, tmp_path: Path) -> None:
     write_links(tmp_path / "linked", world.questions, 1)
     best = read_questions(tmp_path / "linked")
-    wide = widened(best, tmp_path / "linked", 2)
+    wide = with_linked_candidates(best, tmp_path / "linked", 2)
     right = next(own for own in world.questions if own.id == wide[0].id)
     assert wide[0].topic_entities == (best[0].topic_entities[0], right.topic_entities[0])
     assert (wide[0].topic_weights, wide[0].topic_mentions) == ((0.6, 0.4), (0, 0))
     assert leg_texts(wide[0], False, "[T]", {}) == leg_texts(right, False, "[T]", {})
-    assert widened(best, tmp_path / "linked", 1)[0].topic_entities == best[0].topic_entities
-    assert widened(best, tmp_path, 2) == best
+    assert with_linked_candidates(best, tmp_path / "linked", 1)[0].topic_entities == best[0].topic_entities
+    assert with_linked_candidates(best, tmp_path, 2) == best
     assert with_candidates(best[0], [("Land 9", [(9, 0.9), (1, 0.5)])], 2) == best[0], "its best is no topic"
     pl.DataFrame({"question": ["q"]}).write_parquet(tmp_path / "linked" / "links.parquet")
     with pytest.raises(ArtifactError, match=r"links\.parquet cannot be read"):
-        widened(best, tmp_path / "linked", 2)
+        with_linked_candidates(best, tmp_path / "linked", 2)
 
 
 def test_learns_which_candidate_is_meant_and_resumes_to_the_same_bytes(world: Any, tmp_path: Path) -> None:
@@ -156,10 +157,11 @@ def test_learns_which_candidate_is_meant_and_resumes_to_the_same_bytes(world: An
     counts = run(world, tmp_path / "soft", options, questions=folder)
     assert counts["dev_hits_at_1"] == 1.0
     trained = load(tmp_path / "soft", world.dkg)
-    asked = as_learnt(linked[-3:], folder, tmp_path / "soft")
+    retriever = RigelRetriever(world.dkg, trained, RetrievalOptions())
+    asked = with_linked_candidates(linked[-3:], folder, retriever.candidates)
     assert asked[0].topic_mentions == (0, 0)
-    assert as_learnt(linked, folder, tmp_path) == linked
-    found = RigelRetriever(world.dkg, trained, RetrievalOptions()).retrieve(asked)
+    assert with_linked_candidates(linked, tmp_path, 2) == linked
+    found = retriever.retrieve(asked)
     assert [own.entities[0][0] in question.answers for own, question in zip(found, asked, strict=True)] == [True] * 3
     assert found[0].entities[0][1] > 0.3, "the right candidate weighs more than the linker gave it"
     assert resumed(run, world, tmp_path, options, 13, questions=folder)[1] == content(tmp_path / "soft")
