@@ -71,7 +71,7 @@ def measure(kind: str, shards: int, workers: int, limit: int) -> dict[str, Any]:
             for path in home.cache.glob("responses.sqlite*"):
                 path.unlink()
             clock = time.perf_counter()
-            facts = retrieve(kg, dkg, questions, None, "random", profile.retrieval, profile.seed)
+            facts = retrieve(kg, dkg, questions, None, "random", profile.retrieval, None, profile.seed)
             start = time.perf_counter() - clock
             knowledge = write_triples(kg, questions, facts, "random", False)
             clock = time.perf_counter()

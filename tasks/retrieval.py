@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from kgqa_core.config import (
-    HopPathOptions,
-    LlmOptions,
-    Profile,
-    RelationRankingOptions,
-    RetrievalOptions,
-    RetrieverOptions,
-    split_retriever,
-)
+from kgqa_core.config import LlmOptions, Options, Profile, RetrievalOptions, split_retriever
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import check_splits
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
+from kgqa_core.retrieval.api import ExternalInput, RetrieverSpec, TrainingInputs
 from kgqa_core.retrieval.hops import check_hops, needed_hops
+from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
 from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
 from tasks.engine.context import Call, Counts, StageContext, folder, folders
 from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
 from tasks.engine.run import current_run
-from tasks.engine.stage import stage
+from tasks.engine.stage import Stage, stage
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import more_questions
 
@@ -34,44 +29,60 @@ log = logging.getLogger("kgqa")
 DEPLOYMENT = "kgqa-train-retriever/train-retriever"
 
 
-def _label(name: str, hops: int | None) -> str:
-    return f"{name} {hops} hops".strip() if hops is not None else name
+def _digests(inputs: Iterable[ExternalInput]) -> dict[str, str]:
+    """Digests of what a retriever reads beside artifacts, by role."""
+    digests: dict[str, Callable[[str], str]] = {
+        "encoder": encoder_digest,
+        "model": model_digest,
+        "file": lambda name: file_digest(Path(name).expanduser()),
+    }
+    return {one.role: digests[one.kind](one.name) for one in inputs}
 
 
-@stage(
-    "retriever",
-    label=lambda call: _label("rigel", call.options.hops),
-    external=lambda call: {"encoder": encoder_digest(call.options.encoder)},
-    packages=("torch", "transformers", "tokenizers"),
-    tags=("gpu",),
-    trains=True,
-    deployment=DEPLOYMENT,
-)
-def train_rigel(
-    stage: StageContext,
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    more: dict[str, ArtifactRef],
-    feedback: ArtifactRef | None,
-    options: RetrieverOptions,
-    seed: int,
-) -> Counts:
-    """Train Rigel from question-answer pairs (Sen et al. 2023).  more: further question sets, by name."""
-    from kgqa_core.retrieval.rigel.train import train
+def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
+    """The stage that trains a retriever: its work and its code digest are those of `spec.train`."""
+    assert spec.artifact is not None and spec.train is not None
+    train = spec.train
 
-    return train(
-        stage.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        more=folders(more),
-        feedback=folder(feedback),
-        options=options,
-        seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-    )
+    def train_retriever(
+        stage: StageContext,
+        kg: ArtifactRef,
+        dkg: ArtifactRef,
+        questions: ArtifactRef,
+        further_sets: dict[str, ArtifactRef],
+        feedback: ArtifactRef | None,
+        options: Options,
+        seed: int,
+    ) -> Counts:
+        inputs = TrainingInputs(
+            dkg=dkg.folder,
+            questions=questions.folder,
+            options=options,
+            seed=seed,
+            kg=kg.folder,
+            further_sets=folders(further_sets),
+            feedback=folder(feedback),
+            monitor=stage.monitor,
+            work=stage.work,
+            cache=stage.cache,
+        )
+        return train(stage.out, inputs)
+
+    train_retriever.__doc__ = train.__doc__
+    return stage(
+        spec.artifact,
+        label=lambda call: spec.training_label(call.options),
+        external=lambda call: _digests(spec.trains_on(call.options)),
+        code=lambda call: train,
+        packages=spec.training_packages,
+        tags=("gpu",),
+        trains=True,
+        deployment=DEPLOYMENT,
+    )(train_retriever)
+
+
+TRAINING_STAGES = {spec.artifact: _training_stage(spec) for spec in reversed(TRAINED.values()) if spec.artifact}
+"""The stages that train retrievers, by the kind of their artifact."""
 
 
 @stage("feedback")
@@ -127,106 +138,30 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
     bare = {"bare": made["answers/none"]} if "answers/none" in made else {}
     for name, answers in made.items():
         facts = "facts/" + name.removeprefix("answers/").partition("/")[0]
-        yardstick = facts.partition("@")[0] in ("facts/random", "facts/oracle")
-        if name.startswith("answers/") and facts in made and not yardstick:
+        spec = RETRIEVERS.get(split_retriever(facts.removeprefix("facts/"))[0])
+        if name.startswith("answers/") and facts in made and spec is not None and not spec.baseline:
             return record["run_id"], {"questions": made["questions"], "facts": made[facts], "answers": answers, **bare}
     raise InputError(f"run {record['run_id']} has no answers with a retriever's facts; it has {', '.join(made)}")
 
 
-@stage(
-    "hop_path",
-    label=lambda call: _label("", call.options.max_hops),
-    external=lambda call: {"encoder": encoder_digest(call.options.encoder)},
-    packages=("torch", "transformers", "tokenizers"),
-    tags=("gpu",),
-    trains=True,
-    deployment=DEPLOYMENT,
-)
-def train_hop_path(
-    stage: StageContext, kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, options: HopPathOptions, seed: int
-) -> Counts:
-    """Train the hop and relation classifiers of the path retriever (Wu et al. 2023)."""
-    from kgqa_core.retrieval.hop_path.train import train
+def _merge_facts(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+    from kgqa_core.retrieval.collect import merge
 
-    return train(
-        stage.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        options=options,
-        seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-    )
+    return merge(stage.out, parts, name=call.name, options=call.options, monitor=stage.monitor)
 
 
-def _ranked_outside(call: Call) -> dict[str, str]:
-    """Digests of what a ranker reads beside artifacts."""
-    ranking, name = call.section, split_retriever(call.name)[0]
-    if name == "rank_llm":
-        return {"model": model_digest(ranking.model)}
-    if name == "rank_embedding":
-        return {"encoder": encoder_digest(ranking.sentence_encoder)}
-    return _amr_outside(ranking) if name == "rank_amr" else {}
-
-
-def _ranker_outside(call: Call) -> dict[str, str]:
-    options: RelationRankingOptions = call.options
-    sets = {f"training_set_{number}": _file(name) for number, name in enumerate(options.training_sets)}
-    return {"encoder": encoder_digest(options.encoder)} | sets | _amr_outside(options)
-
-
-def _amr_outside(options: RelationRankingOptions) -> dict[str, str]:
-    parser = {"amr_parser": _file(options.amr_parser.partition(":")[2])} if options.amr_parser else {}
-    return parser | ({"amr_graphs": _file(options.amr_graphs)} if options.amr_graphs else {})
-
-
-def _file(name: str) -> str:
-    return file_digest(Path(name).expanduser())
-
-
-@stage(
-    "relation_ranker",
-    label=lambda call: call.options.encoder,
-    external=_ranker_outside,
-    packages=("torch", "torch_geometric", "transformers", "tokenizers"),
-    tags=("gpu",),
-    trains=True,
-    deployment=DEPLOYMENT,
-)
-def train_relation_ranker(
-    stage: StageContext,
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    options: RelationRankingOptions,
-    seed: int,
-) -> Counts:
-    """Train the rankers of relations, with AMR graphs where there are any (Huang et al. 2024)."""
-    from kgqa_core.retrieval.relation_ranking.train import train
-
-    return train(
-        stage.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        options=options,
-        seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
-    )
+def _spec(call: Call) -> RetrieverSpec:
+    return RETRIEVERS[split_retriever(call.name)[0]]
 
 
 @stage(
     "facts",
     variant=lambda call: call.name,
-    external=_ranked_outside,
-    packages=("torch", "torch_geometric", "transformers", "tokenizers", "openai"),
-    retries=1,
-    pays=True,
+    external=lambda call: _digests(_spec(call).reads(call.section)),
+    packages=lambda call: _spec(call).packages,
+    merge=_merge_facts,
 )
-def rank_relations(
+def retrieve(
     stage: StageContext,
     kg: ArtifactRef,
     dkg: ArtifactRef,
@@ -234,11 +169,53 @@ def rank_relations(
     retriever: ArtifactRef | None,
     name: str,
     options: RetrievalOptions,
-    section: RelationRankingOptions,
+    section: Options | None,
+    seed: int,
+) -> Counts:
+    """Collect each question's facts and ranked entities with one retriever.
+
+    name: with `@linked` for linked topics.  retriever: what was trained.  section: the retriever's own options.
+    """
+    from kgqa_core.retrieval.collect import collect
+
+    return collect(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        retriever=folder(retriever),
+        name=name,
+        options=options,
+        section=section,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
+        cache=stage.cache,
+        part=stage.part,
+    )
+
+
+@stage(
+    "facts",
+    variant=lambda call: call.name,
+    external=lambda call: _digests(_spec(call).reads(call.section)),
+    packages=lambda call: _spec(call).packages,
+    retries=1,
+    pays=True,
+)
+def retrieve_undivided(
+    stage: StageContext,
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    retriever: ArtifactRef | None,
+    name: str,
+    options: RetrievalOptions,
+    section: Options | None,
     llm: LlmOptions,
     seed: int,
 ) -> Counts:
-    """Collect the triples behind the best relations of each question's entities.  name: as of `retrieve`."""
+    """Collect facts as `retrieve` does, of a retriever whose questions are not divided; it may ask a language model."""
     from kgqa_core.retrieval.collect import collect
 
     return collect(
@@ -259,50 +236,6 @@ def rank_relations(
     )
 
 
-def _merge_facts(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
-    from kgqa_core.retrieval.collect import merge
-
-    return merge(stage.out, parts, name=call.name, options=call.options, monitor=stage.monitor)
-
-
-@stage(
-    "facts",
-    variant=lambda call: call.name,
-    external=lambda call: (
-        {"encoder": encoder_digest(call.options.kaping.encoder)} if split_retriever(call.name)[0] == "kaping" else {}
-    ),
-    packages=("torch",),
-    merge=_merge_facts,
-)
-def retrieve(
-    stage: StageContext,
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    retriever: ArtifactRef | None,
-    name: str,
-    options: RetrievalOptions,
-    seed: int,
-) -> Counts:
-    """Collect each question's facts and ranked entities with one retriever.  name: with `@linked` for linked topics."""
-    from kgqa_core.retrieval.collect import collect
-
-    return collect(
-        stage.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        retriever=folder(retriever),
-        name=name,
-        options=options,
-        seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
-        part=stage.part,
-    )
-
-
 def train_retrievers(
     kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile
 ) -> dict[str, ArtifactRef]:
@@ -311,21 +244,27 @@ def train_retrievers(
     Raises QuestionFileError or ConfigError, before any is trained, when the questions leave one nothing to learn from.
     """
     _check_questions(dkg, questions, profile)
-    wanted, trained = profile.retrieval.retrievers, {}
-    if "rigel" in wanted:
-        more = more_questions(kg, profile.questions, profile.seed)
-        learnt, feedback = questions, feedback_of(dkg, profile.retriever.feedback)
-        if profile.retriever.soft_start:
-            mentions = build_mentions(kg)
-            learnt = link_questions(kg, mentions, questions, profile.linking)
-            more = {name: link_questions(kg, mentions, own, profile.linking) for name, own in more.items()}
-        trained["rigel"] = train_rigel(kg, dkg, learnt, more, feedback, profile.retriever, profile.seed)
-    if "hop_path" in wanted:
-        trained["hop_path"] = train_hop_path(kg, dkg, questions, profile.hop_path, profile.seed)
-    if rankers := [name for name in ("rank_pair", "rank_amr") if name in wanted]:
-        ranker = train_relation_ranker(kg, dkg, questions, profile.relation_ranking, profile.seed)
-        trained |= dict.fromkeys(rankers, ranker)
+    trained: dict[str, ArtifactRef] = {}
+    by_kind: dict[str, ArtifactRef] = {}
+    for name, spec in TRAINED.items():
+        if name in profile.retrieval.retrievers and spec.artifact is not None:
+            if spec.artifact not in by_kind:
+                by_kind[spec.artifact] = _train(spec, kg, dkg, questions, profile)
+            trained[name] = by_kind[spec.artifact]
     return trained
+
+
+def _train(
+    spec: RetrieverSpec, kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile
+) -> ArtifactRef:
+    options = spec.options(profile)
+    further_sets = more_questions(kg, profile.questions, profile.seed) if spec.further_sets else {}
+    feedback = feedback_of(dkg, spec.feedback_run(options))
+    if spec.learns_links(options):
+        mentions = build_mentions(kg)
+        questions = link_questions(kg, mentions, questions, profile.linking)
+        further_sets = {name: link_questions(kg, mentions, own, profile.linking) for name, own in further_sets.items()}
+    return TRAINING_STAGES[str(spec.artifact)](kg, dkg, questions, further_sets, feedback, options, profile.seed)
 
 
 def _check_questions(dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> None:
@@ -347,21 +286,22 @@ def retrieve_all(
     profile: Profile,
 ) -> dict[str, ArtifactRef]:
     """Facts of every configured retriever, by name.  linked: the questions of those that start from linked topics."""
-    found = {}
+    facts = {}
     for name in profile.retrieval.collected:
         plain, from_links = split_retriever(name)
-        asked = linked if from_links else questions
-        assert asked is not None, f"{name} needs linked questions"
-        found[name] = facts_of(kg, dkg, asked, trained.get(plain), name, profile)
-    return found
+        started = linked if from_links else questions
+        assert started is not None, f"{name} needs linked questions"
+        facts[name] = facts_of(kg, dkg, started, trained.get(plain), name, profile)
+    return facts
 
 
 def facts_of(
-    kg: ArtifactRef, dkg: ArtifactRef, asked: ArtifactRef, trained: ArtifactRef | None, name: str, profile: Profile
+    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, trained: ArtifactRef | None, name: str, profile: Profile
 ) -> ArtifactRef:
-    """Facts of one retriever, by the stage that its kind needs.  trained: what it learnt, where it learns."""
-    plain = split_retriever(name)[0]
-    if not plain.startswith("rank_"):
-        return retrieve(kg, dkg, asked, trained, name, profile.retrieval, profile.seed)
-    llm = profile.llm if plain == "rank_llm" else LlmOptions()
-    return rank_relations(kg, dkg, asked, trained, name, profile.retrieval, profile.relation_ranking, llm, profile.seed)
+    """Facts of one retriever for some questions.  trained: its trained artifact, where it has one."""
+    spec = RETRIEVERS[split_retriever(name)[0]]
+    options, section = profile.retrieval, spec.options(profile)
+    if spec.divisible:
+        return retrieve(kg, dkg, questions, trained, name, options, section, profile.seed)
+    llm = profile.llm if spec.pays else LlmOptions()
+    return retrieve_undivided(kg, dkg, questions, trained, name, options, section, llm, profile.seed)

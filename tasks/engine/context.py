@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,7 +48,7 @@ class StageOptions:
     variant: Callable[[Call], str] = lambda call: ""
     external: Callable[[Call], Mapping[str, str]] = lambda call: {}
     code: Callable[[Call], Callable[..., Any]] | None = None
-    packages: tuple[str, ...] = ()
+    packages: Callable[[Call], Iterable[str]] = lambda call: ()
     tags: tuple[str, ...] = ("cpu",)
     retries: int = 0
     merge: Merge | None = None

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from kgqa_core.config import Profile
 from kgqa_core.errors import WorkerError
+from kgqa_core.retrieval.registry import TRAINED
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json
 from tasks.engine.context import StageOptions
-from tasks.engine.run import TRAINED_AS, Run, current_run
+from tasks.engine.run import Run, current_run
 from tasks.engine.stage_request import StageRequest, in_process, is_dead, is_requested
 
 if TYPE_CHECKING:
@@ -154,8 +155,7 @@ def _join_or_start(
     under_way = client.read_flow_runs(flow_run_filter=where, limit=1)
     if under_way:
         return under_way[0], False
-    if asked.kind in TRAINED_AS.values():
-        trained = tuple(name for name, kind in TRAINED_AS.items() if kind == asked.kind)
+    if trained := tuple(name for name, spec in TRAINED.items() if spec.artifact == asked.kind):
         only = profile.retrieval.model_copy(update={"retrievers": trained})
         profile = profile.model_copy(update={"retrieval": only})
     child: Any = run_deployment(

@@ -75,14 +75,12 @@ def stage_key(
 def code_digest(*functions: Callable[..., Any]) -> str:
     """SHA-256 over the syntax trees of functions, of the library modules that they name and of all that these import.
 
-    A function of the library counts with its whole module, a stage's body alone: what else is in its file is of others.
+    A function counts alone, and with its whole module where it names what that defines: what else is in its file is of
+    others.
     """
     closure: dict[str, Path] = {}
     lines = []
     for function in functions:
-        if _in_package(function.__module__):
-            closure |= import_closure(function.__module__)
-            continue
         body = _body(function)
         lines.append(hashlib.sha256(ast.dump(body).encode()).hexdigest())
         for module in _named_modules(function, body):
@@ -106,7 +104,10 @@ def _named_modules(function: Callable[..., Any], body: ast.Module) -> list[str]:
     for node in ast.walk(body):
         if isinstance(node, ast.Name):
             value = function.__globals__.get(node.id)
-            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+            own = (
+                function.__module__ if node.id in function.__globals__ else None
+            )  # a constant has no module of its own
+            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", own)
             if isinstance(name, str) and _in_package(name):
                 modules.append(name)
         elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -37,13 +37,7 @@ from tasks.tracking.mlflow_store import DataSet, NoTracker, Tracker
 log = logging.getLogger("kgqa")
 T = TypeVar("T")
 PACKAGES = ("prefect", "torch", "transformers", "duckdb", "polars", "numpy", "mlflow")
-TRAINED_AS = {
-    "rigel": "retriever",
-    "hop_path": "hop_path",
-    "rank_pair": "relation_ranker",
-    "rank_amr": "relation_ranker",
-}
-"""Kind of the trained artifact of each retriever that learns."""
+
 temporary_server.install()  # on import: Prefect starts a flow's server before the flow's first line
 
 

@@ -176,7 +176,9 @@ class Stage(Generic[P]):
         with recorded_digests() as files:
             digests = self.options.external(call)
         code = (self.body,) if self.options.code is None else (self.body, self.options.code(call))
-        return _Key(*stage_key(self.options.kind, code, arguments, digests, self.options.packages), arguments, files)
+        return _Key(
+            *stage_key(self.options.kind, code, arguments, digests, self.options.packages(call)), arguments, files
+        )
 
     def _account(self, key: _Key) -> str:
         return f"{self.options.kind}/{key.key[:20]}"
@@ -189,7 +191,7 @@ def stage(
     variant: Callable[[Call], str] = lambda call: "",
     external: Callable[[Call], Mapping[str, str]] = lambda call: {},
     code: Callable[[Call], Callable[..., Any]] | None = None,
-    packages: Iterable[str] = (),
+    packages: Iterable[str] | Callable[[Call], Iterable[str]] = (),
     tags: Iterable[str] = ("cpu",),
     retries: int = 0,
     merge: Merge | None = None,
@@ -204,16 +206,21 @@ def stage(
     (`facts/rigel`); it is the label where there is none.  external: digests of files that the arguments only name
     (dumps, models), so that they enter the key.  code: the function that the body calls, where that depends on the
     arguments; else the code digest follows the library functions that the body names.  packages: third-party packages
-    whose version decides the outcome.  retries: further tries when an endpoint fails; nothing else gets better by
-    trying again.  merge: joins the parts of a stage whose body does shares of the work (`context.part`).  pays: it
-    sends requests that count against the budget.  trains: its artifact is a trained model.  deployment: the deployment
-    `flow/name` that computes it on a GPU worker, unless `only_here` of the arguments.
+    whose version decides the outcome, or a function from the arguments to these.  retries: further tries when an
+    endpoint fails; nothing else gets better by trying again.  merge: joins the parts of a stage whose body does shares
+    of the work (`context.part`).  pays: it sends requests that count against the budget.  trains: its artifact is a
+    trained model.  deployment: the deployment `flow/name` that computes it on a GPU worker, unless `only_here` of the
+    arguments.
     """
+    chosen = packages if callable(packages) else _always(tuple(packages))
     options = StageOptions(
-        kind, label, variant, external, code, tuple(packages), tuple(tags), retries, merge, pays, trains, deployment,
-        only_here,
+        kind, label, variant, external, code, chosen, tuple(tags), retries, merge, pays, trains, deployment, only_here,
     )  # fmt: skip
     return lambda body: Stage(body, options)
+
+
+def _always(packages: tuple[str, ...]) -> Callable[[Call], tuple[str, ...]]:
+    return lambda call: packages
 
 
 def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, cached: bool, seconds: float) -> None:

@@ -9,28 +9,20 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import Options, Profile
+from kgqa_core.config import Options, Profile, split_retriever
 from kgqa_core.errors import ArtifactError, InputError
+from kgqa_core.retrieval.api import RetrieverSpec
+from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, trained_by
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, canonical_json, read_manifest
-from tasks.engine.run import TRAINED_AS
 from tasks.engine.stage import Stage
 from tasks.linking import link_questions
 from tasks.passages import index_passages
 from tasks.questions import load_more
-from tasks.retrieval import (
-    feedback_sources,
-    rank_relations,
-    retrieve,
-    train_hop_path,
-    train_relation_ranker,
-    train_rigel,
-)
+from tasks.retrieval import TRAINING_STAGES, feedback_sources, retrieve
 from tasks.rewriting import finetune_rewriter, generate_corpus
 
 LEARNERS: dict[str, tuple[Stage[Any], Callable[[Profile], Options]]] = {
-    "retriever": (train_rigel, lambda profile: profile.retriever),
-    "hop_path": (train_hop_path, lambda profile: profile.hop_path),
-    "relation_ranker": (train_relation_ranker, lambda profile: profile.relation_ranking),
+    **{kind: (stage, trained_by(kind).options) for kind, stage in TRAINING_STAGES.items()},
     "corpus": (generate_corpus, lambda profile: profile.corpus),
     "rewriter": (finetune_rewriter, lambda profile: profile.rewriter),
 }
@@ -42,8 +34,7 @@ MORE, LINKED, FEEDBACK = "questions/more/", "linked/learnt", "feedback"
 
 def trained_kinds(profile: Profile) -> list[str]:
     """Kinds of the trained artifacts that a profile needs."""
-    kinds = [kind for name, kind in TRAINED_AS.items() if name in profile.retrieval.retrievers]
-    kinds = list(dict.fromkeys(kinds))
+    kinds = list(dict.fromkeys(str(spec.artifact) for spec in _trained(profile)))
     return kinds + (["corpus", "rewriter"] if profile.trains_rewriter else [])
 
 
@@ -58,10 +49,10 @@ def training_inputs(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
     """What the retriever of a run learnt from beside the questions, by stage; what the home lost is left out."""
     made = list(artifacts(record))
     found = {name: ref for name, ref in made if name.startswith(MORE) or name == FEEDBACK}
-    retriever = dict(made).get("retriever")
-    read = _made_of(retriever).get("inputs", {}).get("questions") if retriever is not None else None
+    trained = [ref for name, ref in made if name in TRAINING_STAGES]
+    read = {_made_of(ref).get("inputs", {}).get("questions") for ref in trained}
     for name, ref in made:
-        if name.partition("/")[0] == "linked" and ref.digest == read:
+        if name.partition("/")[0] == "linked" and ref.digest in read:
             found[LINKED] = ref
     return {name: ref for name, ref in found.items() if (ref.folder / MANIFEST).is_file()}
 
@@ -97,7 +88,7 @@ def training_input_change(inputs: Mapping[str, ArtifactRef], profile: Profile, h
 
     inputs: of `training_inputs`.  How they are made is compared and not what came out, which changes with every fact.
     """
-    if "rigel" not in profile.retrieval.retrievers:
+    if not any(spec.further_sets for spec in _trained(profile)):
         return None
     wanted = {MORE + one.name: one for one in profile.questions.more}
     for name in sorted({*wanted, *(name for name in inputs if name.startswith(MORE))}):
@@ -114,7 +105,7 @@ def training_input_change(inputs: Mapping[str, ArtifactRef], profile: Profile, h
 
 
 def _other_links(inputs: Mapping[str, ArtifactRef], profile: Profile) -> str | None:
-    if not profile.retriever.soft_start:
+    if not any(spec.learns_links(spec.options(profile)) for spec in _trained(profile)):
         return None
     if LINKED not in inputs:
         return "the linked questions that retriever learnt from are not known"
@@ -126,7 +117,8 @@ def _other_links(inputs: Mapping[str, ArtifactRef], profile: Profile) -> str | N
 
 def _other_feedback(inputs: Mapping[str, ArtifactRef], profile: Profile, home: Path) -> str | None:
     """A run that is gone is taken for the one that it was."""
-    word = profile.retriever.feedback if "rigel" in profile.retrieval.retrievers else None
+    words = [spec.feedback_run(spec.options(profile)) for spec in _trained(profile)]
+    word = next((word for word in words if word is not None), None)
     if (word is None) != (FEEDBACK not in inputs):
         return f"the feedback of retriever {'came' if word is not None else 'went'}"
     if word is None:
@@ -145,17 +137,21 @@ def external_inputs(profile: Profile) -> dict[str, Mapping[str, str]]:
     for kind in trained_kinds(profile):
         stage, section = LEARNERS[kind]
         found[kind] = stage.external_digests(options=section(profile))
-    if "rigel" in profile.retrieval.retrievers:
+    if any(spec.further_sets for spec in _trained(profile)):
         found |= {MORE + one.name: load_more.external_digests(options=one) for one in profile.questions.more}
     if profile.reads_passages:
         found["passage_index"] = index_passages.external_digests(options=profile.passages)
     if profile.links_topics:
         found["linked"] = link_questions.external_digests(options=profile.linking)
     for name in profile.retrieval.collected:
-        collector: Stage[Any] = rank_relations if name.startswith("rank_") else retrieve
-        options = {"options": profile.retrieval, "section": profile.relation_ranking}
-        found[f"facts/{name}"] = collector.external_digests(name=name, **options)
+        section = RETRIEVERS[split_retriever(name)[0]].options(profile)
+        found[f"facts/{name}"] = retrieve.external_digests(name=name, section=section)
     return found
+
+
+def _trained(profile: Profile) -> list[RetrieverSpec]:
+    """The retrievers that a profile trains."""
+    return [spec for name, spec in TRAINED.items() if name in profile.retrieval.retrievers]
 
 
 def _made_of(ref: ArtifactRef) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from prefect import task
 from prefect.states import Completed
 from prefect.utilities.annotations import quote
 
+from kgqa_core.retrieval.registry import TRAINED
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
-from tasks.engine.run import TRAINED_AS, Run
+from tasks.engine.run import Run
+from tasks.retrieval import TRAINING_STAGES
 
 
 @task(name="keep", task_run_name="keep {title}", tags=["kgqa"], description="Go on with what an earlier run made.")
@@ -21,7 +23,7 @@ def _reuse(title: str, ref: Any, why: str) -> Any:
 def reuse(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
     """Take an artifact of an earlier run for this one.  name: of its stage.  why: whose it is, in words."""
     run.home.use(f"{ref.kind}/{ref.folder.name}")
-    with run.stage(name, f"{name} kept", trains=name in TRAINED_AS.values() or name == "rewriter") as record:
+    with run.stage(name, f"{name} kept", trains=name in (*TRAINING_STAGES, "rewriter")) as record:
         state = _reuse(name, quote(ref), why, return_state=True)
         state.result()
         run.states[ref.path] = state
@@ -36,5 +38,5 @@ def reuse_all(
     """Take an earlier run's trained artifacts, and what they learnt from, by stage: its retrievers by name, its corpus
     and its rewriter."""
     kept = {name: reuse(run, name, ref, why) for name, ref in parts.items()}
-    retrievers = {name: kept[kind] for name, kind in TRAINED_AS.items() if kind in kept}
+    retrievers = {name: kept[spec.artifact] for name, spec in TRAINED.items() if spec.artifact in kept}
     return retrievers, kept.get("corpus"), kept.get("rewriter")

@@ -10,13 +10,15 @@ from typing import Any
 
 from kgqa_core.config import Options, Profile, make_profile
 from kgqa_core.errors import ArtifactError, ConfigError
+from kgqa_core.retrieval.registry import trained_by
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify, write_json
 from kgqa_core.store.home import read_runs
 from tasks.engine.champion import champion
 from tasks.engine.run import Run
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
-from tasks.resume.inputs import artifacts, reads_same_inputs, trained_kinds, training_inputs
+from tasks.resume.inputs import LEARNERS, artifacts, reads_same_inputs, trained_kinds, training_inputs
+from tasks.retrieval import TRAINING_STAGES
 
 DECISION = "refresh.json"
 """What a refresh decided, beside the record of its run."""
@@ -143,7 +145,8 @@ def reused_artifacts(start: StartingRun, profile: Profile) -> dict[str, Artifact
             "needs it in retrieval.retrievers and answering.knowledge"
         )
     kept = {kind: start.parts[kind] for kind in trained_kinds(profile)}
-    return kept | (start.training_inputs if "retriever" in kept else {})
+    learns_more = any(trained_by(kind).further_sets for kind in kept if kind in TRAINING_STAGES)
+    return kept | (start.training_inputs if learns_more else {})
 
 
 def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
@@ -171,7 +174,7 @@ def _names(profile: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def _open(home: Home, record: Mapping[str, Any], role: str, *, newest: bool) -> StartingRun:
     """A run whose graph, questions and trained artifacts are there and whole.  Raises ArtifactError, ConfigError."""
-    wanted = ("kg", "dkg", "questions", "retriever", "hop_path", "relation_ranker", "corpus", "rewriter")
+    wanted = ("kg", "dkg", "questions", *LEARNERS)
     refs = {name: ref for name, ref in artifacts(record) if name in wanted}
     if not {"kg", "dkg", "questions"} <= refs.keys():
         raise ArtifactError(f"run {record['run_id']} has no graph or no questions; run the pipeline again")

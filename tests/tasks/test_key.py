@@ -129,3 +129,22 @@ def test_key_ignores_where_and_how_fast_work_is_done() -> None:
     base = key(KgOptions(name="a", threads=1, memory_limit="1GB"))
     assert key(KgOptions(name="b", threads=8, memory_limit="9GB")) == base
     assert key(RetrieverOptions(device="cpu")) == key(RetrieverOptions(device="cuda"))
+
+
+def test_code_of_a_library_function_is_its_own_and_that_of_its_module_where_it_names_it(package: Path) -> None:
+    (package / "spec.py").write_text(
+        "LIMIT = 1\ndef train():\n    from sample.lower import f\n    return f()\n"
+        "def cut():\n    return LIMIT\ndef open():\n    from sample.other import Y\n    return Y\n"
+    )
+    from sample import spec  # type: ignore[import-not-found]
+
+    trained, cut = code_digest(spec.train), code_digest(spec.cut)
+    (package / "other.py").write_text("Y = 3\n")
+    forget()
+    assert code_digest(spec.train) == trained, "it does not open"
+    (package / "spec.py").write_text((package / "spec.py").read_text().replace("LIMIT = 1", "LIMIT = 2"))
+    forget()
+    assert (code_digest(spec.train) == trained, code_digest(spec.cut) == cut) == (True, False)
+    (package / "lower.py").write_text("def f():\n    return 7\n")
+    forget()
+    assert code_digest(spec.train) != trained

@@ -9,7 +9,7 @@ from typing import Any
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec, TrainingInputs
 
 
-def train(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_hop_path(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train the hop and relation classifiers of the path retriever (Wu et al. 2023)."""
     from kgqa_core.retrieval.hop_path.train import train
 
@@ -37,7 +37,7 @@ SPEC = RetrieverSpec(
     packages=("torch",),
     artifact="hop_path",
     artifact_label="Path retriever",
-    train=train,
+    train=train_hop_path,
     trains_on=lambda options: (ExternalInput("encoder", "encoder", "encoder", options.encoder),),
     training_label=lambda options: "" if options.max_hops is None else f"{options.max_hops} hops",
     training_packages=("torch", "transformers", "tokenizers"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ARTIFACT = "relation_ranker"
 
 
-def train(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_rankers(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train the rankers of relations, with AMR graphs where there are any (Huang et al. 2024)."""
     from kgqa_core.retrieval.relation_ranking.train import train
 
@@ -107,7 +107,7 @@ def _spec(
         spec,
         artifact=ARTIFACT,
         artifact_label="Relation rankers",
-        train=train,
+        train=train_rankers,
         trains_on=_trains_on,
         training_label=lambda options: options.encoder,
         training_packages=("torch", "torch_geometric", "transformers", "tokenizers"),

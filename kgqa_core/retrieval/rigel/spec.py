@@ -9,7 +9,7 @@ from typing import Any
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec, TrainingInputs
 
 
-def train(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_rigel(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train Rigel from question-answer pairs (Sen et al. 2023)."""
     from kgqa_core.retrieval.rigel.train import train
 
@@ -38,7 +38,7 @@ SPEC = RetrieverSpec(
     packages=("torch",),
     artifact="retriever",
     artifact_label="Rigel",
-    train=train,
+    train=train_rigel,
     trains_on=lambda options: (ExternalInput("encoder", "encoder", "encoder", options.encoder),),
     training_label=lambda options: "rigel" if options.hops is None else f"rigel {options.hops} hops",
     training_packages=("torch", "transformers", "tokenizers"),
