@@ -23,10 +23,6 @@ LINKED = "@linked"
 """Ends the name of a retriever that starts from linked topics."""
 
 
-ALWAYS_GOLD = ("random", "oracle")
-"""Yardsticks: they start from the gold topics, whatever `retrieval.topics` says."""
-
-
 def split_knowledge(name: str) -> tuple[str, str]:
     """Retriever and format of a `knowledge` entry: `rigel` is `("rigel", "triples")`, `none` is `("none", "none")`,
     `passages` is `("passages", "passages")`.

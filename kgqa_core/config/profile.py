@@ -8,7 +8,7 @@ from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptio
 from kgqa_core.config.answering import AnsweringOptions, OperatorOptions, SymbolicOptions
 from kgqa_core.config.base import Options
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import ALWAYS_GOLD, LINKED, PASSAGES, SYMBOLIC, split_answerer, split_knowledge
+from kgqa_core.config.experiment import LINKED, PASSAGES, SYMBOLIC, split_answerer, split_knowledge
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.linking import LinkingOptions
 from kgqa_core.config.llm import LlmOptions
@@ -17,7 +17,15 @@ from kgqa_core.config.operations import OperationsOptions
 from kgqa_core.config.parsing import ParsingOptions
 from kgqa_core.config.passages import PassagesOptions
 from kgqa_core.config.questions import QuestionsOptions
-from kgqa_core.config.retrieval import HopPathOptions, RelationRankingOptions, RetrievalOptions, RetrieverOptions
+from kgqa_core.config.retrieval import (
+    HopPathOptions,
+    RelationRankingOptions,
+    RetrievalOptions,
+    RetrieverOptions,
+    RetrieverSection,
+    baseline_names,
+    retriever_sections,
+)
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 
 
@@ -68,7 +76,7 @@ class Profile(Options):
             plain, at, variant = retriever.partition("@")
             if not at:
                 continue
-            if at + variant != LINKED or plain in (*ALWAYS_GOLD, "none", PASSAGES):
+            if at + variant != LINKED or plain in (*baseline_names(), "none", PASSAGES):
                 why = (
                     f"{plain} always starts from gold topics"
                     if at + variant == LINKED
@@ -127,17 +135,19 @@ class Profile(Options):
     @property
     def learns(self) -> bool:
         """Whether a run trains anything on the questions."""
-        learners = {"rigel", "hop_path", "rank_pair", "rank_amr"}
-        return bool(learners & set(self.retrieval.retrievers)) or self.trains_rewriter or self.computes
+        trained = {name for section in retriever_sections() for name in section.trained}
+        return bool(trained & set(self.retrieval.retrievers)) or self.trains_rewriter or self.computes
 
     @property
     def hop_limits(self) -> list[tuple[str, int | None]]:
         """The largest numbers of hops of the retrievers that a run trains, by key; None is not set."""
-        limits = {
-            "rigel": ("retriever.hops", self.retriever.hops),
-            "hop_path": ("hop_path.max_hops", self.hop_path.max_hops),
-        }
-        return [limit for name, limit in limits.items() if name in self.retrieval.retrievers]
+        sections = {key: getattr(self, key) for key in type(self).model_fields}
+        return [
+            limit
+            for key, section in sections.items()
+            if isinstance(section, RetrieverSection)
+            for limit in section.hop_limits(key, self.retrieval.retrievers)
+        ]
 
     @property
     def needed_splits(self) -> dict[str, str]:

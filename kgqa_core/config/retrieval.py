@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Collection
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
-from kgqa_core.config.experiment import ALWAYS_GOLD, LINKED
-
-RetrieverName = Literal[
-    "rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle"
-]
+from kgqa_core.config.experiment import LINKED
+from kgqa_core.errors import nearest
 
 
-class RetrieverOptions(EncoderOptions, TrainingOptions):
+class RetrieverSection(Options):
+    """Options of one or several retrievers; `kgqa_core.retrieval.registry` has the same names.
+
+    names: of the retrievers.  trained: those of them that a run trains on its questions.  baseline: they start from the
+    gold topics, whatever `retrieval.topics` says.  hop_limit: the field that limits the hops of a trained one.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ()
+    trained: ClassVar[tuple[str, ...]] = ()
+    baseline: ClassVar[bool] = False
+    hop_limit: ClassVar[str | None] = None
+
+    def hop_limits(self, key: str, retrievers: Collection[str]) -> list[tuple[str, int | None]]:
+        """The largest number of hops by its key, where one of some retrievers has one.  key: of the section."""
+        if self.hop_limit is None or not set(self.trained) & set(retrievers):
+            return []
+        return [(f"{key}.{self.hop_limit}", getattr(self, self.hop_limit))]
+
+
+def retriever_sections() -> tuple[type[RetrieverSection], ...]:
+    """The classes of options of all retrievers."""
+    return tuple(RetrieverSection.__subclasses__())
+
+
+def retriever_names() -> list[str]:
+    """Names of all retrievers."""
+    return [name for section in retriever_sections() for name in section.names]
+
+
+def baseline_names() -> list[str]:
+    """Names of the retrievers that always start from gold topics."""
+    return [name for section in retriever_sections() if section.baseline for name in section.names]
+
+
+class BaselineOptions(RetrieverSection):
+    """The baselines, which have no options of their own: random facts and the facts of gold paths."""
+
+    names = ("random", "oracle")
+    baseline = True
+
+
+class RetrieverOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """The Rigel retriever and its training."""
+
+    names = trained = ("rigel",)
+    hop_limit = "hops"
 
     decoder: Literal["layer", "label"] = "layer"
     """`layer` has one output for each relation of the graph it is trained on; `label` scores relations by the encoded
@@ -52,8 +94,11 @@ class RetrieverOptions(EncoderOptions, TrainingOptions):
     """Questions in one step."""
 
 
-class HopPathOptions(EncoderOptions, TrainingOptions):
+class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """The path retriever of Retrieve-Rewrite-Answer and its training (Wu et al. 2023, section 3.1)."""
+
+    names = trained = ("hop_path",)
+    hop_limit = "max_hops"
 
     max_hops: int | None = Field(default=None, ge=1, le=4)
     """Largest number of hops; without a number, what the training questions need, as for `retriever.hops`."""
@@ -68,8 +113,10 @@ class HopPathOptions(EncoderOptions, TrainingOptions):
     none."""
 
 
-class KapingOptions(Options):
+class KapingOptions(RetrieverSection):
     """KAPING: the triples near the topic that are most similar to the question (Baek et al. 2023)."""
+
+    names = ("kaping",)
 
     encoder: str = "minilm"
     """`minilm` (packaged), or a folder or hub id of a HF sentence encoder with mean pooling."""
@@ -80,8 +127,11 @@ class KapingOptions(Options):
     order of id; the rest counts as truncated."""
 
 
-class RelationRankingOptions(EncoderOptions, TrainingOptions):
+class RelationRankingOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Retrieval by relation ranking: how relations are ranked, and the training of rankers (Huang et al. 2024)."""
+
+    names = ("rank_llm", "rank_embedding", "rank_pair", "rank_amr")
+    trained = ("rank_pair", "rank_amr")
 
     relations: int = Field(default=5, ge=1)
     """Relations kept of each topic entity."""
@@ -123,7 +173,7 @@ class RelationRankingOptions(EncoderOptions, TrainingOptions):
 class RetrievalOptions(Options):
     """What is kept of each question's graph neighbourhood."""
 
-    retrievers: Execution[tuple[RetrieverName, ...]] = ("rigel", "hop_path", "random", "oracle")
+    retrievers: Execution[tuple[str, ...]] = ("rigel", "hop_path", "random", "oracle")
     """Retrievers whose facts are collected and compared."""
     topics: Execution[Literal["gold", "linked", "both"]] = "gold"
     """Entities that retrieval starts from: `gold` are those of the question file, `linked` those that the tagger finds
@@ -149,6 +199,8 @@ class RetrievalOptions(Options):
         for name in given if isinstance(given, list | tuple) else ():
             if isinstance(name, str) and "@" in name:
                 raise ValueError(f"{name!r} is no plain name; list {name.split('@')[0]!r} and set retrieval.topics")
+            if name not in (known := retriever_names()):
+                raise ValueError(f"{name!r} is no retriever{nearest(str(name), known)}; known: {', '.join(known)}")
         return given
 
     @property
@@ -158,6 +210,6 @@ class RetrievalOptions(Options):
 
     def variants(self, name: str) -> tuple[str, ...]:
         """The names that a retriever goes by: plain, with `@linked`, or both."""
-        if self.topics == "gold" or name in ALWAYS_GOLD or name not in self.retrievers:
+        if self.topics == "gold" or name in baseline_names() or name not in self.retrievers:
             return (name,)
         return (name, name + LINKED) if self.topics == "both" else (name + LINKED,)

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from kgqa_core import system
-from kgqa_core.config import HopPathOptions, KgOptions, RetrievalOptions
+from kgqa_core.config import HopPathOptions, KgOptions, Profile, RetrievalOptions
+from kgqa_core.config.retrieval import baseline_names, retriever_names, retriever_sections
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
@@ -25,7 +26,7 @@ from kgqa_core.retrieval.hop_path.classifier import PathPrediction
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.kaping.retriever import Kaping
-from kgqa_core.retrieval.registry import open_retriever
+from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, open_retriever
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import System
 from kgqa_core.types import Question
@@ -109,3 +110,15 @@ def test_asking_without_knowledge_finds_nothing(folders: dict[str, Path]) -> Non
 def test_a_missing_retriever_is_named_before_anything_is_asked(folders: dict[str, Path]) -> None:
     with pytest.raises(ArtifactError, match="'hop_path' needs a trained retriever"):
         open_retriever("hop_path", RetrieverInputs(Dkg.open(folders["dkg"]), RetrievalOptions(), kg=folders["kg"]))
+
+
+def test_profiles_know_the_retrievers_of_the_registry() -> None:
+    assert set(retriever_names()) == set(RETRIEVERS)
+    assert set(baseline_names()) == {name for name, spec in RETRIEVERS.items() if spec.baseline}
+    assert {name for section in retriever_sections() for name in section.trained} == set(TRAINED)
+    profile = Profile()
+    for name, spec in RETRIEVERS.items():
+        options = spec.options(profile)
+        assert options is None if spec.section is None else name in options.names
+        assert (spec.train is None) == (spec.artifact is None) == (name not in TRAINED)
+    assert len({spec.place for spec in RETRIEVERS.values()}) == len(RETRIEVERS)
