@@ -1,0 +1,80 @@
+"""The retriever of docs/extending.md, added to a copy of the project exactly as the page says, in a run of `kgqa`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from mlflow.tracking import MlflowClient
+
+from tests.support.chat_server import ChatServer
+from tests.support.command import ROOT, kgqa
+from tests.support.toy import write_graph, write_questions
+
+BLOCK = re.compile(r"(?:^`(?P<file>\S+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def follow_page(page: str, project: Path) -> set[str]:
+    """Write the files that a section of the page shows and make its changes; the files that were touched."""
+    touched: set[str] = set()
+    file = ""
+    for block in BLOCK.finditer(page):
+        file = block["file"] or file
+        if block["kind"] == "python":
+            (project / file).parent.mkdir(exist_ok=True)
+            assert not (project / file).exists()
+            (project / file).write_text(block["text"], encoding="utf-8")
+        elif block["kind"] == "diff":
+            lines = block["text"].splitlines(keepends=True)
+            before = "".join(line[1:] for line in lines if line[0] in " -")
+            after = "".join(line[1:] for line in lines if line[0] in " +")
+            text = (project / file).read_text(encoding="utf-8")
+            assert text.count(before) == 1, f"{file} has {text.count(before)} times: {before}"
+            (project / file).write_text(text.replace(before, after), encoding="utf-8")
+        else:
+            continue
+        touched.add(file)
+    return touched
+
+
+def test_a_retriever_of_three_files_is_trained_asked_reported_and_tracked(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    for package in ("kgqa_core", "tasks", "flows"):
+        shutil.copytree(ROOT / package, project / package, ignore=shutil.ignore_patterns("__pycache__"))
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    touched = follow_page(page.split("\n## ")[1], project)
+    assert len(touched) <= 3, touched
+
+    triples = write_graph(tmp_path / "register.tsv", 1500)
+    write_questions(tmp_path / "questions.jsonl", triples, 60)
+    with ChatServer(lambda prompt: "Nobody") as server:
+        settings = {
+            "retrieval.retrievers": "[common_relation, random]", "answering.knowledge": "[common_relation]",
+            "retrieval.common_relation.least": "2", "answering.limit": "5", "answering.answerer": "openai:stub",
+            "llm.base_url": server.base_url, "evaluation.bootstrap": "50",
+        }  # fmt: skip
+        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        given = {"env": {"OPENAI_API_KEY": "none", "PYTHONPATH": str(project)}, "cwd": project}
+        home = tmp_path / "home"
+        graph = ["--kg", tmp_path / "register.tsv", "--questions", tmp_path / "questions.jsonl", "--home", home]
+        ran = kgqa("run", "--json", *graph, *words, **given)
+        assert ran.code == 0, ran.err[-4000:]
+        wrong = kgqa("run", *graph, "--set", "retrieval.retrievers=[common_relations]", **given)
+    assert wrong.code == 2 and "did you mean 'common_relation'" in wrong.err, wrong.err
+
+    assert {"common_relation/triples/openai:stub", "common_relation/-/-", "random/-/-"} <= set(ran.json["scores"])
+    folder = home / "runs" / ran.json["run_id"]
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    artifacts = {stage["name"]: Path(stage["artifact"]["path"]) for stage in record["stages"] if stage["artifact"]}
+    assert {"common_relation", "facts/common_relation", "answers/common_relation"} <= set(artifacts)
+    counts = json.loads((artifacts["common_relation"] / "relations.json").read_text(encoding="utf-8"))
+    assert counts and all(count >= 2 for count in counts.values())
+    assert "Common relations facts" in Path(ran.json["report"]).read_text(encoding="utf-8")
+
+    client = MlflowClient(f"sqlite:///{home / 'mlflow' / 'mlflow.db'}")
+    [experiment] = [one.experiment_id for one in client.search_experiments() if client.search_runs([one.experiment_id])]
+    runs = {run.data.tags.get("kgqa.stage"): run.data for run in client.search_runs([experiment])}
+    for stage in ("common_relation", "facts/common_relation"):
+        assert runs[stage].params["retrieval.common_relation.least"] == "2", stage
