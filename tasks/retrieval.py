@@ -15,7 +15,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.retrieval.api import ExternalInput, RetrieverSpec, TrainingInputs
 from kgqa_core.retrieval.hops import check_hops, needed_hops
-from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
+from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, TRAINED_KINDS, trained_by
 from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
 from tasks.engine.context import Call, Counts, StageContext, folder, folders
@@ -81,7 +81,7 @@ def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
     )(train_retriever)
 
 
-TRAINING_STAGES = {spec.artifact: _training_stage(spec) for spec in reversed(TRAINED.values()) if spec.artifact}
+TRAINING_STAGES = {kind: _training_stage(trained_by(kind)) for kind in TRAINED_KINDS}
 """The stages that train retrievers, by the kind of their artifact."""
 
 

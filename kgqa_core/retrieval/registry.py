@@ -28,6 +28,9 @@ RETRIEVERS: dict[str, RetrieverSpec] = {
 TRAINED: dict[str, RetrieverSpec] = {name: spec for name, spec in RETRIEVERS.items() if spec.artifact is not None}
 """Retrievers that are trained, by name; several may share one artifact."""
 
+TRAINED_KINDS: tuple[str, ...] = tuple(dict.fromkeys(spec.artifact for spec in TRAINED.values() if spec.artifact))
+"""Kinds of the artifacts of trained retrievers."""
+
 
 def retriever_spec(name: str) -> RetrieverSpec:
     """The retriever of a plain name, as the registry has it.  Raises ConfigError for an unknown one."""

@@ -17,7 +17,7 @@ from kgqa_core.store.artifacts import read_manifest
 
 Record = Mapping[str, Any]
 DATA = ("kg", "dkg", "questions")
-TRAINED = (*dict.fromkeys(str(spec.artifact) for spec in retrievers.TRAINED.values()), "rewriter")
+TRAINED = (*retrievers.TRAINED_KINDS, "rewriter")
 UNTOLD = ("name", "description")
 ABSENT = "–"
 LONGEST = 120
