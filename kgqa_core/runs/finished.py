@@ -15,6 +15,7 @@ from typing import Any
 from kgqa_core.config import PASSAGES, Profile, make_profile, split_knowledge, split_retriever
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
 from kgqa_core.store.home import read_runs
 
@@ -22,11 +23,6 @@ log = logging.getLogger("kgqa")
 
 ComputeMentions = Callable[[Home, Monitor, ArtifactRef], ArtifactRef]
 """Gives the mention dictionary of a graph, cached in a home or computed into it."""
-
-TRAINED_AS = {
-    "rigel": "retriever", "hop_path": "hop_path", "rank_pair": "relation_ranker", "rank_amr": "relation_ranker",
-}  # fmt: skip
-ANSWERING = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr")
 
 
 @dataclass(frozen=True)
@@ -107,15 +103,15 @@ def system_parts(
     def folder(stage: str) -> Path:
         return stage_artifact(record, stage).folder
 
-    trained = TRAINED_AS.get(retriever)
+    spec = TRAINED.get(retriever)
     abstainer, others = _abstention(record, name)
     return SystemParts(
         kg=folder("kg"),
         dkg=folder("dkg"),
         knowledge=name,
         profile=profile,
-        retriever=folder(trained) if trained is not None else None,
-        others={other: folder(TRAINED_AS[other]) for other in others},
+        retriever=folder(str(spec.artifact)) if spec is not None else None,
+        others={other: folder(str(TRAINED[other].artifact)) for other in others},
         rewriter=folder("rewriter") if form == "rewritten" and profile.rewriter.adapt else None,
         passages=folder("passage_index") if form in ("both", PASSAGES) else None,
         operator=folder("operator") if profile.computes else None,
@@ -178,7 +174,7 @@ def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:
 
 def _knowledge(record: Mapping[str, Any], profile: Profile, knowledge: str | None) -> tuple[str, str]:
     """Retriever, without `@linked`, and format of the knowledge that a run's system reads."""
-    choice = [name for name in ANSWERING if name in profile.retrieval.retrievers]
+    choice = [name for name, spec in RETRIEVERS.items() if not spec.baseline and name in profile.retrieval.retrievers]
     retriever, form = split_knowledge(knowledge or (choice[0] if choice else "none"))
     if profile.computes and retriever in ("none", PASSAGES):
         raise InputError(

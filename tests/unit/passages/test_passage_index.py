@@ -234,5 +234,5 @@ def test_the_largest_number_of_a_vector_keeps_its_sign(
     options = PassagesOptions(corpus="c", index=kind)
     texts = [f"{axis} {number}" for axis in "abcd" for number in range(70)]
     dense.build(tmp_path, [texts], len(texts), Axes(), options, seed=7, work=tmp_path, cache=None)  # type: ignore[arg-type]
-    [ranked] = dense.Dense(tmp_path, options, "axes").search(["c"], 5)
+    [ranked] = dense.DenseIndex(tmp_path, options, "axes").search(["c"], 5)
     assert ranked == [(140 + place, 1.0) for place in range(5)]
