@@ -9,7 +9,8 @@ import pytest
 
 from kgqa_core.answering.registry import ANSWERERS, KNOWLEDGE_FORMATS, answerer_spec, knowledge_spec
 from kgqa_core.answering.reply import Answer, AnswerTopic
-from kgqa_core.config import FORMATS, PASSAGES, split_answerer
+from kgqa_core.config import PASSAGES, split_answerer
+from kgqa_core.config.experiment import FORMATS
 
 
 def test_the_formats_are_those_of_the_options() -> None:
