@@ -53,7 +53,7 @@ def test_a_retriever_of_three_files_is_trained_asked_reported_and_tracked(tmp_pa
         settings = {
             "retrieval.retrievers": "[common_relation, random]", "answering.knowledge": "[common_relation]",
             "retrieval.common_relation.least": "2", "answering.limit": "5", "answering.answerer": "openai:stub",
-            "llm.base_url": server.base_url, "evaluation.bootstrap": "50",
+            "llm.base_url": server.base_url, "evaluation.bootstrap": "100",
         }  # fmt: skip
         words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         given = {"env": {"OPENAI_API_KEY": "none", "PYTHONPATH": str(project)}, "cwd": project}
