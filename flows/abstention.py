@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
-from kgqa_core.config import LINKED, Profile, make_profile, split_knowledge, split_retriever
+from kgqa_core.config import Knowledge, Profile, make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
@@ -63,13 +64,13 @@ def profile_for(base: Profile) -> Profile:
     """
     chosen = base.abstention
     retrievers = [name for name, spec in RETRIEVERS.items() if spec.headline and name in base.retrieval.retrievers]
-    retriever, form = split_knowledge(chosen.knowledge)
-    if split_retriever(retriever)[0] not in retrievers:
+    read = Knowledge.parse(chosen.knowledge)
+    if read.retriever not in retrievers:
         raise ConfigError(
             f"abstention.knowledge {chosen.knowledge!r} is of no retriever that learns; retrieval.retrievers has "
             f"{', '.join(retrievers) or 'none'}"
         )
-    read = f"{retriever}{LINKED if chosen.topics == 'linked' else ''}/{form}"
+    name = str(replace(read, topics=chosen.topics))
     layers = {
         "name": f"{base.name}-abstention",
         "kg": {"name": f"{base.kg.name}-modified"},
@@ -78,7 +79,7 @@ def profile_for(base: Profile) -> Profile:
             "train_from": "train", "more": [],
         },
         "retrieval": {"retrievers": retrievers, "topics": chosen.topics, "training": True},
-        "answering": {"knowledge": [read], "split": "test", "log_probabilities": True},
+        "answering": {"knowledge": [name], "split": "test", "log_probabilities": True},
     }  # fmt: skip
     return make_profile(base.model_dump(mode="json"), layers, origin="abstention")
 

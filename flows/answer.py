@@ -10,7 +10,7 @@ from typing import Any
 from prefect import flow
 
 from kgqa_core.answering.registry import answerer_spec
-from kgqa_core.config import Profile, make_profile, split_knowledge
+from kgqa_core.config import Knowledge, Profile, make_profile
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.answers import read_answers
 from kgqa_core.runs.finished import SystemParts, system_parts
@@ -87,7 +87,7 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
     profile = parts.profile
     with tracked_run(profile) as run:
         name, spec = parts.knowledge, answerer_spec(profile.answering.answerer)
-        retriever = split_knowledge(name)[0]
+        retriever = str(Knowledge.parse(name).variant)
         kg, dkg = verify(parts.kg), verify(parts.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
         facts = passages = knowledge = computed = None

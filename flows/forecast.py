@@ -14,7 +14,7 @@ from prefect import flow
 
 from kgqa_core.answering.forecast import forecast_answers, pilot_answers
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec
-from kgqa_core.config import Profile, split_knowledge
+from kgqa_core.config import Knowledge, Profile
 from kgqa_core.llm.plan import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.pilot import pilot_corpus
@@ -94,7 +94,8 @@ def _experiment(
 
     computed: of each retriever, where the model reads computed results too.
     """
-    retriever, form = split_knowledge(name)
+    read = Knowledge.parse(name)
+    retriever, form = str(read.variant), read.format
     full = f"{retriever}/{form}"
     plans: list[StagePlan] = []
     knowledge: ArtifactRef | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.config import Profile, QuestionSource, check_knowledge, split_answerer
+from kgqa_core.config import Answerer, Profile, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion, read_question_file
 from kgqa_core.datasets.load import input_files, sizes_of
 from kgqa_core.datasets.splits import check_splits
@@ -38,7 +38,7 @@ def check(profile: Profile) -> None:
     _check_main_questions(profile)
     for more in profile.questions.more:
         _read_questions(more)
-    check_knowledge(profile.knowledge, profile.retrieval.collected)
+    profile.check_knowledge()
     if profile.reads_passages:
         require_extra("passages", "knowledge 'passages'")
         find_corpus(profile.passages.corpus)
@@ -109,7 +109,7 @@ def _of_retrievers(profile: Profile, kind: str) -> list[tuple[str, str]]:
 
 def _models(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the language models that the run needs."""
-    answerer = split_answerer(profile.answering.answerer)[1]
+    answerer = Answerer.parse(profile.answering.answerer).model
     wanted = [("answering.answerer", answerer)] if answerer is not None else []
     wanted += _of_retrievers(profile, "model")
     if profile.rewrites:

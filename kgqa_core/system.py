@@ -21,7 +21,7 @@ from kgqa_core.answering.answer import is_declined, parse_output
 from kgqa_core.answering.knowledge import KnowledgeWriter
 from kgqa_core.answering.registry import AnswererSpec, AnswerInput, answerer_name, answerer_spec, model_spec
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, AnswerTopic, RankedEntity
-from kgqa_core.config import AnsweringOptions, LinkingOptions, split_knowledge
+from kgqa_core.config import AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
@@ -116,7 +116,7 @@ class System:
         retriever, judge, others = None, None, []
         answering = profile.answering.model_copy(update={"log_probabilities": False})
         if parts.reads_graph:
-            retriever = load(split_knowledge(parts.knowledge)[0], parts.retriever)
+            retriever = load(str(Knowledge.parse(parts.knowledge).variant), parts.retriever)
             abstainer = load_abstainer(parts.abstainer) if parts.abstainer is not None else None
             judge = Judge(store, abstainer, profile.abstention.min_confidence)
             if abstainer is not None:

@@ -9,12 +9,12 @@ from kgqa_core.answering.registry import answerer_spec, model_spec
 from kgqa_core.config import (
     SYMBOLIC,
     AnsweringOptions,
+    Knowledge,
     LlmOptions,
     OperatorOptions,
     Profile,
+    RetrieverVariant,
     SymbolicOptions,
-    split_knowledge,
-    split_retriever,
 )
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Call, Counts, StageContext, folder
@@ -32,7 +32,7 @@ def _merge_answers(stage: StageContext, parts: Sequence[Path], call: Call) -> Co
 @stage(
     "answers",
     label=lambda call: f"{call.name} {call.options.answerer}",
-    variant=lambda call: call.name.removesuffix("/triples").removesuffix("/none"),
+    variant=lambda call: Knowledge.parse(call.name).short,
     external=lambda call: {"model": model_digest(model_spec(call.options.answerer))},
     packages=("torch", "transformers", "tokenizers", "openai"),
     tags=("gpu",),
@@ -134,7 +134,7 @@ def compute(
 @stage(
     "answers",
     label=lambda call: f"{call.name} {SYMBOLIC}",
-    variant=lambda call: call.name.removesuffix("/triples"),
+    variant=lambda call: Knowledge.parse(call.name).short,
 )
 def answer_computed(stage: StageContext, computed: ArtifactRef, name: str) -> Counts:
     """Write what was computed as answers."""
@@ -187,7 +187,7 @@ def answer_all(
     operator = train_operator(kg, questions, profile.operator, profile.seed)
     computed = compute_all(kg, questions, linked, facts, operator, profile)
     return {
-        name: answer_from(questions, computed[split_knowledge(name)[0]], knowledge[name], name, profile)
+        name: answer_from(questions, computed[str(Knowledge.parse(name).variant)], knowledge[name], name, profile)
         for name in profile.knowledge
     }
 
@@ -219,8 +219,8 @@ def compute_all(
     """
     rest = profile.answering.split, profile.answering.limit, profile.symbolic, profile.seed
     found = {}
-    for name in dict.fromkeys(split_knowledge(name)[0] for name in profile.knowledge):
-        asked = linked if split_retriever(name)[1] else questions
+    for name in dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge):
+        asked = linked if RetrieverVariant.parse(name).linked else questions
         assert asked is not None, f"{name} needs linked questions"
         parsed = None
         if parses and profile.symbolic.parser != "none":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from kgqa_core.config import EntailmentOptions, EvaluationOptions, Price, Profile
+from kgqa_core.config import EntailmentOptions, EvaluationOptions, Knowledge, Price, Profile
 from kgqa_core.evaluation.entailment import has_references
 from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
@@ -71,7 +71,7 @@ def score_all(
 
 @stage(
     "entailment",
-    variant=lambda call: call.name.removesuffix("/triples").removesuffix("/none"),
+    variant=lambda call: Knowledge.parse(call.name).short,
     external=lambda call: {"model": classifier_digest(call.model)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgqa_core.config import PASSAGES, PassagesOptions, Profile
+from kgqa_core.config import PASSAGES, Knowledge, PassagesOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import encoder_digest, file_digest
@@ -67,7 +67,7 @@ def retrieve_passages(
 
 @stage(
     "knowledge",
-    variant=lambda call: f"{call.retriever}/both" if call.triples else PASSAGES,
+    variant=lambda call: str(Knowledge.parse(f"{call.retriever}/both")) if call.triples else PASSAGES,
 )
 def write_passages(
     stage: StageContext,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import LlmOptions, Options, Profile, RetrievalOptions, split_retriever
+from kgqa_core.config import Experiment, LlmOptions, Options, Profile, RetrievalOptions, RetrieverVariant
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import check_splits
 from kgqa_core.dkg.csr import Dkg
@@ -137,8 +137,8 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
     made = {name: ArtifactRef.model_validate(artifact) for name, artifact in artifacts.items()}
     bare = {"bare": made["answers/none"]} if "answers/none" in made else {}
     for name, answers in made.items():
-        facts = "facts/" + name.removeprefix("answers/").partition("/")[0]
-        spec = RETRIEVERS.get(split_retriever(facts.removeprefix("facts/"))[0])
+        variant = Experiment.parse(name.removeprefix("answers/")).variant
+        facts, spec = f"facts/{variant}", RETRIEVERS.get(variant.retriever)
         if name.startswith("answers/") and facts in made and spec is not None and not spec.baseline:
             return record["run_id"], {"questions": made["questions"], "facts": made[facts], "answers": answers, **bare}
     raise InputError(f"run {record['run_id']} has no answers with a retriever's facts; it has {', '.join(made)}")
@@ -151,7 +151,7 @@ def _merge_facts(stage: StageContext, parts: Sequence[Path], call: Call) -> Coun
 
 
 def _spec(call: Call) -> RetrieverSpec:
-    return RETRIEVERS[split_retriever(call.name)[0]]
+    return RETRIEVERS[RetrieverVariant.parse(call.name).retriever]
 
 
 @stage(
@@ -288,10 +288,10 @@ def retrieve_all(
     """Facts of every configured retriever, by name.  linked: the questions of those that start from linked topics."""
     facts = {}
     for name in profile.retrieval.collected:
-        plain, from_links = split_retriever(name)
-        started = linked if from_links else questions
+        variant = RetrieverVariant.parse(name)
+        started = linked if variant.linked else questions
         assert started is not None, f"{name} needs linked questions"
-        facts[name] = facts_of(kg, dkg, started, trained.get(plain), name, profile)
+        facts[name] = facts_of(kg, dkg, started, trained.get(variant.retriever), name, profile)
     return facts
 
 
@@ -299,7 +299,7 @@ def facts_of(
     kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, trained: ArtifactRef | None, name: str, profile: Profile
 ) -> ArtifactRef:
     """Facts of one retriever for some questions.  trained: its trained artifact, where it has one."""
-    spec = RETRIEVERS[split_retriever(name)[0]]
+    spec = RETRIEVERS[RetrieverVariant.parse(name).retriever]
     options, section = profile.retrieval, spec.options(profile)
     if spec.divisible:
         return retrieve(kg, dkg, questions, trained, name, options, section, profile.seed)

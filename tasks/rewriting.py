@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kgqa_core.answering.registry import knowledge_spec
-from kgqa_core.config import CorpusOptions, LlmOptions, Profile, RewriterOptions, split_knowledge
+from kgqa_core.config import CorpusOptions, Knowledge, LlmOptions, Profile, RewriterOptions
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import file_digest, model_digest
@@ -181,7 +182,8 @@ def write_knowledge(
     name: `retriever/format`.  facts: of the retriever; None for passages alone.  triples: the same facts as triples,
     where they are written already, for `both`.
     """
-    spec, (retriever, form) = knowledge_spec(name), split_knowledge(name)
+    spec, read = knowledge_spec(name), Knowledge.parse(name)
+    retriever, form = str(read.variant), read.format
     if spec.passages:
         assert passages is not None
         if facts is None or not spec.facts:
@@ -211,9 +213,9 @@ def write_all(
 ) -> dict[str, ArtifactRef]:
     """Everything that the answering model is to read, by `retriever/format`.  passages: where any of it holds some."""
     found: dict[str, ArtifactRef] = {}
-    for name in sorted(profile.knowledge, key=lambda name: name.endswith("/both")):
-        retriever, form = split_knowledge(name)
-        if form != "none":
-            own, triples = facts.get(retriever), found.get(f"{retriever}/triples")
+    for name in sorted(profile.knowledge, key=lambda name: Knowledge.parse(name).format == "both"):
+        read = Knowledge.parse(name)
+        if read.format != "none":
+            own, triples = facts.get(str(read.variant)), found.get(str(replace(read, format="triples")))
             found[name] = write_knowledge(kg, questions, own, passages, rewriter, name, profile, triples)
     return found

@@ -15,7 +15,7 @@ from kgqa_core.abstention.evidence import Evidence, read_evidence
 from kgqa_core.abstention.labels import ENTITY, FACT
 from kgqa_core.abstention.model import Abstainer, load_abstainer, worded
 from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule
-from kgqa_core.config import split_retriever
+from kgqa_core.config import RetrieverVariant
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
@@ -116,7 +116,7 @@ def apply(
     answered.  min_confidence: in place of the abstainer's threshold.  Raises ArtifactError.
     """
     model = load_abstainer(abstainer) if abstainer is not None else None
-    plain = {split_retriever(name)[0]: folder for name, folder in facts.items()}
+    plain = {RetrieverVariant.parse(name).retriever: folder for name, folder in facts.items()}
     if model is not None and (lacking := sorted(set(model.retrievers) - plain.keys())):
         raise ArtifactError(f"the abstainer reads what {', '.join(lacking)} found, which is not there; train another")
     evidence = read_evidence(read_questions(questions), plain, answers.values(), computed)

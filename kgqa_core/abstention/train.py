@@ -20,7 +20,7 @@ from kgqa_core.abstention.labels import REASONS, Label, read_labels
 from kgqa_core.abstention.model import Abstainer, Array, compared, names_of, read_features, worded
 from kgqa_core.abstention.usual import Usual
 from kgqa_core.abstention.wordings import Wordings
-from kgqa_core.config import AbstentionOptions, split_retriever
+from kgqa_core.config import AbstentionOptions, RetrieverVariant
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
@@ -51,7 +51,7 @@ def train(
     Raises TrainingError without answerable and unanswerable questions in training and dev.
     """
     known, everything = read_labels(labels), read_questions(questions)
-    plain = {split_retriever(retriever)[0]: folder for retriever, folder in facts.items()}
+    plain = {RetrieverVariant.parse(name).retriever: folder for name, folder in facts.items()}
     retrievers = tuple(sorted(plain))
     asked = [question for question in everything if question.id in known]
     sets = {

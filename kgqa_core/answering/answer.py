@@ -20,7 +20,7 @@ import polars as pl
 
 from kgqa_core import prompts
 from kgqa_core.answering.registry import answer_prompt, answerer_name, generation_params, model_spec
-from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
+from kgqa_core.config import AnsweringOptions, Knowledge, LlmOptions
 from kgqa_core.datasets.answers import LIKELY, SCHEMA, SECONDS, save_seconds
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
@@ -80,7 +80,8 @@ def answer(
     StorageError.
     """
     started = time.monotonic()
-    retriever, form = split_knowledge(name)
+    read = Knowledge.parse(name)
+    retriever, form = str(read.variant), read.format
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     requests = answer_requests(
         chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options

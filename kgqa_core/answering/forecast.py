@@ -9,7 +9,7 @@ from pathlib import Path
 from kgqa_core import prompts
 from kgqa_core.answering.answer import answer_requests, read_contexts, unique_prompts
 from kgqa_core.answering.registry import generation_params, model_spec
-from kgqa_core.config import AnsweringOptions, LlmOptions, split_knowledge
+from kgqa_core.config import AnsweringOptions, Knowledge, LlmOptions
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
 from kgqa_core.llm.budget import Budget
@@ -44,7 +44,8 @@ def forecast_answers(
     planned: prompts of experiments that were forecast before for the same model; they are left out, and this one's are
     added, unless a text stands for its knowledge.  Raises as `answer` does.
     """
-    retriever, form = split_knowledge(name)
+    read = Knowledge.parse(name)
+    retriever, form = str(read.variant), read.format
     records = read_questions(questions)
     contexts = read_contexts(knowledge, retriever, form) if knowledge is not None else dict(texts or {})
     chosen = choose(records, options.split, options.limit, seed)
@@ -92,7 +93,8 @@ def pilot_answers(
 ) -> None:
     """Sends `number` of the prompts of an experiment to its answerer, where that is behind an endpoint; the cache keeps
     the responses.  knowledge: None for `none`.  Raises as `answer` does."""
-    contexts = read_contexts(knowledge, *split_knowledge(name)) if knowledge is not None else {}
+    read = Knowledge.parse(name)
+    contexts = read_contexts(knowledge, str(read.variant), read.format) if knowledge is not None else {}
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     ask_some(
         model_spec(options.answerer), unique_prompts(answer_requests(chosen, contexts, options)),

@@ -2,7 +2,7 @@
 
 An answerer is a record of ANSWERERS, a format one of KNOWLEDGE_FORMATS; the stages of a run and `System` both read here
 which artifacts they need, what is read of a question and how a batch is answered.  The spellings in a profile are those
-of `config.split_answerer` and `config.split_knowledge`.
+of `config.Answerer` and `config.Knowledge`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from kgqa_core import prompts
 from kgqa_core.config import (
-    HYBRID,
     PASSAGES,
     SYMBOLIC,
+    Answerer,
     AnsweringOptions,
+    Knowledge,
     SymbolicOptions,
-    split_answerer,
-    split_knowledge,
 )
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.types import Question
@@ -41,8 +40,8 @@ class AnswerInput:
 class AnswererSpec:
     """An answerer.
 
-    name: as `split_answerer` gives it.  label: for people.  computes: it needs a trained operator and computed answers,
-    and so knowledge with facts.  reads: a language model writes the answer from the knowledge.
+    name: as in `Answerer.kind`.  label: for people.  computes: it needs a trained operator and computed answers, and so
+    knowledge with facts.  reads: a language model writes the answer from the knowledge.
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
     """
 
@@ -96,20 +95,20 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
     for spec in (
         AnswererSpec("model", "a language model", False, True, _complete_with_model),
         AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results),
-        AnswererSpec(HYBRID, "a language model that reads computed answers", True, True, _complete_with_model),
+        AnswererSpec("hybrid", "a language model that reads computed answers", True, True, _complete_with_model),
     )
 }
-"""By the name that `split_answerer` gives."""
+"""By `Answerer.kind`."""
 
 
 def answerer_spec(answerer: str) -> AnswererSpec:
     """The record of an answerer as a profile names it, such as `hybrid:openai:m`."""
-    return ANSWERERS[split_answerer(answerer)[0]]
+    return ANSWERERS[Answerer.parse(answerer).kind]
 
 
 def model_spec(answerer: str) -> str:
     """The name of the language model of an answerer; that of `symbolic`, which has none, is its own."""
-    return split_answerer(answerer)[1] or answerer
+    return Answerer.parse(answerer).model or answerer
 
 
 def answerer_name(answerer: str, model: str) -> str:
@@ -118,8 +117,8 @@ def answerer_name(answerer: str, model: str) -> str:
     >>> answerer_name("hybrid", "builtin"), answerer_name("builtin", "builtin"), answerer_name("symbolic", "")
     ('hybrid:builtin', 'builtin', 'symbolic')
     """
-    kind = split_answerer(answerer)[0]
-    return {SYMBOLIC: SYMBOLIC, HYBRID: f"{HYBRID}:{model}"}.get(kind, model)
+    kind = Answerer.parse(answerer).kind
+    return str(Answerer(kind, None if kind == SYMBOLIC else model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +153,4 @@ KNOWLEDGE_FORMATS: Mapping[str, KnowledgeSpec] = {
 
 def knowledge_spec(knowledge: str) -> KnowledgeSpec:
     """The format of `retriever/format`.  Raises ConfigError for an unknown one."""
-    return KNOWLEDGE_FORMATS[split_knowledge(knowledge)[1]]
+    return KNOWLEDGE_FORMATS[Knowledge.parse(knowledge).format]

@@ -11,14 +11,12 @@ from kgqa_core.config.answering import AnsweringOptions, OperatorOptions, Symbol
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
 from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
 from kgqa_core.config.experiment import (
-    HYBRID,
-    LINKED,
     PASSAGES,
     SYMBOLIC,
-    check_knowledge,
-    split_answerer,
-    split_knowledge,
-    split_retriever,
+    Answerer,
+    Experiment,
+    Knowledge,
+    RetrieverVariant,
 )
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.linking import LinkingOptions
@@ -41,6 +39,10 @@ from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 
 __all__ = [
     "AbstentionOptions",
+    "Answerer",
+    "Experiment",
+    "Knowledge",
+    "RetrieverVariant",
     "AnswerabilityOptions",
     "AnsweringOptions",
     "BudgetOptions",
@@ -53,11 +55,9 @@ __all__ = [
     "EvaluationOptions",
     "Execution",
     "GeneratorOptions",
-    "HYBRID",
     "HopPathOptions",
     "KapingOptions",
     "KgOptions",
-    "LINKED",
     "LinkingOptions",
     "LlmOptions",
     "LtgenOptions",
@@ -83,12 +83,8 @@ __all__ = [
     "Training",
     "TrainingOptions",
     "WritingOptions",
-    "check_knowledge",
     "known_keys",
     "make_profile",
     "parse_settings",
     "read_profile",
-    "split_answerer",
-    "split_knowledge",
-    "split_retriever",
 ]

@@ -1,8 +1,8 @@
-"""Names of knowledge, answerers and retrievers, as profiles, records and artifacts spell them."""
+"""Retriever variants, knowledge, answerers and experiments as values; only they know how each is written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from kgqa_core.errors import ConfigError
@@ -10,63 +10,158 @@ from kgqa_core.errors import ConfigError
 FORMATS = ("none", "triples", "template", "rewritten", "both")
 """Forms of knowledge: none, triple-form text, sentences by rule, sentences by the rewriter, triples and passages."""
 
-
 PASSAGES = "passages"
 """Knowledge that comes from text: its name as retriever and as format."""
 
+Topics = Literal["gold", "linked"]
+"""Entities that a retriever starts from: those of the question file, or those that the tagger finds in the text."""
 
-SYMBOLIC, HYBRID = "symbolic", "hybrid"
-"""Answerers that compute: alone, and for a language model."""
+SYMBOLIC = "symbolic"
+"""The answerer that computes without a language model."""
 
-
-LINKED = "@linked"
-"""Ends the name of a retriever that starts from linked topics."""
-
-
-def split_knowledge(name: str) -> tuple[str, str]:
-    """Retriever and format of a `knowledge` entry: `rigel` is `("rigel", "triples")`, `none` is `("none", "none")`,
-    `passages` is `("passages", "passages")`.
-
-    Raises ConfigError for a format that is unknown.
-    """
-    retriever, slash, form = name.partition("/")
-    own = {"none": "none", PASSAGES: PASSAGES}
-    if not slash or (retriever == "none" and not form):
-        form = own.get(retriever, "triples")
-    if (form not in (*FORMATS, PASSAGES)) or own.get(retriever) != (form if form in own.values() else None):
-        raise ConfigError(
-            f"answering.knowledge {name!r} has no known format; write none, passages, or retriever/format with a "
-            f"format among {', '.join(FORMATS[1:])}"
-        )
-    return retriever, form
+_LINKED = "@linked"
 
 
-def split_answerer(spec: str) -> tuple[Literal["model", "symbolic", "hybrid"], str | None]:
-    """How an answerer works and the name of its language model, None for `symbolic`.
+@dataclass(frozen=True, slots=True)
+class RetrieverVariant:
+    """A retriever and the topics that it starts from, written `rigel` or `rigel@linked`."""
 
-    >>> split_answerer("hybrid"), split_answerer("symbolic"), split_answerer("openai:gpt")
-    (('hybrid', 'builtin'), ('symbolic', None), ('model', 'openai:gpt'))
-    """
-    kind, colon, model = spec.strip().partition(":")
-    if kind == SYMBOLIC and not colon:
-        return "symbolic", None
-    if kind == HYBRID:
-        return "hybrid", model or "builtin"
-    return "model", spec
+    retriever: str
+    topics: Topics = "gold"
+
+    @classmethod
+    def parse(cls, name: str) -> RetrieverVariant:
+        """The variant of a written name; a name of neither form is a retriever's own."""
+        return cls(name.removesuffix(_LINKED), "linked" if name.endswith(_LINKED) else "gold")
+
+    def __str__(self) -> str:
+        return self.retriever + (_LINKED if self.topics == "linked" else "")
+
+    @property
+    def linked(self) -> bool:
+        """Whether it starts from linked topics."""
+        return self.topics == "linked"
 
 
-def split_retriever(name: str) -> tuple[str, bool]:
-    """A retriever's plain name, and whether it starts from linked topics: `rigel@linked` is `("rigel", True)`."""
-    return name.removesuffix(LINKED), name.endswith(LINKED)
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What a language model reads, written `rigel@linked/triples`: whose facts, from which topics, in which format."""
 
+    retriever: str
+    topics: Topics = "gold"
+    format: str = "triples"
 
-def check_knowledge(wanted: Iterable[str], collected: Iterable[str]) -> None:
-    """Raise ConfigError when the language model is to be given facts that no configured retriever collects."""
-    there = sorted(collected)
-    for name in wanted:
-        retriever, _ = split_knowledge(name)
-        if retriever not in ("none", PASSAGES) and retriever not in there:
+    @classmethod
+    def parse(cls, name: str) -> Knowledge:
+        """The value of an entry of `answering.knowledge`; a retriever alone means its triples.
+
+        Raises ConfigError for a format that is unknown.
+
+        >>> [str(Knowledge.parse(name)) for name in ("rigel@linked", "none", "passages")]
+        ['rigel@linked/triples', 'none/none', 'passages/passages']
+        """
+        written, slash, form = name.partition("/")
+        own = {"none": "none", PASSAGES: PASSAGES}
+        if not slash or (written == "none" and not form):
+            form = own.get(written, "triples")
+        if (form not in (*FORMATS, PASSAGES)) or own.get(written) != (form if form in own.values() else None):
             raise ConfigError(
-                f"answering.knowledge asks for {name!r}, but retrieval.retrievers collects only {', '.join(there)}; "
-                "add it there or leave it out here"
+                f"answering.knowledge {name!r} has no known format; write none, passages, or retriever/format with a "
+                f"format among {', '.join(FORMATS[1:])}"
             )
+        variant = RetrieverVariant.parse(written)
+        return cls(variant.retriever, variant.topics, form)
+
+    def __str__(self) -> str:
+        return f"{self.variant}/{self.format}"
+
+    @property
+    def variant(self) -> RetrieverVariant:
+        """The retriever and its topics; facts are collected under this name."""
+        return RetrieverVariant(self.retriever, self.topics)
+
+    @property
+    def short(self) -> str:
+        """The name of its artifacts: a retriever's triples, and no knowledge, go without their format."""
+        return str(self.variant) if self.format in ("triples", "none") else str(self)
+
+    @property
+    def graphless(self) -> bool:
+        """Whether it holds no facts of the graph."""
+        return self.retriever in ("none", PASSAGES)
+
+    @property
+    def holds_passages(self) -> bool:
+        """Whether it holds passages of text."""
+        return self.format in ("both", PASSAGES)
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic` or `hybrid:builtin`.
+
+    kind: `model` reads knowledge, `symbolic` computes, `hybrid` computes for a model to read.  model: the written name
+    of the language model, None for `symbolic`.
+    """
+
+    kind: Literal["model", "symbolic", "hybrid"]
+    model: str | None = None
+
+    @classmethod
+    def parse(cls, spec: str) -> Answerer:
+        """The value of `answering.answerer`; `hybrid` alone is `hybrid:builtin`."""
+        kind, colon, model = spec.strip().partition(":")
+        if kind == SYMBOLIC and not colon:
+            return cls("symbolic")
+        return cls("hybrid", model or "builtin") if kind == "hybrid" else cls("model", spec)
+
+    def __str__(self) -> str:
+        return self.kind if self.model is None else f"hybrid:{self.model}" if self.kind == "hybrid" else self.model
+
+    @property
+    def computes(self) -> bool:
+        """Whether answers are computed, alone or for a language model to read."""
+        return self.kind != "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What a score belongs to, written `rigel@linked/triples/openai:gpt@endpoint`.
+
+    format and answerer are `-` where a retriever is scored alone; `linked/-/-` is linking itself.
+    """
+
+    retriever: str
+    topics: Topics = "gold"
+    format: str = "-"
+    answerer: str = "-"
+
+    @classmethod
+    def parse(cls, name: str) -> Experiment:
+        """The value of a written name; the answerer's name may hold slashes, and what is not written is `-`."""
+        written, form, answerer = ([*name.split("/", 2), "-", "-"])[:3]
+        variant = RetrieverVariant.parse(written)
+        return cls(variant.retriever, variant.topics, form, answerer)
+
+    def __str__(self) -> str:
+        return f"{self.variant}/{self.format}/{self.answerer}"
+
+    @property
+    def variant(self) -> RetrieverVariant:
+        """The retriever and its topics."""
+        return RetrieverVariant(self.retriever, self.topics)
+
+    @property
+    def linked(self) -> bool:
+        """Whether its retriever starts from linked topics."""
+        return self.topics == "linked"
+
+    @property
+    def alone(self) -> bool:
+        """Whether a retriever is scored, without an answerer."""
+        return (self.format, self.answerer) == ("-", "-")
+
+    @property
+    def without_knowledge(self) -> bool:
+        """Whether the model answers without knowledge."""
+        return (self.retriever, self.format) == ("none", "none")

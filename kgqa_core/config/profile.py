@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, OperatorOptions, SymbolicOptions
 from kgqa_core.config.base import Options
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import LINKED, PASSAGES, SYMBOLIC, split_answerer, split_knowledge
+from kgqa_core.config.experiment import PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.linking import LinkingOptions
 from kgqa_core.config.llm import LlmOptions
@@ -27,6 +29,7 @@ from kgqa_core.config.retrieval import (
     retriever_sections,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+from kgqa_core.errors import ConfigError
 
 
 class Profile(Options):
@@ -72,16 +75,12 @@ class Profile(Options):
     @model_validator(mode="after")
     def _known_variants(self) -> Profile:
         for name in self.answering.knowledge:
-            retriever = name.partition("/")[0]
-            plain, at, variant = retriever.partition("@")
+            plain, at, variant = name.partition("/")[0].partition("@")
             if not at:
                 continue
-            if at + variant != LINKED or plain in (*baseline_names(), "none", PASSAGES):
-                why = (
-                    f"{plain} always starts from gold topics"
-                    if at + variant == LINKED
-                    else f"the one variant is {LINKED}"
-                )
+            if variant != "linked" or plain in (*baseline_names(), "none", PASSAGES):
+                always = f"{plain} always starts from gold topics"
+                why = always if variant == "linked" else "the one variant is @linked"
                 raise ValueError(f"answering.knowledge {name!r} names no retriever: {why}; write {plain!r}")
             if self.retrieval.topics == "gold":
                 raise ValueError(
@@ -95,27 +94,38 @@ class Profile(Options):
 
         Where both variants are collected, a list that names any with `@linked` itself is read as it stands.
         """
-        listed = [split_knowledge(name) for name in self.answering.knowledge]
+        listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
-            listed = [(retriever, form) for retriever, form in listed if retriever not in ("none", PASSAGES)]
-        if self.answering.answerer == SYMBOLIC:
-            listed = [(retriever, "triples") for retriever, _ in listed]
-        chosen = self.retrieval.topics == "both" and any(name.endswith(LINKED) for name, _ in listed)
-        found: dict[str, None] = {}
-        for retriever, form in listed:
-            names = (retriever,) if chosen else self.retrieval.variants(retriever)
-            found.update(dict.fromkeys(f"{name}/{form}" for name in names))
-        return tuple(found)
+            listed = [one for one in listed if not one.graphless]
+        if Answerer.parse(self.answering.answerer).kind == SYMBOLIC:
+            listed = [replace(one, format="triples") for one in listed]
+        chosen = self.retrieval.topics == "both" and any(one.variant.linked for one in listed)
+        names: dict[str, None] = {}
+        for one in listed:
+            variants = (str(one.variant),) if chosen else self.retrieval.variants(str(one.variant))
+            names.update(dict.fromkeys(f"{variant}/{one.format}" for variant in variants))
+        return tuple(names)
+
+    def check_knowledge(self) -> None:
+        """Raise ConfigError when the language model is to be given facts that no configured retriever collects."""
+        collected = sorted(self.retrieval.collected)
+        for name in self.knowledge:
+            knowledge = Knowledge.parse(name)
+            if not knowledge.graphless and str(knowledge.variant) not in collected:
+                raise ConfigError(
+                    f"answering.knowledge asks for {name!r}, but retrieval.retrievers collects only "
+                    f"{', '.join(collected)}; add it there or leave it out here"
+                )
 
     @property
     def computes(self) -> bool:
         """Whether answers are computed, alone or for a language model to read."""
-        return split_answerer(self.answering.answerer)[0] != "model"
+        return Answerer.parse(self.answering.answerer).computes
 
     @property
     def links_topics(self) -> bool:
         """Whether any retriever starts from linked topics."""
-        return any(name.endswith(LINKED) for name in self.retrieval.collected)
+        return any(RetrieverVariant.parse(name).linked for name in self.retrieval.collected)
 
     @property
     def reads_links(self) -> bool:
@@ -125,12 +135,12 @@ class Profile(Options):
     @property
     def rewrites(self) -> bool:
         """Whether any knowledge is put into sentences by a language model."""
-        return any(split_knowledge(name)[1] == "rewritten" for name in self.answering.knowledge)
+        return any(Knowledge.parse(name).format == "rewritten" for name in self.answering.knowledge)
 
     @property
     def reads_passages(self) -> bool:
         """Whether any knowledge holds passages, so that their corpus is needed."""
-        return any(split_knowledge(name)[1] in (PASSAGES, "both") for name in self.answering.knowledge)
+        return any(Knowledge.parse(name).holds_passages for name in self.answering.knowledge)
 
     @property
     def learns(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PositiveInt, field_validator
 
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
-from kgqa_core.config.experiment import LINKED
+from kgqa_core.config.experiment import RetrieverVariant
 from kgqa_core.errors import nearest
 
 
@@ -198,7 +198,8 @@ class RetrievalOptions(Options):
     def _plain_names(cls, given: Any) -> Any:
         for name in given if isinstance(given, list | tuple) else ():
             if isinstance(name, str) and "@" in name:
-                raise ValueError(f"{name!r} is no plain name; list {name.split('@')[0]!r} and set retrieval.topics")
+                plain = name.partition("@")[0]
+                raise ValueError(f"{name!r} is no plain name; list {plain!r} and set retrieval.topics")
             if name not in (known := retriever_names()):
                 raise ValueError(f"{name!r} is no retriever{nearest(str(name), known)}; known: {', '.join(known)}")
         return given
@@ -212,4 +213,5 @@ class RetrievalOptions(Options):
         """The names that a retriever goes by: plain, with `@linked`, or both."""
         if self.topics == "gold" or name in baseline_names() or name not in self.retrievers:
             return (name,)
-        return (name, name + LINKED) if self.topics == "both" else (name + LINKED,)
+        linked = str(RetrieverVariant(name, "linked"))
+        return (name, linked) if self.topics == "both" else (linked,)

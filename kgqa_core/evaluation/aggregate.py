@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.long_tail import level_groups, triple_groups
 from kgqa_core.metrics.significance import bootstrap_interval
@@ -104,10 +105,10 @@ def gains(scores: Mapping[str, Mapping[str, Mapping[str, Cell]]]) -> dict[str, d
     """
     found: dict[str, dict[str, float | None]] = {}
     for experiment, by_split in scores.items():
-        retriever, form, model = (experiment.split("/", 2) + ["-", "-"])[:3]
-        base = scores.get(BASELINE + model)
+        parsed = Experiment.parse(experiment)
+        base = scores.get(str(Experiment("none", format="none", answerer=parsed.answerer)))
         split = main_split(by_split)
-        if base is None or split is None or split not in base or (retriever, form) == ("none", "none"):
+        if base is None or split is None or split not in base or parsed.without_knowledge:
             continue
         found[experiment] = {}
         for metric in GAIN_METRICS:

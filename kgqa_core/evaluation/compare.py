@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.aggregate import complexity_groups, grouped, hop_groups
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.metrics.significance import mcnemar, three_digits
@@ -51,21 +52,15 @@ def baselines(experiment: str, experiments: Iterable[str]) -> list[str]:
     >>> baselines("rigel/template/builtin", ["none/none/builtin", "rigel/triples/builtin", "rigel/-/-"])
     ['none/none/builtin', 'rigel/triples/builtin']
     """
-    retriever, form, model = _split(experiment)
-    if "-" in (retriever, form, model) or retriever == "none":
+    own = Experiment.parse(experiment)
+    if "-" in (own.retriever, own.format, own.answerer) or own.retriever == "none":
         return []
-    found = []
-    for other in sorted(experiments):
-        base, base_form, base_model = _split(other)
-        plain = (base, base_form) == ("none", "none") or base_form == "triples"
-        if plain and base_model == model and other != experiment:
-            found.append(other)
-    return found
-
-
-def _split(experiment: str) -> tuple[str, str, str]:
-    retriever, form, model = ([*experiment.split("/", 2), "-", "-"])[:3]
-    return retriever, form, model
+    others = [(name, Experiment.parse(name)) for name in sorted(experiments) if name != experiment]
+    return [
+        name
+        for name, base in others
+        if base.answerer == own.answerer and (base.without_knowledge or base.format == "triples")
+    ]
 
 
 def _judge(

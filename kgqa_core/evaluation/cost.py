@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import Price
+from kgqa_core.config import Experiment, Price
 from kgqa_core.metrics.normalise import count_words
 from kgqa_core.store.tables import read_frame
 
@@ -32,20 +32,21 @@ def cost(
     lengths = _lengths(knowledge, asked)
     found: dict[str, dict[str, Any]] = {}
     for experiment, frame in sorted(answers.items()):
-        retriever, form, model = ([*experiment.split("/", 2), "-", "-"])[:3]
+        parsed = Experiment.parse(experiment)
+        read = str(parsed.variant), parsed.format
         n = len(asked)
         if not n:
             continue
         entry: dict[str, Any] = {"questions": n}
-        if (retriever, form) == ("none", "none"):
+        if parsed.without_knowledge:
             entry |= {"words": 0.0, "characters": 0.0, "without_knowledge": n}
-        elif (retriever, form) in lengths:
-            words, characters, empty = lengths[retriever, form]
+        elif read in lengths:
+            words, characters, empty = lengths[read]
             entry |= {"words": round(words / n, 2), "characters": round(characters / n, 2), "without_knowledge": empty}
         if {"prompt_tokens", "tokens"} <= set(frame.columns):
             prompt, completion = int(frame["prompt_tokens"].sum()), int(frame["tokens"].sum())
             entry |= {"prompt_tokens": round(prompt / n, 2), "completion_tokens": round(completion / n, 2)}
-            price = (prices or {}).get(model)
+            price = (prices or {}).get(parsed.answerer)
             if price is not None:
                 total = (prompt * price.prompt + completion * price.completion) / 1_000_000
                 entry["cost_per_1000"] = round(1000 * total / n, 6)

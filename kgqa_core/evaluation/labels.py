@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
-from kgqa_core.config import LINKED, PASSAGES, split_retriever
+from kgqa_core.config import PASSAGES, Experiment, RetrieverVariant
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.types import COMPLEXITY_TYPES
 
@@ -17,7 +17,12 @@ RETRIEVER_LABELS = {
 }
 """Retrievers in the order of the tables."""
 
-HEADLINE = tuple(spec.name + suffix for suffix in ("", LINKED) for spec in RETRIEVERS.values() if spec.headline)
+HEADLINE = tuple(
+    str(RetrieverVariant(spec.name, topics))
+    for topics in ("gold", "linked")
+    for spec in RETRIEVERS.values()
+    if spec.headline
+)
 """Retrievers whose scores open a report and whose facts are its examples, best known first."""
 
 LINKS = "linked/-/-"
@@ -79,32 +84,26 @@ MEANINGS = {
 _FROM_LINKS = ", linked topics"
 
 
-def split_experiment(experiment: str) -> tuple[str, str, str]:
-    """(retriever, format, answerer) of an experiment's name; the answerer's name may hold slashes."""
-    retriever, form, model = ([*experiment.split("/", 2), "-", "-"])[:3]
-    return retriever, form, model
-
-
 def knowledge_label(experiment: str) -> str:
     """What the model of an experiment reads: `Rigel facts`; with the format unless it is triples."""
-    retriever, form, _ = split_experiment(experiment)
-    plain, linked = split_retriever(retriever)
+    parsed = Experiment.parse(experiment)
+    plain, form = parsed.retriever, parsed.format
     label = RETRIEVER_LABELS.get(plain, plain)
     label = label if plain in ("-", "none", PASSAGES) else f"{label} facts"
     spec = KNOWLEDGE_FORMATS.get(form)
-    return f"{label}{spec.label if spec is not None else ''}{_FROM_LINKS if linked else ''}"
+    return f"{label}{spec.label if spec is not None else ''}{_FROM_LINKS if parsed.linked else ''}"
 
 
 def retriever_label(experiment: str) -> str:
     """Name of a retriever alone."""
-    retriever, linked = split_retriever(split_experiment(experiment)[0])
-    return RETRIEVER_LABELS.get(retriever, retriever) + (_FROM_LINKS if linked else "")
+    parsed = Experiment.parse(experiment)
+    return RETRIEVER_LABELS.get(parsed.retriever, parsed.retriever) + (_FROM_LINKS if parsed.linked else "")
 
 
 def knowledge_place(experiment: str) -> tuple[int, int, str]:
     """Sorts experiments as the tables show them: by retriever, then by format, then by name."""
-    retriever, form, _ = split_experiment(experiment)
-    retriever = split_retriever(retriever)[0]
+    parsed = Experiment.parse(experiment)
+    retriever, form = parsed.retriever, parsed.format
     retrievers, formats = list(RETRIEVER_LABELS), ["-", *KNOWLEDGE_FORMATS]
     return (
         retrievers.index(retriever) if retriever in retrievers else len(retrievers),
@@ -123,7 +122,7 @@ def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
     """Answerer → its experiments in the order of Table 1; retrievers alone are left out."""
     found: dict[str, list[str]] = {}
     for experiment in experiments:
-        _, _, model = split_experiment(experiment)
+        model = Experiment.parse(experiment).answerer
         if model != "-":
             found.setdefault(model, []).append(experiment)
     return {model: sorted(found[model], key=knowledge_place) for model in sorted(found)}
@@ -131,9 +130,9 @@ def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
 
 def retriever_experiments(experiments: Iterable[str]) -> list[str]:
     """Retrievers alone, in the order of the registry."""
-    alone = [name for name in experiments if split_experiment(name)[1:] == ("-", "-") and name != LINKS]
+    alone = [name for name in experiments if Experiment.parse(name).alone and name != LINKS]
     order = {name: place for place, name in enumerate(RETRIEVERS)}
-    return sorted(alone, key=lambda name: (order.get(split_retriever(split_experiment(name)[0])[0], len(order)), name))
+    return sorted(alone, key=lambda name: (order.get(Experiment.parse(name).retriever, len(order)), name))
 
 
 def main_split(splits: Collection[str]) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import LINKED
+from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.evaluation.labels import LINKS, main_split, split_experiment
+from kgqa_core.evaluation.labels import LINKS, main_split
 from kgqa_core.evaluation.paired import difference
 from kgqa_core.metrics.links import link_f1, link_precision, link_recall, link_recall_at_5
 from kgqa_core.store.tables import read_frame
@@ -58,9 +59,9 @@ def linking_costs(rows: Scores, records: Sequence[Question], seed: int = 0) -> l
     split_of = {record.id: record.split for record in records}
     told = []
     for experiment in sorted(rows):
-        retriever = split_experiment(experiment)[0]
-        against = experiment.replace(LINKED, "", 1)
-        if not retriever.endswith(LINKED) or against not in rows:
+        parsed = Experiment.parse(experiment)
+        against = str(replace(parsed, topics="gold"))
+        if not parsed.linked or against not in rows:
             continue
         shared = sorted(set(rows[experiment]) & set(rows[against]))
         split = main_split({split_of[question] for question in shared})

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     METRICS,
     group_order,
     knowledge_label,
     knowledge_place,
     model_experiments,
-    split_experiment,
 )
 from kgqa_core.report.grid import Entry, Grid, Pair, make_cell, score_cell
 
@@ -22,10 +23,10 @@ UNFINISHED = {"length": "cut off", "refusal": "refused", "empty": "empty", "erro
 def formats_table(aggregates: Mapping[str, Any], metric: str = "hit_rra") -> Grid:
     """Retriever and format × answerer (Wu et al. 2023, Table 1)."""
     models = model_experiments(aggregates.get("scores", {}))
-    known = {split_experiment(name)[:2]: name for names in models.values() for name in names}
+    parsed = [Experiment.parse(name) for names in models.values() for name in names]
     rows = []
-    for place, name in sorted(known.items(), key=lambda item: knowledge_place(item[1])):
-        experiments = ("/".join((*place, model)) for model in models)
+    for name in sorted({str(replace(one, answerer="-")) for one in parsed}, key=knowledge_place):
+        experiments = (str(replace(Experiment.parse(name), answerer=model)) for model in models)
         cells = tuple(score_cell(aggregates, experiment, metric, gains=False) for experiment in experiments)
         rows.append((knowledge_label(name), cells))
     return Grid(f"Forms of knowledge · {METRICS[metric]}", ("Knowledge", *models), tuple(rows))
@@ -59,7 +60,7 @@ def helpful_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_
     bases = sorted({base for name in names for base in found[name]}, key=knowledge_place)
     columns = [(knowledge_label(base), {name: base for name in names}) for base in bases]
     if not every:
-        own = {name: f"{split_experiment(name)[0]}/triples/{model}" for name in names}
+        own = {name: str(replace(Experiment.parse(name), format="triples")) for name in names}
         columns = [(knowledge_label(none), dict.fromkeys(names, none)), ("Its own triples", own)]
         columns = [
             (label, against) for label, against in columns if any(against[name] in found[name] for name in names)
@@ -88,7 +89,8 @@ def helpful_groups_table(
     names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in found]
     picked = {}
     for name in names:
-        base = f"none/none/{model}" if against == "none" else f"{split_experiment(name)[0]}/triples/{model}"
+        own = str(replace(Experiment.parse(name), format="triples"))
+        base = f"none/none/{model}" if against == "none" else own
         if base in found[name]:
             picked[name] = found[name][base][key]
     groups = sorted({group for parts in picked.values() for group in parts}, key=group_order)
@@ -129,7 +131,7 @@ def _comparisons(aggregates: Mapping[str, Any], model: str, metric: str) -> dict
     rows: Sequence[Mapping[str, Any]] = aggregates.get("comparisons", ())
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
-        if row["metric"] == metric and split_experiment(row["experiment"])[2] == model:
+        if row["metric"] == metric and Experiment.parse(row["experiment"]).answerer == model:
             found.setdefault(row["experiment"], {})[row["baseline"]] = row
     return found
 

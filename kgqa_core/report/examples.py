@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.evaluation.labels import HEADLINE, knowledge_place, model_experiments, split_experiment
+from kgqa_core.evaluation.labels import HEADLINE, knowledge_place, model_experiments
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
@@ -77,7 +78,7 @@ def _judge(record: Question, outputs: Mapping[str, Mapping[str, str]]) -> tuple[
 def _kind(results: Sequence[ExampleOutput], retriever: str) -> str:
     right: dict[str, bool] = {}
     for result in results:  # triples come first
-        right.setdefault(split_experiment(result.experiment)[0], result.correct)
+        right.setdefault(str(Experiment.parse(result.experiment).variant), result.correct)
     with_facts, without = right.get(retriever, False), right.get("none", False)
     if with_facts:
         return "right" if without else "fixed"

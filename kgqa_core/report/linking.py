@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     LINKS,
     METRICS,
@@ -13,7 +14,6 @@ from kgqa_core.evaluation.labels import (
     p_text,
     percent,
     retriever_label,
-    split_experiment,
 )
 from kgqa_core.metrics.links import LINK_METRICS
 from kgqa_core.report.grid import Grid, score_cell
@@ -31,11 +31,11 @@ def costs_table(aggregates: Mapping[str, Any]) -> Grid:
     """What each experiment loses when it starts from linked topics instead of gold ones, in points."""
     told = sorted(
         aggregates.get("linking", ()),
-        key=lambda row: (split_experiment(row["experiment"])[1] != "-", knowledge_place(row["experiment"])),
+        key=lambda row: (Experiment.parse(row["experiment"]).format != "-", knowledge_place(row["experiment"])),
     )
     rows = []
     for row in told:
-        alone = split_experiment(row["against"])[1:] == ("-", "-")
+        alone = Experiment.parse(row["against"]).alone
         name = f"{retriever_label(row['against'])} alone" if alone else knowledge_label(row["against"])
         lost = f"{_points(row['loss'])} [{_points(row['low'])}, {_points(row['high'])}]"
         counts = f"{row['only_gold']:,} / {row['only_linked']:,}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
 
-from kgqa_core.config import split_retriever
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     METRICS,
     RETRIEVER_LABELS,
@@ -17,7 +17,6 @@ from kgqa_core.evaluation.labels import (
     model_experiments,
     retriever_experiments,
     retriever_label,
-    split_experiment,
 )
 from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.metrics.retrieval import PAIR_METRICS
@@ -107,12 +106,12 @@ def settings_table(aggregates: Mapping[str, Any]) -> Grid:
     rows: list[tuple[str, tuple[Entry, ...]]] = []
     for model, names in models.items():
         for name in names:
-            retriever, form, _ = split_experiment(name)
-            plain, linked = split_retriever(retriever)
+            parsed = Experiment.parse(name)
+            plain, form = parsed.retriever, parsed.format
             graph = plain not in ALWAYS
             told: list[Entry] = [
                 RETRIEVER_LABELS.get(plain, plain) if graph else None,
-                ("linked" if linked else "gold") if graph else None,
+                parsed.topics if graph else None,
             ]
             told += [model] if len(models) > 1 else []
             told += [score_cell(aggregates, name, metric, gains=False) for metric in metrics]
@@ -252,21 +251,20 @@ def _look(name: str, names: Sequence[str]) -> tuple[int, bool, int]:
     """
     known = list(dict.fromkeys(_gold(other) for other in ("none/none/-", *sorted(names, key=knowledge_place))))
     place = known.index(_gold(name))
-    return place % COLOURS, split_retriever(split_experiment(name)[0])[1], place // COLOURS
+    return place % COLOURS, Experiment.parse(name).linked, place // COLOURS
 
 
 def _of_model(scores: Mapping[str, Any], model: str) -> dict[str, Any]:
-    return {name: own for name, own in scores.items() if split_experiment(name)[2] == model}
+    return {name: own for name, own in scores.items() if Experiment.parse(name).answerer == model}
 
 
 def _gold(name: str) -> tuple[str, str]:
-    retriever, form, _ = split_experiment(name)
-    return split_retriever(retriever)[0], form
+    parsed = Experiment.parse(name)
+    return parsed.retriever, parsed.format
 
 
 def _setting(name: str) -> str:
-    retriever, form, _ = split_experiment(name)
-    return f"{retriever}/{form}/-"
+    return str(replace(Experiment.parse(name), answerer="-"))
 
 
 def _legend(

@@ -15,13 +15,13 @@ from markupsafe import Markup
 from rich.console import RenderableType
 from rich.table import Table
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     METRICS,
     knowledge_label,
     p_text,
     percent,
     retriever_label,
-    split_experiment,
 )
 from kgqa_core.evaluation.paired import points
 from kgqa_core.report.page import is_safe_link, without_unseen
@@ -150,7 +150,7 @@ def score_rows(found: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
 
 def experiment_label(experiment: str) -> str:
     """`rigel/triples/builtin` → `Rigel facts · builtin`."""
-    model = split_experiment(experiment)[2]
+    model = Experiment.parse(experiment).answerer
     return f"{knowledge_label(experiment)} · {model}" if model != "-" else f"{retriever_label(experiment)} alone"
 
 

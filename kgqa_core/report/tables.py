@@ -10,7 +10,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from kgqa_core.config import split_retriever
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     METRICS,
     gain_text,
@@ -227,5 +227,5 @@ def chart_rows(aggregates: Mapping[str, Any], model: str, metric: str) -> Sequen
     for name in model_experiments(aggregates.get("scores", {})).get(model, []):
         cell = score_cell(aggregates, name, metric)
         if cell is not None:
-            rows.append((split_retriever(name.split("/", 1)[0])[0], knowledge_label(name), cell))
+            rows.append((Experiment.parse(name).retriever, knowledge_label(name), cell))
     return rows

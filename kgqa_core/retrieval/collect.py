@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import LlmOptions, RetrievalOptions, split_retriever
+from kgqa_core.config import LlmOptions, RetrievalOptions, RetrieverVariant
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.llm.budget import Budget
@@ -61,7 +61,7 @@ def collect(
         graph, options, seed, section, retriever, kg, cache or work, llm=llm, budget=budget, monitor=monitor
     )
     with LOADING:
-        opened = open_retriever(split_retriever(name)[0], inputs)
+        opened = open_retriever(RetrieverVariant.parse(name).retriever, inputs)
     wanted = [question for question in read_questions(questions) if question.split in splits]
     if opened.candidates:
         wanted = with_linked_candidates(wanted, questions, opened.candidates)
@@ -108,7 +108,7 @@ def _finish(
     shares = {split: round(own["right"] / own["asked"], 6) for split, own in hits.items() if own["asked"]}
     counts = counts | {"hits_at_1": shares}
     if counts["truncated_questions"]:
-        limit = retriever_spec(split_retriever(name)[0]).limit.format(options=options)
+        limit = retriever_spec(RetrieverVariant.parse(name).retriever).limit.format(options=options)
         monitor.note(
             f"{limit} cut {counts['truncated_questions']} questions short "
             f"({counts['truncated_edges']} edges); raise it to follow them all"

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import main_split, percent
 from kgqa_core.evaluation.paired import difference, pair, points
 
@@ -131,8 +132,9 @@ def in_order(retrievers: Sequence[str], scored: pl.DataFrame) -> tuple[str, ...]
     """Experiments of a run: retrievers alone in their order, yardsticks last, then what language models answered."""
     names = sorted(scored["experiment"].unique().to_list())
     place = {name: number + len(retrievers) * (name in YARDSTICKS) for number, name in enumerate(retrievers)}
-    ranked = [name for name in names if name.split("/")[0] in place]
-    ranked.sort(key=lambda name: (not name.endswith("/-/-"), place[name.split("/")[0]], name))
+    parsed = {name: Experiment.parse(name) for name in names}
+    ranked = [name for name in names if str(parsed[name].variant) in place]
+    ranked.sort(key=lambda name: (not parsed[name].alone, place[str(parsed[name].variant)], name))
     return (*ranked, *(name for name in names if name not in ranked))
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
+from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, KgqaError, nearest
-from kgqa_core.evaluation.labels import METRICS, knowledge_place, retriever_experiments, split_experiment
+from kgqa_core.evaluation.labels import METRICS, knowledge_place, retriever_experiments
 from kgqa_core.evaluation.paired import difference, pair, read_scored
 from kgqa_core.runs import changes
 from kgqa_core.runs.changes import Record
@@ -61,14 +63,11 @@ def experiment_pairs(first: pl.DataFrame | None, others: Sequence[pl.DataFrame |
     for other in others:
         theirs = _experiments(other)
         pairs = {name: name for name in mine if name in theirs}
-        models = [{split_experiment(name)[2] for name in names} - {"-"} for names in (mine, theirs)]
+        models = [{Experiment.parse(name).answerer for name in names} - {"-"} for names in (mine, theirs)]
         if len(models[0]) == len(models[1]) == 1:
-            by_knowledge = {split_experiment(name)[:2]: name for name in theirs}
-            pairs |= {
-                name: by_knowledge[split_experiment(name)[:2]]
-                for name in mine
-                if name not in pairs and split_experiment(name)[:2] in by_knowledge
-            }
+            by_knowledge = {replace(Experiment.parse(name), answerer="-"): name for name in theirs}
+            read = {name: replace(Experiment.parse(name), answerer="-") for name in mine if name not in pairs}
+            pairs |= {name: by_knowledge[knowledge] for name, knowledge in read.items() if knowledge in by_knowledge}
         found.append({name: pairs[name] for name in mine if name in pairs})
     return found
 
@@ -208,8 +207,9 @@ def _candidates(
     """(experiment, metric) to list questions by, best first: models that read facts, then retrievers alone."""
     found = []
     known = [name for name in named if experiment in (None, name)]
-    reads = [name for name in known if split_experiment(name)[2] != "-" and split_experiment(name)[0] != "none"]
-    for name in sorted(reads, key=lambda one: (split_experiment(one)[0] == "random", knowledge_place(one))) + known:
+    parsed = {name: Experiment.parse(name) for name in known}
+    reads = [name for name, one in parsed.items() if one.answerer != "-" and one.retriever != "none"]
+    for name in sorted(reads, key=lambda one: (parsed[one].retriever == "random", knowledge_place(one))) + known:
         has = set(first.filter(pl.col("experiment") == name)["metric"].unique().to_list())
         by = next((one for one in ((metric,) if metric else SHOWN_METRICS) if one in has), None)
         if by is not None:

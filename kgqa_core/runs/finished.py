@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import PASSAGES, Profile, make_profile, split_knowledge, split_retriever
+from kgqa_core.config import PASSAGES, Knowledge, Profile, make_profile
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
@@ -52,7 +52,7 @@ class SystemParts:
     @property
     def reads_graph(self) -> bool:
         """Whether a retriever's facts are read, so that topics are needed."""
-        return split_knowledge(self.knowledge)[0] not in ("none", PASSAGES)
+        return not Knowledge.parse(self.knowledge).graphless
 
 
 def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
@@ -175,21 +175,19 @@ def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:
 def _knowledge(record: Mapping[str, Any], profile: Profile, knowledge: str | None) -> tuple[str, str]:
     """Retriever, without `@linked`, and format of the knowledge that a run's system reads."""
     choice = [name for name, spec in RETRIEVERS.items() if not spec.baseline and name in profile.retrieval.retrievers]
-    retriever, form = split_knowledge(knowledge or (choice[0] if choice else "none"))
-    if profile.computes and retriever in ("none", PASSAGES):
+    read = Knowledge.parse(knowledge or (choice[0] if choice else "none"))
+    retriever = read.retriever  # a question without topics is linked in any case
+    if profile.computes and read.graphless:
         raise InputError(
             f"knowledge {retriever!r} holds no facts, but the answerer {profile.answering.answerer!r} of run "
             f"{record['run_id']} computes from facts; name one of {', '.join(choice) or 'no retriever of it'}"
         )
-    if retriever == PASSAGES:
-        return retriever, form
-    retriever = split_retriever(retriever)[0]  # a question without topics is linked in any case
-    if retriever not in ("none", *choice):
+    if retriever not in ("none", PASSAGES, *choice):
         raise InputError(
             f"knowledge {knowledge!r}: run {record['run_id']} can answer from {', '.join(choice) or 'nothing'}"
             f"{nearest(retriever, choice)}; oracle and random need gold paths or a seed, not a user's question"
         )
-    return retriever, form
+    return retriever, read.format
 
 
 def _abstention(record: Mapping[str, Any], name: str) -> tuple[Path | None, list[str]]:
@@ -200,8 +198,7 @@ def _abstention(record: Mapping[str, Any], name: str) -> tuple[Path | None, list
 
     folder = stage_artifact(record, "abstainer").folder
     abstainer = load_abstainer(folder)
-    retriever, form = split_knowledge(abstainer.knowledge)
-    plain = split_retriever(retriever)[0]
-    if f"{plain}/{form}" != name:
+    read = replace(Knowledge.parse(abstainer.knowledge), topics="gold")
+    if str(read) != name:
         return None, []
-    return folder, [other for other in abstainer.retrievers if other != plain]
+    return folder, [other for other in abstainer.retrievers if other != read.retriever]

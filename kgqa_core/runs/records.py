@@ -10,9 +10,10 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, nearest
-from kgqa_core.evaluation.labels import METRICS, split_experiment
+from kgqa_core.evaluation.labels import METRICS
 from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.kg.store import KgStore
 from kgqa_core.runs.changes import Record
@@ -60,10 +61,10 @@ def choose_run(home: Path, word: str) -> dict[str, Any]:
 
 def outputs(record: Record, experiment: str) -> dict[str, str]:
     """Question id → what an experiment of a run answered; a retriever alone answers with its first entity."""
-    retriever, form, model = split_experiment(experiment)
-    if (form, model) == ("-", "-"):
-        return _first_entities(record, retriever)
-    wanted = {"retriever": retriever, "format": form, "model": model}
+    parsed = Experiment.parse(experiment)
+    if parsed.alone:
+        return _first_entities(record, str(parsed.variant))
+    wanted = {"retriever": str(parsed.variant), "format": parsed.format, "model": parsed.answerer}
     for stage in record["stages"]:
         if not stage["name"].startswith("answers") or not stage.get("artifact"):
             continue

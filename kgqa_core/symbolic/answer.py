@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import SYMBOLIC, split_knowledge
+from kgqa_core.config import SYMBOLIC, Knowledge
 from kgqa_core.datasets.answers import SCHEMA, save_seconds
 from kgqa_core.errors import StorageError
 from kgqa_core.monitor import QUIET, Monitor
@@ -27,12 +27,13 @@ def answer_computed(
     row that abstains.
     """
     started = time.monotonic()
-    retriever, form = split_knowledge(name)
+    knowledge = Knowledge.parse(name)
+    retriever, form = str(knowledge.variant), knowledge.format
     rows = [
         (question, retriever, form, SYMBOLIC, "", listed(answers), not answers, "stop", 0, 0)
         for question, answers in read_computed(computed, ("question", "answers")).iter_rows()
     ]
-    meta = {"experiment": f"{retriever}/{form}/{SYMBOLIC}", "model": SYMBOLIC, "revision": "", "prompts": ""}
+    meta = {"experiment": f"{knowledge}/{SYMBOLIC}", "model": SYMBOLIC, "revision": "", "prompts": ""}
     counts = {
         "questions": len(rows), "prompts": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0,
         "finish": {"stop": len(rows)}, "errors": 0, "abstained": sum(row[6] for row in rows), "empty_knowledge": 0,

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import SymbolicOptions, split_knowledge
+from kgqa_core.config import Knowledge, SymbolicOptions
 from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.monitor import QUIET, Monitor
@@ -30,7 +30,8 @@ def add_computed(
 
     name: `retriever/format` of both.  A question for which nothing was computed keeps its text.  Raises ArtifactError.
     """
-    retriever, form = split_knowledge(name)
+    read = Knowledge.parse(name)
+    retriever, form = str(read.variant), read.format
     try:
         frame = pl.read_parquet(knowledge / "knowledge.parquet", glob=False)
     except (OSError, pl.exceptions.PolarsError) as fault:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgqa_core.evaluation.labels import METRICS, percent, split_experiment
+from kgqa_core.config import Experiment
+from kgqa_core.evaluation.labels import METRICS, percent
 from kgqa_core.runs.changes import flatten
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.run import Run, flow_name
@@ -82,7 +83,7 @@ def score_tables(aggregates: dict[str, Any]) -> list[str]:
     alone: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
     for experiment, splits in aggregates["scores"].items():
-        kind = alone if split_experiment(experiment)[1:] == ("-", "-") else answers
+        kind = alone if Experiment.parse(experiment).alone else answers
         for split, metrics in splits.items():
             shown = {metric: _interval(metrics[metric]) for metric in METRICS if metric in metrics}
             shown = {metric: text for metric, text in shown.items() if not metric.endswith("_substring")}

@@ -9,7 +9,7 @@ import pytest
 
 from kgqa_core.answering.registry import ANSWERERS, KNOWLEDGE_FORMATS, answerer_spec, knowledge_spec
 from kgqa_core.answering.reply import Answer, AnswerTopic
-from kgqa_core.config import PASSAGES, split_answerer
+from kgqa_core.config import PASSAGES, Answerer
 from kgqa_core.config.experiment import FORMATS
 
 
@@ -20,7 +20,7 @@ def test_the_formats_are_those_of_the_options() -> None:
 
 
 def test_the_answerers_are_those_of_the_options() -> None:
-    kinds = get_args(get_args(get_type_hints(split_answerer)["return"])[0])
+    kinds = get_args(get_type_hints(Answerer)["kind"])
     assert set(ANSWERERS) == set(kinds)
     named = [answerer_spec(name).name for name in ("builtin", "openai:m", "symbolic", "hybrid:hf:x")]
     assert named == ["model", "model", "symbolic", "hybrid"]

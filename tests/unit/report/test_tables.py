@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from kgqa_core.evaluation.labels import gain_text, knowledge_label, p_text, seconds_text, split_experiment
+from kgqa_core.evaluation.labels import gain_text, knowledge_label, p_text, seconds_text
 from kgqa_core.report.tables import breakdown_table, overview_table, retriever_table, score_tables, table_1
 from kgqa_core.types import COMPLEXITY_TYPES
 
@@ -55,7 +55,6 @@ def test_names_are_never_read_as_markup() -> None:
 
 
 def test_words() -> None:
-    assert split_experiment("rigel/triples/hf:google/flan-t5") == ("rigel", "triples", "hf:google/flan-t5")
     assert knowledge_label("hop_path/rewritten/builtin") == "HopPath facts (rewritten)"
     assert knowledge_label("kaping/triples/hf:a/b") == "KAPING facts"
     assert (knowledge_label("none/none/m"), knowledge_label("-/-/predictions")) == ("No knowledge", "As given")
