@@ -32,13 +32,15 @@ from tests.support.toy import write_graph, write_questions  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results" / "artifact_digests.json"
 NOTE = "SHA-256 of the canonical content of each artifact, by case, command and stage"
 SMALL = {
-    "retriever.encoder": "scratch", "retriever.scratch_width": 32, "retriever.epochs": 1, "retriever.min_steps": 40,
+    "rigel.encoder": "scratch", "rigel.scratch_width": 32, "rigel.epochs": 1, "rigel.min_steps": 40,
     "hop_path.encoder": "scratch", "hop_path.scratch_width": 32, "hop_path.epochs": 2,
     "relation_ranking.encoder": "scratch", "relation_ranking.scratch_width": 32, "relation_ranking.epochs": 1,
-    "operator.encoder": "scratch", "operator.scratch_width": 32, "operator.epochs": 4,
-    "parsing.scratch_width": 32, "parsing.epochs": 1, "parsing.decode.scratch_width": 32, "parsing.decode.epochs": 3,
-    "parsing.decode.width": 32, "parsing.decode.retriever_epochs": 2, "evaluation.bootstrap": 100,
-    "corpus.size": 60, "rewriter.rank": 4, "rewriter.epochs": 1, "rewriter.learning_rate": 0.001,
+    "operation_classifier.encoder": "scratch", "operation_classifier.scratch_width": 32,
+    "operation_classifier.epochs": 4,
+    "parsing.rng.scratch_width": 32, "parsing.rng.epochs": 1, "parsing.decode.scratch_width": 32,
+    "parsing.decode.epochs": 3, "parsing.decode.width": 32, "parsing.decode.retriever_epochs": 2,
+    "evaluation.bootstrap": 100,
+    "corpus.size": 60, "rewriter.lora_rank": 4, "rewriter.epochs": 1, "rewriter.learning_rate": 0.001,
     "answering.limit": 24,
 }  # fmt: skip
 """Options that make a case of a minute."""

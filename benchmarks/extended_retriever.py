@@ -48,7 +48,7 @@ from kgqa_core.config import (
     LlmOptions,
     QuestionsOptions,
     RetrievalOptions,
-    RetrieverOptions,
+    RigelOptions,
 )
 from kgqa_core.datasets.load import load as load_questions
 from kgqa_core.datasets.question import read_questions, write_questions
@@ -238,7 +238,7 @@ class Bench:
         out = self.folder / "trained" / f"{key}-{self.seed}"
         if not (out / "counts.json").is_file():
             out.mkdir(parents=True, exist_ok=True)
-            options = RetrieverOptions(**{**COMMON, **self.what.options, **given})
+            options = RigelOptions(**{**COMMON, **self.what.options, **given})
             started = time.process_time()
             counts = train(
                 out,

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from kgqa_core.config import KgOptions, QuestionsOptions, RetrieverOptions
+from kgqa_core.config import KgOptions, QuestionsOptions, RigelOptions
 from kgqa_core.datasets.load import load as load_questions
 from kgqa_core.datasets.masking import mask_topic, topic_names
 from kgqa_core.datasets.question import read_questions, write_questions
@@ -204,7 +204,7 @@ def run(name: str, decoder: str, holdout: float, seed: int, data: Path, home: Pa
     learn = [question for question in questions if question.split == "test" or not unseen(question, held)]
     (home / "learn").mkdir()
     write_questions(home / "learn", learn)
-    options = RetrieverOptions(decoder=decoder, device="cpu", **DATA_SETS[name].budget)  # type: ignore[arg-type]
+    options = RigelOptions(decoder=decoder, device="cpu", **DATA_SETS[name].budget)  # type: ignore[arg-type]
     (home / "retriever").mkdir()
     wall, cpu = time.perf_counter(), time.process_time()
     counts = train(

@@ -94,7 +94,7 @@ def _answers(questions: ArtifactRef, knowledge: ArtifactRef, name: str, profile:
     """What the model says of training, dev and test questions, the last as the run's answers."""
     found = {}
     for split in ("train", "dev", "test"):
-        limit = profile.abstention.training if split == "train" else profile.answering.limit
+        limit = profile.abstention.training_questions if split == "train" else profile.answering.limit
         options = profile.answering.model_copy(update={"split": split, "limit": limit})
         found[split] = answer(questions, knowledge, name, options, profile.llm, profile.seed)
     return found

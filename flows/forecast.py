@@ -63,7 +63,7 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
         planned: set[str] = set()
         computed: dict[str, ArtifactRef] = {}
         if profile.computes:
-            operator = train_operator(kg, questions, profile.operator, profile.seed)
+            operator = train_operator(kg, questions, profile.operation_classifier, profile.seed)
             computed = compute_all(kg, questions, linked, facts, operator, profile)
         for name in profile.knowledge if answerer_spec(profile.answering.answerer).reads else ():
             plans += _experiment(kg, questions, facts, passages, rewriter, name, profile, run, planned, pilot, computed)

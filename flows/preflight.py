@@ -88,7 +88,7 @@ def _encoders(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the encoders that the run needs."""
     found = _of_retrievers(profile, "encoder")
     if profile.computes:
-        found.append(("operator.encoder", profile.operator.encoder))
+        found.append(("operation_classifier.encoder", profile.operation_classifier.encoder))
     if profile.reads_links and profile.linking.context == "encoder":
         found.append(("linking.encoder", profile.linking.encoder))
     if profile.reads_passages and profile.passages.retriever != "bm25":
@@ -114,7 +114,7 @@ def _models(profile: Profile) -> list[tuple[str, str]]:
     wanted += _of_retrievers(profile, "model")
     if profile.rewrites:
         wanted.append(("rewriter.base", profile.rewriter.base))
-    if profile.trains_rewriter and profile.corpus.imported is None:
+    if profile.trains_rewriter and profile.corpus.alpaca_file is None:
         wanted.append(("corpus.qa_model", profile.corpus.qa_model))
         if profile.corpus.teacher != "template":
             wanted.append(("corpus.teacher", profile.corpus.teacher))

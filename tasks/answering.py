@@ -11,7 +11,7 @@ from kgqa_core.config import (
     AnsweringOptions,
     Knowledge,
     LlmOptions,
-    OperatorOptions,
+    OperationClassifierOptions,
     Profile,
     RetrieverVariant,
     SymbolicOptions,
@@ -77,7 +77,7 @@ def answer(
     tags=("gpu",),
 )
 def train_operator(
-    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: OperatorOptions, seed: int
+    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: OperationClassifierOptions, seed: int
 ) -> Counts:
     """Train the classifier that picks the operation of a question."""
     from kgqa_core.symbolic.train import train
@@ -184,7 +184,7 @@ def answer_all(
             for name in profile.knowledge
         }
     assert kg is not None and facts is not None, f"{profile.answering.answerer} computes from facts"
-    operator = train_operator(kg, questions, profile.operator, profile.seed)
+    operator = train_operator(kg, questions, profile.operation_classifier, profile.seed)
     computed = compute_all(kg, questions, linked, facts, operator, profile)
     return {
         name: answer_from(questions, computed[str(Knowledge.parse(name).variant)], knowledge[name], name, profile)

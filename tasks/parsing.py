@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kgqa_core.config import DecodeOptions, ParsingOptions, Profile
+from kgqa_core.config import DecodeOptions, Profile, RngOptions
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Counts, StageContext, folder
 from tasks.engine.external_digests import encoder_digest
@@ -28,9 +28,9 @@ def parsing_examples(
     )
 
 
-def _rng_models(options: ParsingOptions) -> dict[str, str]:
+def _rng_models(options: RngOptions) -> dict[str, str]:
     """Digests of the pretrained models that a ranker and its generator start from."""
-    written = {"generator": encoder_digest(options.generator.model)} if options.generator.use else {}
+    written = {"generator": encoder_digest(options.generator.model)} if options.generator.enabled else {}
     return {"encoder": encoder_digest(options.encoder)} | written
 
 
@@ -41,9 +41,7 @@ def _rng_models(options: ParsingOptions) -> dict[str, str]:
     packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
     tags=("gpu",),
 )
-def train_rng(
-    stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: ParsingOptions, seed: int
-) -> Counts:
+def train_rng(stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: RngOptions, seed: int) -> Counts:
     """Train the ranker of enumerated forms (Ye et al. 2022)."""
     from kgqa_core.parsing.rng.train import train
 
@@ -68,7 +66,7 @@ def parse_rng(
     kg: ArtifactRef,
     examples: ArtifactRef,
     parser: ArtifactRef,
-    options: ParsingOptions,
+    options: RngOptions,
     splits: tuple[str, ...] = ("dev", "test"),
 ) -> Counts:
     """Enumerate, rank and run the forms of each question."""
@@ -145,6 +143,6 @@ def train_and_parse(
 ) -> ArtifactRef:
     """What the parser `name`, trained on the examples of split train, says of those of dev and test."""
     if name == "rng":
-        return parse_rng(kg, examples, train_rng(kg, examples, profile.parsing, profile.seed), profile.parsing)
+        return parse_rng(kg, examples, train_rng(kg, examples, profile.parsing.rng, profile.seed), profile.parsing.rng)
     options = profile.parsing.decode
     return parse_decode(kg, examples, train_decode(kg, examples, options, profile.seed), options)

@@ -122,7 +122,7 @@ def feedback_of(dkg: ArtifactRef, word: str | None) -> ArtifactRef | None:
     if over != dkg.digest:
         raise InputError(
             f"run {run_id} is over another graph than this one, so that its facts say nothing here; name a run over "
-            "this graph in retriever.feedback, or make one"
+            "this graph in rigel.feedback, or make one"
         )
     return gather_feedback(dkg, found["questions"], found["facts"], found["answers"], found.get("bare"))
 

@@ -19,21 +19,21 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "peft")
 
 def _corpus_outside(call: Call) -> dict[str, str]:
     options: CorpusOptions = call.options
-    if options.imported:
-        return {"imported": file_digest(Path(options.imported).expanduser())}
+    if options.alpaca_file:
+        return {"imported": file_digest(Path(options.alpaca_file).expanduser())}
     return {"teacher": model_digest(options.teacher), "qa_model": model_digest(options.qa_model)}
 
 
 @stage(
     "corpus",
-    label=lambda call: f"by {call.options.teacher}" if not call.options.imported else "imported",
+    label=lambda call: f"by {call.options.teacher}" if not call.options.alpaca_file else "imported",
     external=_corpus_outside,
     packages=(*MODEL_PACKAGES, "openai"),
     tags=("gpu",),
     retries=1,
     pays=True,
     deployment="kgqa-generate-corpus/generate-corpus",
-    only_here=lambda call: bool(call.options.imported),  # no GPU makes the reading of a file faster
+    only_here=lambda call: bool(call.options.alpaca_file),  # no GPU makes the reading of a file faster
 )
 def generate_corpus(
     stage: StageContext,

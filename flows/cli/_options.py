@@ -30,7 +30,7 @@ AnswererOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. retriever.hops=3.", show_default=False),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. rigel.hops=3.", show_default=False),
 ]
 KnowledgeOption = Annotated[
     str | None,

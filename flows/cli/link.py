@@ -86,9 +86,9 @@ def link(
 
 def _options(record: dict[str, Any] | None, given: dict[str, Any]) -> LinkingOptions:
     """How a run links, or the defaults, with what the command says instead.  Raises ConfigError."""
-    from kgqa_core.config import make_profile
+    from kgqa_core.config import make_profile, recorded_profile
 
-    base = make_profile(record["profile"]).linking.model_dump() if record is not None else {}
+    base = recorded_profile(record).linking.model_dump() if record is not None else {}
     return make_profile({"linking": base | given}, origin="the options").linking
 
 

@@ -78,11 +78,11 @@ def train(
     read = {split: compared(own, told[split], usual, retrievers, groups, mine[split]) for split, own in read.items()}
     monitor.progress(2, 3, "steps")
     names = names_of(retrievers, groups)
-    answerable = Additive.fit(names, read["train"], good["train"], options.strength)
+    answerable = Additive.fit(names, read["train"], good["train"], options.prior_precision)
     answerable = answerable.calibrated(read["dev"], good["dev"])
     confidence = answerable.confidence(read["dev"])
     threshold = best_threshold(confidence, good["dev"])
-    why = _reasons(names, sets, read, known, options.strength)
+    why = _reasons(names, sets, read, known, options.prior_precision)
     Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(out)
     _write(out, names, sets, read)
     monitor.progress(3, 3, "steps")
@@ -106,8 +106,8 @@ def _check(sets: Mapping[str, Sequence[Evidence]], known: Mapping[str, Label]) -
         if min(kinds[True], kinds[False]) < LEAST:
             raise TrainingError(
                 f"of the {split} questions that the model was asked {kinds[True]} are answerable and {kinds[False]} "
-                f"are not; {LEAST} of each are needed; raise abstention.training, or make a set that has them with "
-                "`kgqa answerability build`"
+                f"are not; {LEAST} of each are needed; raise abstention.training_questions, or make a set that has "
+                "them with `kgqa answerability build`"
             )
 
 

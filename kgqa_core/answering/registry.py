@@ -58,8 +58,8 @@ class AnswererSpec:
         from kgqa_core.symbolic.hybrid import joined, told
 
         solved = given.computed
-        result = told(solved.kind, solved.topics, solved.words, solved.answers[: options.told])
-        return joined(result, given.text, options.facts)
+        result = told(solved.kind, solved.topics, solved.words, solved.answers[: options.most_results_shown])
+        return joined(result, given.text, options.keep_facts)
 
 
 def answer_prompt(question: Question, text: str, options: AnsweringOptions) -> str:

@@ -7,7 +7,7 @@ module here.
 from __future__ import annotations
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions, Training
-from kgqa_core.config.answering import AnsweringOptions, OperatorOptions, SymbolicOptions
+from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
 from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
 from kgqa_core.config.experiment import (
@@ -23,17 +23,18 @@ from kgqa_core.config.linking import LinkingOptions
 from kgqa_core.config.llm import BudgetOptions, Endpoint, LlmOptions, Price
 from kgqa_core.config.ltgen import LtgenOptions, PopularityOptions, SamplingOptions, WritingOptions
 from kgqa_core.config.operations import OperationsOptions, RunnerOptions
-from kgqa_core.config.parsing import DecodeOptions, GeneratorOptions, ParsingOptions
+from kgqa_core.config.parsing import DecodeOptions, GeneratorOptions, ParsingOptions, RngOptions
 from kgqa_core.config.passages import PassagesOptions
 from kgqa_core.config.profile import Profile, known_keys
 from kgqa_core.config.questions import QuestionsOptions, QuestionSource
-from kgqa_core.config.read import make_profile, parse_settings, read_profile
+from kgqa_core.config.read import make_profile, parse_settings, read_profile, recorded_profile
+from kgqa_core.config.renamed import new_name, recorded_options, upgrade
 from kgqa_core.config.retrieval import (
     HopPathOptions,
     KapingOptions,
     RelationRankingOptions,
     RetrievalOptions,
-    RetrieverOptions,
+    RigelOptions,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 
@@ -62,10 +63,11 @@ __all__ = [
     "LlmOptions",
     "LtgenOptions",
     "OperationsOptions",
-    "OperatorOptions",
+    "OperationClassifierOptions",
     "Options",
     "PASSAGES",
     "ParsingOptions",
+    "RngOptions",
     "PassagesOptions",
     "PopularityOptions",
     "Price",
@@ -74,7 +76,7 @@ __all__ = [
     "QuestionsOptions",
     "RelationRankingOptions",
     "RetrievalOptions",
-    "RetrieverOptions",
+    "RigelOptions",
     "RewriterOptions",
     "RunnerOptions",
     "SYMBOLIC",
@@ -86,5 +88,9 @@ __all__ = [
     "known_keys",
     "make_profile",
     "parse_settings",
+    "new_name",
     "read_profile",
+    "recorded_options",
+    "recorded_profile",
+    "upgrade",
 ]

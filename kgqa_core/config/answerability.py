@@ -17,15 +17,15 @@ class AnswerabilityOptions(Options):
 
     p_u: float = Field(default=0.33, gt=0, lt=1)
     """Share of the questions that the modified graph cannot answer."""
-    parts: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
+    drop_shares: tuple[float, float, float, float] = (0.25, 0.25, 0.25, 0.25)
     """Parts of `p_u` that drops of types, relations, entities and facts make; what one cannot fill goes to the next."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test; each has its share `p_u`."""
     zero_shot: float = Field(default=0.5, ge=0, le=1)
     """Share of the unanswerable questions of dev and test that miss something that no training question touches."""
-    full: float = Field(default=0.25, ge=0, le=1)
+    full_zero_shot: float = Field(default=0.25, ge=0, le=1)
     """Share of the zero-shot ones of whose form training has nothing at all."""
-    largest: float = Field(default=0.5, gt=0, le=1)
+    largest_drop_share: float = Field(default=0.5, gt=0, le=1)
     """Largest share of its quota that one type or relation may take, so that there are several of a kind."""
     schema_share: float = Field(default=0.9, gt=0.5, le=1)
     """Share of the entities at one end of a relation that are of a type when the relation belongs to it."""
@@ -39,7 +39,7 @@ class AnswerabilityOptions(Options):
     """Entities that parsers start from: those that the tagger finds in the modified graph, or the annotated ones that
     are left, which give away what was dropped."""
 
-    @field_validator("parts", "split_shares")
+    @field_validator("drop_shares", "split_shares")
     @classmethod
     def _some_share(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
         if min(shares) < 0 or not sum(shares):
@@ -55,12 +55,12 @@ class AbstentionOptions(Options):
     """What the language model reads, `retriever/format`; `ask` learns when not to answer from the same."""
     topics: Execution[Literal["linked", "gold"]] = "linked"
     """Whether retrievers start from the topics that are found in the questions or from those that are given."""
-    training: int = Field(default=4000, ge=10)
+    training_questions: int = Field(default=4000, ge=10)
     """Training questions that it learns from, drawn with the seed; of each the language model is asked."""
     features: tuple[Literal["links", "facts", "model", "wording"], ...] = ("links", "facts", "model", "wording")
     """What it reads of a question: how sure linking is; what the retrievers found and whether they agree; what the
     language model said and how surely; how near the wording is to answerable training questions."""
-    strength: float = Field(default=1.0, gt=0)
+    prior_precision: float = Field(default=1.0, gt=0)
     """How much of its freedom the classifier gives up for simplicity (the precision of its prior)."""
     min_confidence: float | None = Field(default=None, ge=0, le=1)
     """A question is not answered where the confidence that the graph holds the answer is below; without a number it is

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from kgqa_core.config.base import Execution, Options, ScratchEncoderOptions, TrainingOptions
 
 
-class OperatorOptions(ScratchEncoderOptions, TrainingOptions):
+class OperationClassifierOptions(ScratchEncoderOptions, TrainingOptions):
     """The classifier that picks the operation of a question, for the answerers `symbolic` and `hybrid`."""
 
     epochs: PositiveInt = 15
@@ -36,13 +36,13 @@ class SymbolicOptions(Options):
     whatever it finds."""
     most_answers: int = Field(default=200, ge=1)
     """Names that an answer lists; a count is never cut."""
-    seconds: float = Field(default=10.0, gt=0)
+    timeout_seconds: float = Field(default=10.0, gt=0)
     """Longest run of one form; one that takes longer counts as having found nothing."""
-    dates: bool = True
+    date_conditions: bool = True
     """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
-    told: int = Field(default=20, ge=1)
+    most_results_shown: int = Field(default=20, ge=1)
     """Names of a computed result that `hybrid` puts before the language model."""
-    facts: bool = True
+    keep_facts: bool = True
     """Keep the retrieved facts below computed results; without them a small model follows the result more often."""
 
 
@@ -67,7 +67,7 @@ class AnsweringOptions(Options):
     qualifiers: bool = False
     """Triples are told with the qualifiers of their statement, `(head, relation, tail; qualifier: value)`."""
     split: Literal["test", "dev", "train"] = "test"
-    """Questions that are answered; `train` needs `retrieval.training` and serves `retriever.feedback`."""
+    """Questions that are answered; `train` needs `retrieval.training` and serves `rigel.feedback`."""
     limit: int | None = Field(default=None, ge=1)
     """Answer only so many questions, drawn with the seed; all when absent."""
     max_new_tokens: int = Field(default=32, ge=1)

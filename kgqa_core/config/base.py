@@ -22,10 +22,12 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     def decisive(self) -> dict[str, Any]:
-        """The fields that decide what comes out, as plain values: all but those of type `Execution`."""
+        """The fields that decide what comes out, as plain values: all but those of type `Execution`, at any depth."""
         fields = type(self).model_fields.items()
         execution = {name for name, field in fields if any(isinstance(mark, _NotDecisive) for mark in field.metadata)}
-        return self.model_dump(mode="json", exclude=execution)
+        plain = self.model_dump(mode="json", exclude=execution)
+        parts = {name: part for name in plain if isinstance(part := getattr(self, name), Options)}
+        return plain | {name: part.decisive() for name, part in parts.items()}
 
 
 class EncoderOptions(Options):

@@ -6,24 +6,24 @@ from typing import Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from kgqa_core.config.base import Execution, Options, ScratchEncoderOptions, TrainingOptions
+from kgqa_core.config.base import Options, ScratchEncoderOptions, TrainingOptions
 
 
 class GeneratorOptions(Options):
     """The generator of rank and generate: it reads a question and the best forms, and writes one (Ye et al. 2022)."""
 
-    use: bool = False
+    enabled: bool = False
     """Write forms; without, the ranker's order stands."""
     model: str = "scratch"
     """`scratch` (a small T5 learnt from the training questions), or a folder or hub id of a HF sequence-to-sequence or
     causal model."""
-    forms: int = Field(default=10, ge=1)
+    input_forms: int = Field(default=10, ge=1)
     """Best forms that are read."""
     beam: int = Field(default=10, ge=1)
     """Width of the search, and forms that are written."""
     weight: float = Field(default=0.5, ge=0, le=1)
     """Weight of what the generator says beside the ranker, where both score a form."""
-    executable: bool = False
+    executable_first: bool = False
     """Put the first form that finds something first, and never say that there is no form.  Off wherever abstention is
     measured, which it defeats."""
     epochs: int = Field(default=6, ge=1)
@@ -48,7 +48,7 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
 
     learn_unanswerable: bool = True
     """Learn from questions that the graph has no form for, too (A+U): "no form" is then one of the actions."""
-    failed: Literal["auto", "no form", "keep"] = "auto"
+    on_empty_result: Literal["auto", "no form", "keep"] = "auto"
     """What is said where the best form finds nothing: `no form`, that there is none, as the paper does, or `keep`, the
     form itself, which is right where only its facts are missing.  `auto` keeps it where the parser has learnt to say
     that there is no form (A+U), and does as the paper where it cannot say so otherwise (A)."""
@@ -72,7 +72,7 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     """Width of the search, and forms that are written down of a question."""
     most_actions: int = Field(default=24, ge=3)
     """Length of a form, in actions."""
-    measured_steps: int = Field(default=2, ge=1, le=3)
+    comparison_steps: int = Field(default=2, ge=1, le=3)
     """Longest path that is ranked or compared by."""
     width: int = Field(default=96, ge=16)
     """Width of the scratch decoder."""
@@ -82,14 +82,14 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     """Heads of each layer."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Share of the scratch decoder's values that are dropped in training, and of its words that are hidden."""
-    missing: float = Field(default=0.2, ge=0, lt=1)
+    missing_relation_rate: float = Field(default=0.2, ge=0, lt=1)
     """Share of the answerable questions that a step shows without a relation that they need, so that "no form" is right
     of them; only where unanswerable ones are learnt from too (A+U)."""
     retriever_epochs: int = Field(default=4, ge=1)
     """Largest number of passes in which the retriever learns."""
     epochs: PositiveInt = 20
     """Largest number of passes in which the decoder learns."""
-    repeats: int = Field(default=2, ge=1)
+    questions_per_wording: int = Field(default=2, ge=1)
     """Questions of one masked wording that a pass takes at most; each pass draws others of them."""
     patience: PositiveInt = 4
     """Passes without a better dev score before training stops."""
@@ -99,7 +99,7 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     """Peak learning rate of a pretrained encoder or model."""
 
 
-class ParsingOptions(ScratchEncoderOptions, TrainingOptions):
+class RngOptions(ScratchEncoderOptions, TrainingOptions):
     """The parser rank and generate: forms are enumerated, ranked and, if wanted, written (Ye et al. 2022, as
     GrailQAbility uses it)."""
 
@@ -120,18 +120,18 @@ class ParsingOptions(ScratchEncoderOptions, TrainingOptions):
     """Weight of the logarithm of the linker's confidence beside the ranker's score."""
     negatives: int = Field(default=95, ge=1)
     """Wrong forms beside the right one."""
-    missing: float = Field(default=0.2, ge=0, le=1)
+    missing_relation_rate: float = Field(default=0.2, ge=0, le=1)
     """Share of the answerable questions that are also learnt without the forms that use some relation of the right one,
     so that "no form" is right of them; only where unanswerable ones are learnt from too (A+U)."""
-    hard: float = Field(default=0.5, ge=0, le=1)
+    hard_negatives: float = Field(default=0.5, ge=0, le=1)
     """Share of hard ones among them in the later phase: those that the model of the first phase scores highest."""
-    pruned: int = Field(default=100, ge=2)
+    preselected_forms: int = Field(default=100, ge=2)
     """Forms that are left to the ranker by the cheap first stage."""
-    kept: int = Field(default=10, ge=1)
+    num_forms: int = Field(default=10, ge=1)
     """Forms that are written down of a question."""
     epochs: PositiveInt = 3
     """Largest number of passes with random wrong forms."""
-    hard_epochs: int = Field(default=1, ge=0)
+    hard_negative_epochs: int = Field(default=1, ge=0)
     """Largest number of passes of the later phase."""
     patience: PositiveInt = 2
     """Passes without a better dev score before a phase stops."""
@@ -142,4 +142,12 @@ class ParsingOptions(ScratchEncoderOptions, TrainingOptions):
     encoder_learning_rate: PositiveFloat = 3e-5
     """Peak learning rate of a pretrained encoder."""
     generator: GeneratorOptions = GeneratorOptions()
-    decode: Execution[DecodeOptions] = DecodeOptions()
+
+
+class ParsingOptions(Options):
+    """The semantic parsers."""
+
+    rng: RngOptions = RngOptions()
+    """Rank and generate."""
+    decode: DecodeOptions = DecodeOptions()
+    """Retrieve and decode."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
-from kgqa_core.config.answering import AnsweringOptions, OperatorOptions, SymbolicOptions
+from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
 from kgqa_core.config.base import Options
 from kgqa_core.config.evaluation import EvaluationOptions
 from kgqa_core.config.experiment import PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
@@ -23,8 +23,8 @@ from kgqa_core.config.retrieval import (
     HopPathOptions,
     RelationRankingOptions,
     RetrievalOptions,
-    RetrieverOptions,
     RetrieverSection,
+    RigelOptions,
     baseline_names,
     retriever_sections,
 )
@@ -44,7 +44,7 @@ class Profile(Options):
     kg: KgOptions = KgOptions()
     dkg: DkgOptions = DkgOptions()
     questions: QuestionsOptions = QuestionsOptions()
-    retriever: RetrieverOptions = RetrieverOptions()
+    rigel: RigelOptions = RigelOptions()
     hop_path: HopPathOptions = HopPathOptions()
     linking: LinkingOptions = LinkingOptions()
     retrieval: RetrievalOptions = RetrievalOptions()
@@ -53,7 +53,7 @@ class Profile(Options):
     llm: LlmOptions = LlmOptions()
     corpus: CorpusOptions = CorpusOptions()
     rewriter: RewriterOptions = RewriterOptions()
-    operator: OperatorOptions = OperatorOptions()
+    operation_classifier: OperationClassifierOptions = OperationClassifierOptions()
     symbolic: SymbolicOptions = SymbolicOptions()
     answering: AnsweringOptions = AnsweringOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
@@ -130,7 +130,7 @@ class Profile(Options):
     @property
     def reads_links(self) -> bool:
         """Whether anything starts or learns from linked topics, so that questions are linked."""
-        return self.links_topics or (self.retriever.soft_start and "rigel" in self.retrieval.retrievers)
+        return self.links_topics or (self.rigel.soft_start and "rigel" in self.retrieval.retrievers)
 
     @property
     def rewrites(self) -> bool:
@@ -174,7 +174,7 @@ class Profile(Options):
 
 
 def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:
-    """Every key of a profile in dotted form, `retriever.hops` for example."""
+    """Every key of a profile in dotted form, `rigel.hops` for example."""
     keys: list[str] = []
     for name, info in model.model_fields.items():
         kind = info.annotation

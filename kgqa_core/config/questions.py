@@ -35,7 +35,7 @@ class QuestionsOptions(QuestionSource):
 
     more: Execution[tuple[QuestionSource, ...]] = ()
     """Further question sets over the same graph, each under a name of its own, that the retriever `rigel` is trained on
-    too (`retriever.mix` says how often); their dev questions are measured, and nothing of them is answered."""
+    too (`rigel.mix` says how often); their dev questions are measured, and nothing of them is answered."""
 
     @field_validator("more")
     @classmethod

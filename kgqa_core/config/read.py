@@ -12,6 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from kgqa_core.config.profile import Profile, known_keys
+from kgqa_core.config.renamed import move_renamed, new_name, old_names, upgrade
 from kgqa_core.errors import PASSWORD, ConfigError
 from kgqa_core.input_files import read_document
 
@@ -20,7 +21,7 @@ MAX_PROFILE, MAX_NODES = 4 << 20, 100_000
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """`["retriever.hops=3"]` as a nested mapping; values are read as YAML.  Raises ConfigError."""
+    """`["rigel.hops=3"]` as a nested mapping; values are read as YAML.  Raises ConfigError."""
     tree: dict[str, Any] = {}
     known = known_keys()
     for setting in settings:
@@ -33,7 +34,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
                 "the variable that llm.endpoints.NAME.key_env names, MLflow's address into MLFLOW_TRACKING_URI)"
             )
         if not equals:
-            raise ConfigError(f"--set {setting!r} is not of the form key=value, for example retriever.hops=3")
+            raise ConfigError(f"--set {setting!r} is not of the form key=value, for example rigel.hops=3")
         if key not in known:
             raise ConfigError(_unknown(key, known))
         node = tree
@@ -52,11 +53,13 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
     merged: dict[str, Any] = {}
     for layer in layers:
         _merge(merged, layer)
+    upgraded, moved = move_renamed(merged)
+    known = known_keys()
+    there = (*known, *(key.rpartition(".")[0] for key in known))
+    lines = [_unknown(old, known) for old, new in moved.items() if new.startswith(there)]
     try:
-        return Profile.model_validate(merged)
+        profile = Profile.model_validate(upgraded)
     except ValidationError as fault:
-        known = known_keys()
-        lines = []
         for error in fault.errors():
             key = ".".join(str(part) for part in error["loc"])
             if error["type"] == "extra_forbidden":
@@ -65,7 +68,14 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
                 lines.append(f"{key}: {error['ctx']['error']}".removeprefix(": "))
             else:
                 lines.append(f"{key}: {error['msg']}, but it is {error['input']!r}")
-        raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines)) from None
+    if lines:
+        raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines))
+    return profile
+
+
+def recorded_profile(record: Mapping[str, Any]) -> Profile:
+    """The profile of a run's record; keys that were renamed since count as their new ones.  Raises ConfigError."""
+    return make_profile(upgrade(record["profile"]), origin=f"the profile of run {record.get('run_id')}")
 
 
 def read_profile(path: Path) -> dict[str, Any]:
@@ -99,9 +109,12 @@ def _nodes(node: Any, known: dict[int, float]) -> float:
 
 
 def _unknown(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    """What is wrong with a key that no option has."""
+    if (new := new_name(key)) != key:
+        return f"unknown key '{key}'; it is called '{new}' now"
+    near = difflib.get_close_matches(key, [*known, *old_names(known)], n=1, cutoff=0.5)
     return f"unknown key '{key}'" + (
-        f"; did you mean '{near[0]}'?" if near else "; `kgqa run --help` names the sections"
+        f"; did you mean '{new_name(near[0])}'?" if near else "; `kgqa run --help` names the sections"
     )
 
 

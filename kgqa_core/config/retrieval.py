@@ -53,7 +53,7 @@ class BaselineOptions(RetrieverSection):
     baseline = True
 
 
-class RetrieverOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """The Rigel retriever and its training."""
 
     names = trained = ("rigel",)
@@ -101,7 +101,7 @@ class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     hop_limit = "max_hops"
 
     max_hops: int | None = Field(default=None, ge=1, le=4)
-    """Largest number of hops; without a number, what the training questions need, as for `retriever.hops`."""
+    """Largest number of hops; without a number, what the training questions need, as for `rigel.hops`."""
     gold_hops: bool = False
     """Take the number of hops from the question where it is given, as the paper does on MetaQA."""
     beam: int = Field(default=5, ge=1)

@@ -16,7 +16,7 @@ class CorpusOptions(Options):
     """Who writes the sentences: `template` (rules over relation labels, no model), or a model's name."""
     qa_model: str = "builtin"
     """Who must find a gold answer in the text for a pair to be kept."""
-    imported: str | None = None
+    alpaca_file: str | None = None
     """An Alpaca file of pairs (`instruction`, `output`) that is read instead of asking a teacher; no QA check."""
     size: int = Field(default=2000, ge=1)
     """Training questions that are taken, drawn with the seed in equal shares of relation paths."""
@@ -41,19 +41,19 @@ class RewriterOptions(CheckpointOptions):
     """Model that is adapted: `builtin` or `hf:FOLDER_OR_ID`, causal or seq2seq."""
     adapt: bool = True
     """Train LoRA weights on the corpus; without, the base writes as it is: a data-to-text model, or an endpoint's."""
-    rank: int = Field(default=64, ge=1)
+    lora_rank: int = Field(default=64, ge=1)
     """LoRA rank."""
-    alpha: float = Field(default=128, gt=0)
+    lora_alpha: float = Field(default=128, gt=0)
     """LoRA scale."""
-    dropout: float = Field(default=0.05, ge=0, lt=1)
+    lora_dropout: float = Field(default=0.05, ge=0, lt=1)
     """LoRA dropout."""
     learning_rate: float = Field(default=1e-4, gt=0)
     """Peak learning rate; cosine decay."""
-    warmup: float = Field(default=0.03, ge=0, lt=1)
+    warmup_ratio: float = Field(default=0.03, ge=0, lt=1)
     """Share of the steps in which the rate rises."""
-    batch_size: int = Field(default=128, ge=1)
+    global_batch_size: int = Field(default=128, ge=1)
     """Pairs in one optimiser step, over all processes and by accumulation."""
-    micro_tokens: int = Field(default=4096, ge=64)
+    micro_batch_tokens: int = Field(default=4096, ge=64)
     """Tokens in one forward pass, padding included."""
     epochs: int = Field(default=10, ge=1)
     """Passes over the corpus."""
@@ -61,7 +61,7 @@ class RewriterOptions(CheckpointOptions):
     """Tokens of a prompt and its text; longer pairs are left out and counted."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Numbers of the forward and backward pass."""
-    measure_steps: int = Field(default=0, ge=0)
+    eval_steps: int = Field(default=0, ge=0)
     """Steps between further measurements of the dev loss, for its curve; 0 is after each pass only."""
     samples: int = Field(default=8, ge=0)
     """Dev pairs whose generated text is shown after each pass."""

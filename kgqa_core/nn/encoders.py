@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor, nn
 
+from kgqa_core.config import EncoderOptions
 from kgqa_core.errors import ArtifactError, ModelError
 
 TOPIC = "[TOPIC]"
@@ -28,26 +29,6 @@ DROPOUT = 0.2
 """Share of a scratch encoder's inputs and outputs that are dropped in training."""
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 """Thai, Lao, Burmese, Khmer, kana and Han characters: words without spaces between them."""
-
-
-class EncoderOptions(Protocol):
-    """Fields of the options of whatever trains an encoder."""
-
-    @property
-    def encoder(self) -> str:
-        """`scratch`, `minilm`, a folder or a hub id."""
-
-    @property
-    def max_tokens(self) -> int:
-        """Tokens that are read of a text."""
-
-    @property
-    def scratch_vocabulary(self) -> int:
-        """Tokens of the vocabulary learnt for a scratch encoder."""
-
-    @property
-    def scratch_width(self) -> int:
-        """Width of a scratch encoder's state."""
 
 
 @dataclass(frozen=True)

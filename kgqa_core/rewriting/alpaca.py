@@ -158,8 +158,8 @@ def _files(path: Path) -> list[tuple[Path, str | None]]:
     one = train or dev
     if one is None:
         raise InputError(
-            f"corpus.imported {path} is neither a file nor a folder with train.json or dev.json; give an Alpaca file, "
-            "a JSON list of instruction and output"
+            f"corpus.alpaca_file {path} is neither a file nor a folder with train.json or dev.json; give an Alpaca "
+            "file, a JSON list of instruction and output"
         )
     return [(one, None)]
 

@@ -46,7 +46,7 @@ def read_corpus(folder: Path) -> pl.DataFrame:
     """The kept pairs of a corpus artifact, in its order.  Raises ArtifactError when it is not one."""
     path = folder / CORPUS
     if not path.is_file():
-        raise ArtifactError(f"{folder} has no {CORPUS}; build the corpus first (kgqa corpus, or `corpus.imported`)")
+        raise ArtifactError(f"{folder} has no {CORPUS}; build the corpus first (kgqa corpus, or `corpus.alpaca_file`)")
     frame = pl.read_parquet(path, glob=False)
     missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:

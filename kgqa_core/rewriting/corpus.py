@@ -71,7 +71,7 @@ def generate(
     shared_with_test (graphs that are also those of a test question), test_questions_shared, ….
     Raises BudgetReached after all that was paid for is kept, EndpointError, ModelError, QuestionFileError, InputError.
     """
-    if options.imported is not None:
+    if options.alpaca_file is not None:
         return _import(out, options, seed, monitor)
     everything = read_questions(questions)
     graph_dkg = Dkg.open(dkg)
@@ -188,7 +188,7 @@ def _rows(
 
 def _import(out: Path, options: CorpusOptions, seed: int, monitor: Monitor) -> dict[str, Any]:
     """A corpus read from Alpaca files; bad rows are rejects with their number."""
-    pairs = read_pairs(Path(options.imported or ""))
+    pairs = read_pairs(Path(options.alpaca_file or ""))
     dev_graphs = {_identity(pair) for pair in pairs if pair.fault is None and pair.split == "dev"}
     rows = []
     for number, pair in enumerate(pairs, start=1):

@@ -109,7 +109,7 @@ def draw(
         raise QuestionFileError(
             f"no gold graph for any of {len(train)} training questions ({counts['without_path']} have no gold path, "
             f"{counts['without_answer']} no answer, {counts['unreached']} reach none); give relation paths with the "
-            "questions, or import a corpus with corpus.imported"
+            "questions, or import a corpus with corpus.alpaca_file"
         )
     found.sort(key=lambda graph: graph.question.id)
     return Drawn(tuple(name_graphs(store, found)), counts)

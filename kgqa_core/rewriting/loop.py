@@ -52,7 +52,7 @@ class Run:
         """The training loop; what was measured and the weights of the best epoch."""
         options, monitor = self.options, self.monitor
         optimizer = torch.optim.AdamW(self.parameters, lr=options.learning_rate, weight_decay=0.0)
-        per_epoch = math.ceil(len(learn) / options.batch_size)
+        per_epoch = math.ceil(len(learn) / options.global_batch_size)
         total = per_epoch * options.epochs
         progress, best = checkpoint.Progress(key), taken(self.network)
         restored = checkpoint.restore(work / CHECKPOINT, key, self.network, optimizer) if work is not None else None
@@ -62,10 +62,10 @@ class Run:
         self.crew.wait_for_everyone()
         saved = time.monotonic()
         while progress.epoch < options.epochs:
-            order = effective_batches(len(learn), options.batch_size, self.seed, progress.epoch)
+            order = effective_batches(len(learn), options.global_batch_size, self.seed, progress.epoch)
             while progress.step < per_epoch:
                 done = progress.epoch * per_epoch + progress.step
-                optimizer.param_groups[0]["lr"] = options.learning_rate * _schedule(done, total, options.warmup)
+                optimizer.param_groups[0]["lr"] = options.learning_rate * _schedule(done, total, options.warmup_ratio)
                 batch = order[progress.step]
                 value = self._step(learn, batch, done, optimizer)
                 tokens = learn.tokens(batch)
@@ -76,7 +76,7 @@ class Run:
                     progress.curve.append([done + 1, progress.epoch, "train", "loss", mean])
                     progress.sums = [0.0, 0.0]
                     monitor.metric("loss", mean, done + 1)
-                if options.measure_steps and (done + 1) % options.measure_steps == 0 and progress.step < per_epoch:
+                if options.eval_steps and (done + 1) % options.eval_steps == 0 and progress.step < per_epoch:
                     self._note_loss(develop, done + 1, progress)
                 if work is not None and time.monotonic() - saved >= options.checkpoint_seconds:
                     self._store(work, progress, best, optimizer)
@@ -100,7 +100,7 @@ class Run:
         optimizer.zero_grad(set_to_none=False)
         tokens = pairs.tokens(batch)
         value = torch.zeros((), dtype=torch.float32, device=self.device)
-        for place, part in self._mine(micro_batches(pairs, batch, self.options.micro_tokens)):
+        for place, part in self._mine(micro_batches(pairs, batch, self.options.micro_batch_tokens)):
             torch.manual_seed(_seed_of(self.seed, number, place))
             loss = self._loss(pairs, part) / tokens
             loss.backward()  # type: ignore[no-untyped-call]
@@ -155,7 +155,7 @@ class Run:
         self.network.eval()
         every = list(range(len(pairs)))
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        for _, part in self._mine(micro_batches(pairs, every, self.options.micro_tokens)):
+        for _, part in self._mine(micro_batches(pairs, every, self.options.micro_batch_tokens)):
             total += self._loss(pairs, part).double()
         if self.crew.num_processes > 1:
             from accelerate.utils import reduce

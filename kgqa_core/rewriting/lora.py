@@ -26,7 +26,11 @@ def load_base(options: RewriterOptions, device: torch.device) -> HFModel:
     Raises ModelError when it is behind an endpoint, cannot be loaded, or has no end token to learn.
     """
     kind, rest = parse_spec(options.base)
-    how: dict[str, Any] = {"device": str(device), "dtype": options.precision, "batch_tokens": options.micro_tokens}
+    how: dict[str, Any] = {
+        "device": str(device),
+        "dtype": options.precision,
+        "batch_tokens": options.micro_batch_tokens,
+    }
     if kind == "builtin":
         return load_builtin(**how)
     if kind != "hf":
@@ -49,9 +53,9 @@ def put_lora(reader: HFModel, options: RewriterOptions) -> Any:
 
     task = TaskType.SEQ_2_SEQ_LM if reader.seq2seq else TaskType.CAUSAL_LM
     named = reader.seq2seq and reader.model.config.model_type in KNOWN
-    alpha: Any = int(options.alpha) if options.alpha == int(options.alpha) else options.alpha
+    alpha: Any = int(options.lora_alpha) if options.lora_alpha == int(options.lora_alpha) else options.lora_alpha
     config = LoraConfig(
-        task_type=task, r=options.rank, lora_alpha=alpha, lora_dropout=options.dropout, bias="none",
+        task_type=task, r=options.lora_rank, lora_alpha=alpha, lora_dropout=options.lora_dropout, bias="none",
         target_modules=None if named else "all-linear",
     )  # fmt: skip
     try:

@@ -36,7 +36,7 @@ def pilot_corpus(
     Raises as `corpus.generate` does.
     """
     paid = [model for model in (options.teacher, options.qa_model) if at_endpoint(model)]
-    if options.imported is not None or not paid:
+    if options.alpaca_file is not None or not paid:
         return
     with KgStore.open(kg) as store:
         drawn = draw(

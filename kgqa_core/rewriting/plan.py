@@ -61,7 +61,7 @@ def plan_corpus(
     An imported corpus asks nothing.  Texts not yet written are taken to be as long as the cache's of the same teacher
     let expect, or as the template's.
     """
-    if options.imported is not None:
+    if options.alpaca_file is not None:
         return []
     with KgStore.open(kg) as store:
         drawn = draw(

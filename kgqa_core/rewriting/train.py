@@ -1,6 +1,6 @@
 """Stage `train`: a LoRA rewriter from a KG-to-Text corpus (Wu et al. 2023, sections 3.2 and 4.1).
 
-    torchrun --nproc-per-node 2 -m kgqa_core.rewriting.train --corpus DIR --out DIR [--set rewriter.rank=16]
+    torchrun --nproc-per-node 2 -m kgqa_core.rewriting.train --corpus DIR --out DIR [--set rewriter.lora_rank=16]
 
 A plain loop: AdamW, linear warm-up and cosine decay, effective batches by accumulation, loss on the target only.  The
 loss of a step is divided by the target tokens of its whole effective batch, over all micro batches and processes, and
@@ -10,9 +10,10 @@ computes, up to the rounding of a sum, and a killed run that goes on from its ch
 The adapter that is kept is that of the epoch with the least dev loss; without dev pairs, the last.
 
 Small models want other values, not other code; the defaults are those of the paper, for 7 billion weights.  What served
-the builtin model (5 million weights): `dropout=0.0 learning_rate=2e-3 batch_size=16 micro_tokens=1024`, and few epochs:
-after 1,000 pairs of WebQSP its loss was down from 4.0 to 1.1 nats per token.  A T5 or a causal model of 60 to 500
-million weights wants something between, `learning_rate=5e-4 batch_size=64` to begin with; that was not tried here.
+the builtin model (5 million weights): `lora_dropout=0.0 learning_rate=2e-3 global_batch_size=16
+micro_batch_tokens=1024`, and few epochs: after 1,000 pairs of WebQSP its loss was down from 4.0 to 1.1 nats per token.
+A T5 or a causal model of 60 to 500 million weights wants something between, `learning_rate=5e-4 global_batch_size=64`
+to begin with; that was not tried here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 import polars as pl
 import torch
 
-from kgqa_core.config import RewriterOptions, make_profile, parse_settings
+from kgqa_core.config import RewriterOptions, make_profile, parse_settings, recorded_options
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Log, Monitor
 from kgqa_core.nn.checkpoint import key_of
@@ -95,7 +96,7 @@ def train(
         _write_samples(out, progress.samples)
         meta = {
             "base": options.base, "base_revision": reader.revision, "seq2seq": reader.seq2seq,
-            "corpus_sha256": digest, "options": options.decisive(), "seed": seed, **counts,
+            "corpus_sha256": digest, "options": recorded_options("rewriter", options), "seed": seed, **counts,
         }  # fmt: skip
         (out / META).write_text(json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         if work is not None:

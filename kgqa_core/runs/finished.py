@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import PASSAGES, Knowledge, Profile, make_profile
+from kgqa_core.config import PASSAGES, Knowledge, Profile, recorded_profile
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
@@ -93,7 +93,7 @@ def system_parts(
     threshold, when absent.
     Raises InputError when the run has not trained what this needs, ArtifactError when it is damaged.
     """
-    profile = make_profile(record["profile"])
+    profile = recorded_profile(record)
     if min_confidence is not None:
         least = profile.abstention.model_copy(update={"min_confidence": min_confidence})
         profile = profile.model_copy(update={"abstention": least})

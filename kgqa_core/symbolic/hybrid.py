@@ -38,11 +38,11 @@ def add_computed(
         raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
     columns = ("question", "kind", "topics", "words", "answers")
     results = {
-        question: told(kind, topics, words, answers[: options.told])
+        question: told(kind, topics, words, answers[: options.most_results_shown])
         for question, kind, topics, words, answers in read_computed(computed, columns).iter_rows()
     }
     rows = [
-        (question, retriever, form, joined(results.get(question, ""), text or "", options.facts), triples or [])
+        (question, retriever, form, joined(results.get(question, ""), text or "", options.keep_facts), triples or [])
         for question, text, triples in frame.sort("question").select("question", "text", "triples").iter_rows()
     ]
     try:

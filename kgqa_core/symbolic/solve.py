@@ -58,7 +58,7 @@ class Solved:
 class Solver:
     """Computes answers on one graph, which stays open as long as the solver is used.
 
-    timeouts: forms so far that took longer than `options.seconds`.
+    timeouts: forms so far that took longer than `options.timeout_seconds`.
     """
 
     store: KgStore
@@ -119,7 +119,7 @@ class Solver:
         """The candidates, each that can take up the question's date before itself without."""
         for one in candidates:
             form = None
-            if said.date is not None and self.options.dates:
+            if said.date is not None and self.options.date_conditions:
                 form = self._dates.conditioned(one.form, said.date)
             if form is not None:
                 yield Candidate(form, round(one.weight + DATED, 6), one.kind)
@@ -160,11 +160,11 @@ class Solver:
         named: what the form names is no answer unless it is the only one.
         """
         try:
-            result = execute(form, self.store, seconds=self.options.seconds, without_named=named)
+            result = execute(form, self.store, seconds=self.options.timeout_seconds, without_named=named)
             if named and result.empty:
-                result = execute(form, self.store, seconds=self.options.seconds)
+                result = execute(form, self.store, seconds=self.options.timeout_seconds)
             if isinstance(form, Holds) and not result.value:
-                instead = execute(form.of, self.store, seconds=self.options.seconds)
+                instead = execute(form.of, self.store, seconds=self.options.timeout_seconds)
                 return None if instead.empty else replace(result, proof=instead.proof)
         except FormTimeout:
             self.timeouts += 1

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kgqa_core.config import OperatorOptions
+from kgqa_core.config import OperationClassifierOptions
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
@@ -35,7 +35,7 @@ def train(
     *,
     kg: Path,
     questions: Path,
-    options: OperatorOptions,
+    options: OperationClassifierOptions,
     seed: int,
     monitor: Monitor = QUIET,
     work: Path | None = None,
@@ -54,10 +54,12 @@ def train(
             f"none of the {len(own['train'])} training questions has a gold form to learn operations from; give "
             "s_expression, or relation_path and complexity, in the question file"
         )
-    device = pick_device(options.device, "operator")
+    device = pick_device(options.device, "operation_classifier")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
-        encoder, reader, description = new_encoder(options, lambda token: _texts(learning, token), "operator")
+        encoder, reader, description = new_encoder(
+            options, lambda token: _texts(learning, token), "operation_classifier"
+        )
         network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size()).to(device)
         lessons_, tests = (_Lessons(some, network, reader, device) for some in (learning, developing))
         course = loop.Course(
@@ -68,7 +70,7 @@ def train(
             loss=lessons_.loss,
             measure=tests.measure,
             standing=lambda measured: [measured["accuracy"], -measured["loss"]],
-            section="operator",
+            section="operation_classifier",
         )
         sha = hashlib.sha256(repr((learning, developing)).encode()).hexdigest()
         key = key_of(sha, options.decisive(), seed)

@@ -264,7 +264,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
     global _latest
     _latest = run
-    name = f"{profile.kg.name}/{profile.questions.name} {profile.retriever.encoder} {profile.answering.answerer}"
+    name = f"{profile.kg.name}/{profile.questions.name} {profile.rigel.encoder} {profile.answering.answerer}"
     name = f"{flow_name()} {name} {run_id.rpartition('-')[0]}".removeprefix("pipeline ")
     told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
     run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **told, **_tags()})

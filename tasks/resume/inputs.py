@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import Options, Profile, split_retriever
+from kgqa_core.config import Options, Profile, RetrieverVariant, upgrade
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.retrieval.api import RetrieverSpec
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, trained_by
@@ -74,8 +74,9 @@ def training_change(kind: str, trained: ArtifactRef, profile: Profile) -> str | 
     stage, section = LEARNERS[kind]
     made, options = _made_of(trained), section(profile)
     given = made.get("options", {})
-    for name, wanted in (("options", options.decisive()), ("seed", profile.seed)):
-        if not _alike(given.get(name), wanted):
+    [known] = upgrade({kind: given.get("options")}).values()  # under the names that options have now
+    for name, wanted, was in (("options", options.decisive(), known), ("seed", profile.seed, given.get("seed"))):
+        if not _alike(was, wanted):
             return f"the {name} of {kind} changed"
     external = stage.external_digests(options=options)
     if not _alike(made.get("outside"), external):
@@ -144,7 +145,7 @@ def external_inputs(profile: Profile) -> dict[str, Mapping[str, str]]:
     if profile.links_topics:
         found["linked"] = link_questions.external_digests(options=profile.linking)
     for name in profile.retrieval.collected:
-        section = RETRIEVERS[split_retriever(name)[0]].options(profile)
+        section = RETRIEVERS[RetrieverVariant.parse(name).retriever].options(profile)
         found[f"facts/{name}"] = retrieve.external_digests(name=name, section=section)
     return found
 

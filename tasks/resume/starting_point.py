@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa_core.config import Options, Profile, make_profile
+from kgqa_core.config import Options, Profile, recorded_profile
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.retrieval.registry import trained_by
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify, write_json
@@ -81,7 +81,7 @@ def run_of_these_inputs(home: Home, profile: Profile) -> dict[str, Any] | None:
         parts = dict(artifacts(record))
         read = tuple(_outside(read_manifest(parts[name].folder)) for name in ("kg", "questions"))
         same = read == (dump_digests(profile.kg), question_digests(profile.questions))
-        same = same and _decisive(make_profile(record["profile"])) == _decisive(profile)
+        same = same and _decisive(recorded_profile(record)) == _decisive(profile)
         return record if same and reads_same_inputs(record, profile, home.root) else None
     except (ArtifactError, ConfigError, KeyError) as fault:
         log.warning("run %s has read these files, but cannot be compared with: %s", record["run_id"], fault)
@@ -183,7 +183,7 @@ def _open(home: Home, record: Mapping[str, Any], role: str, *, newest: bool) -> 
             raise ArtifactError(f"{ref.folder} is no longer what run {record['run_id']} made; run the pipeline again")
     decided = read_decision(home, record["run_id"]) or {}
     since = float(decided.get("since_training", 0.0))
-    profile = make_profile(record["profile"])
+    profile = recorded_profile(record)
     return StartingRun(record["run_id"], role, profile, record, refs, training_inputs(record), since, newest)
 
 

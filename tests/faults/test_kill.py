@@ -36,11 +36,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     write_questions(folder / "questions.jsonl", write_graph(folder / "graph.tsv", 1500), 80)
     return [
         "run", "--json", "--kg", str(folder / "graph.tsv"), "--questions", str(folder / "questions.jsonl"),
-        "--set", "retriever.encoder=scratch", "--set", "retriever.min_steps=40",
-        "--set", "retriever.checkpoint_seconds=0.01",
+        "--set", "rigel.encoder=scratch", "--set", "rigel.min_steps=40",
+        "--set", "rigel.checkpoint_seconds=0.01",
         "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=3", "--set", "hop_path.checkpoint_seconds=0.01",
         "--set", "answering.knowledge=[none, rigel, hop_path/rewritten]", "--set", "corpus.size=12",
-        "--set", "rewriter.epochs=1", "--set", "rewriter.batch_size=4", "--set", "rewriter.max_new_tokens=8",
+        "--set", "rewriter.epochs=1", "--set", "rewriter.global_batch_size=4", "--set", "rewriter.max_new_tokens=8",
         "--set", "rewriter.checkpoint_seconds=0.01", "--set", "retrieval.retrievers=[rigel, hop_path]",
         "--set", "answering.limit=8", "--set", "llm.batch_tokens=256", "--set", "answering.max_new_tokens=4",
     ]  # fmt: skip

@@ -15,9 +15,9 @@ from tests.support.command import kgqa
 from tests.support.register_benchmark import OPTIONS, write_inputs
 
 SMALL = (
-    "retrieval.retrievers=[rigel,hop_path]", "retriever.encoder=scratch", "retriever.epochs=2",
-    "retriever.min_steps=40", "retriever.learning_rate=0.003", "retriever.scratch_width=64",
-    "hop_path.encoder=scratch", "hop_path.epochs=3", "hop_path.scratch_width=64", "abstention.training=200",
+    "retrieval.retrievers=[rigel,hop_path]", "rigel.encoder=scratch", "rigel.epochs=2",
+    "rigel.min_steps=40", "rigel.learning_rate=0.003", "rigel.scratch_width=64",
+    "hop_path.encoder=scratch", "hop_path.epochs=3", "hop_path.scratch_width=64", "abstention.training_questions=200",
     "evaluation.bootstrap=100", "retrieval.edge_budget=50000",
 )  # fmt: skip
 

@@ -21,8 +21,8 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home",
         folder / "home", "--answerer", "symbolic", "--set", "retrieval.topics=both", "--set",
         "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path]", "--set",
-        "hop_path.encoder=scratch", "--set", "operator.encoder=scratch", "--set", "answering.limit=10", "--set",
-        "evaluation.bootstrap=100",
+        "hop_path.encoder=scratch", "--set", "operation_classifier.encoder=scratch", "--set",
+        "answering.limit=10", "--set", "evaluation.bootstrap=100",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err[-4000:]
     return folder, outcome.json["run_id"]

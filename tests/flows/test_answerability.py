@@ -23,7 +23,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_inputs(folder)
     built = kgqa(
         "answerability", "build", "--kg", folder / "facts.tsv", "--questions", folder / "questions.jsonl",
-        "--set", "answerability.largest=0.9", "--home", folder / "home", "--out", folder / "register", "--json",
+        "--set", "answerability.largest_drop_share=0.9", "--home", folder / "home", "--out", folder / "register",
+        "--json",
     )  # fmt: skip
     assert built.code == 0, built.err[-3000:]
     counts = built.json["counts"]

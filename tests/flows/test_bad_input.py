@@ -91,8 +91,8 @@ def test_no_topic_in_the_graph_is_refused_with_a_near_name(good: tuple[Path, Pat
 def test_unknown_names_get_the_nearest(good: tuple[Path, Path]) -> None:
     graph, questions = good
     refused(kgqa("run", "--profile", "atls"), "atls", "did you mean 'atlas'")
-    refused(run(graph, questions, "--set", "retriver.hops=2"), "retriver.hops", "did you mean 'retriever.hops'")
-    refused(run(graph, questions, "--set", "retriever.hops=9"), "retriever.hops", "9")
+    refused(run(graph, questions, "--set", "retriver.hops=2"), "retriver.hops", "did you mean 'rigel.hops'")
+    refused(run(graph, questions, "--set", "rigel.hops=9"), "rigel.hops", "9")
     refused(run(graph, questions, "--answerer", "builtn"), "builtn", "did you mean 'builtin'")
     assert kgqa("rnu").code == 2
     refused(kgqa("run"), "--profile")
@@ -101,7 +101,7 @@ def test_unknown_names_get_the_nearest(good: tuple[Path, Path]) -> None:
 def test_model_folder_that_is_none(good: tuple[Path, Path]) -> None:
     graph, questions = good
     refused(run(graph, questions, "--answerer", f"hf:{graph.parent}"), str(graph.parent), "config.json")
-    refused(run(graph, questions, "--set", f"retriever.encoder={graph.parent}"), str(graph.parent), "config.json")
+    refused(run(graph, questions, "--set", f"rigel.encoder={graph.parent}"), str(graph.parent), "config.json")
 
 
 def test_endpoint_that_is_down_is_noticed_before_training(good: tuple[Path, Path]) -> None:

@@ -20,7 +20,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run, right, epochs in (("20260101-000000-aaaa", 10, 4), ("20260201-000000-bbbb", 25, 2)):
         rows = {EXPERIMENT: {one.id: {"exact": float(n < right)} for n, one in enumerate(asked)}}
         said = {EXPERIMENT: {one.id: f"said {one.id}" for one in asked}}
-        finished_run(home, run, rows, asked, said, {"retriever": {"epochs": epochs}})
+        finished_run(home, run, rows, asked, said, {"rigel": {"epochs": epochs}})
     return home.root
 
 
@@ -28,7 +28,7 @@ def test_terminal_page_and_json_say_the_same(home: Path, tmp_path: Path) -> None
     page = tmp_path / "out" / "page.html"
     shown = kgqa("compare", "20260101", "newest", "--home", home, "--html", page, "--limit", "2")
     assert shown.code == 0, shown.err[-3000:]
-    assert "retriever.epochs" in shown.out and "+50.0" in shown.out and "2 of 15" in shown.out
+    assert "rigel.epochs" in shown.out and "+50.0" in shown.out and "2 of 15" in shown.out
     assert "[bold]<script>10</script>" in shown.out and "<script>12" not in shown.out
     text = page.read_text(encoding="utf-8")
     assert "<script" not in text and "&lt;script&gt;24" in text and "+50.0" in text

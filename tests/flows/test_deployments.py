@@ -151,7 +151,7 @@ def profile(tmp_path: Path) -> Profile:
         {
             "kg": {"name": "toy", "files": [str(tmp_path / "graph.tsv")]},
             "questions": {"name": "asked", "path": str(tmp_path / "asked.jsonl")},
-            "retriever": {"encoder": "scratch", "scratch_width": 16, "min_steps": 2, "epochs": 1},
+            "rigel": {"encoder": "scratch", "scratch_width": 16, "min_steps": 2, "epochs": 1},
             "hop_path": {"encoder": "scratch", "scratch_width": 16, "epochs": 1},
             "retrieval": {"retrievers": ["rigel"]},
             "operations": {"gpu_stages": "deployments"},

@@ -42,10 +42,10 @@ TOPICS = {"gold": (False,), "linked": (True,), "both": (False, True)}
 """Whether the topics of a question are linked, by what a profile calls that."""
 QUESTIONS = 20
 SMALL = {
-    "retriever": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
+    "rigel": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 2, "device": "cpu"},
     "relation_ranking": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "triples": 100_000, "device": "cpu"},
-    "operator": {"encoder": "scratch", "scratch_width": 32, "epochs": 4, "device": "cpu"},
+    "operation_classifier": {"encoder": "scratch", "scratch_width": 32, "epochs": 4, "device": "cpu"},
     "evaluation": {"bootstrap": 100},
 }
 

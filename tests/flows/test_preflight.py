@@ -57,16 +57,16 @@ def test_a_run_that_trains_nothing_needs_only_the_questions_that_it_answers(tmp_
 
 def test_hops_that_reach_no_training_question_are_refused_and_those_that_are_not_set_are_not(tmp_path: Path) -> None:
     rows = [{"relation_path": ["knows"] * 3, "split": split} for split in ("train", "dev", "test")]
-    check(profile_of(tmp_path, rows, {"retriever": {"hops": 3}}))
+    check(profile_of(tmp_path, rows, {"rigel": {"hops": 3}}))
     with pytest.raises(ConfigError, match="hop_path.max_hops is 2.*set hop_path.max_hops=3"):
-        check(profile_of(tmp_path, rows, {"retriever": {"hops": 3}, "hop_path": {"max_hops": 2}}))
+        check(profile_of(tmp_path, rows, {"rigel": {"hops": 3}, "hop_path": {"max_hops": 2}}))
     only_rigel = {"retrieval": {"retrievers": ["rigel"]}, "answering": {"knowledge": ["rigel"]}}
     check(profile_of(tmp_path, rows, {"hop_path": {"max_hops": 2}}, only_rigel))
 
 
 @pytest.mark.parametrize(
     ("linked", "starts"),
-    [({"retrieval": {"topics": "both"}}, True), ({"retriever": {"soft_start": True}}, True), ({}, False)],
+    [({"retrieval": {"topics": "both"}}, True), ({"rigel": {"soft_start": True}}, True), ({}, False)],
 )
 def test_the_encoder_of_linking_is_looked_at_where_questions_are_linked(
     tmp_path: Path, linked: dict[str, object], starts: bool

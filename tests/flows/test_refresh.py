@@ -24,7 +24,7 @@ from tests.support.toy import write_graph, write_questions
 
 TRAINED = ("retriever", "hop_path")
 QUICK = {
-    "retriever": {"encoder": "scratch", "scratch_width": 32, "min_steps": 5, "epochs": 1},
+    "rigel": {"encoder": "scratch", "scratch_width": 32, "min_steps": 5, "epochs": 1},
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 1},
     "retrieval": {"retrievers": ["rigel", "hop_path"], "k": 3},
     "answering": {"knowledge": ["none", "rigel"], "limit": 4, "max_new_tokens": 2},
@@ -181,7 +181,7 @@ def deciding(start: starting.StartingRun, profile: Profile) -> refreshing.Decisi
 @pytest.mark.parametrize(
     ("sections", "word"),
     [
-        ({"retriever": {"learning_rate": 0.002}}, "the options of retriever changed"),
+        ({"rigel": {"learning_rate": 0.002}}, "the options of retriever changed"),
         ({"seed": 8}, "the seed of retriever changed"),
         ({"questions": {"split_shares": [0.6, 0.2, 0.2]}}, "the questions are others"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from tests.support.command import Outcome, kgqa
 from tests.support.toy import write_graph, write_questions
 
-QUICK = ("--set", "retriever.encoder=scratch", "--set", "hop_path.encoder=scratch")
+QUICK = ("--set", "rigel.encoder=scratch", "--set", "hop_path.encoder=scratch")
 """MiniLM, the default, would learn as well and take five times as long."""
 
 

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.slow
 
 PACKAGES = ("kgqa_core", "tasks", "flows")
 SMALL = {
-    "retriever.encoder": "scratch", "retriever.scratch_width": 32, "retriever.epochs": 1, "retriever.min_steps": 40,
+    "rigel.encoder": "scratch", "rigel.scratch_width": 32, "rigel.epochs": 1, "rigel.min_steps": 40,
     "hop_path.encoder": "scratch", "hop_path.scratch_width": 32, "hop_path.epochs": 2, "evaluation.bootstrap": 100,
-    "corpus.size": 40, "rewriter.rank": 4, "rewriter.epochs": 1, "answering.limit": 6,
+    "corpus.size": 40, "rewriter.lora_rank": 4, "rewriter.epochs": 1, "answering.limit": 6,
 }  # fmt: skip
 """Options that make a run of a minute."""
 

@@ -132,7 +132,7 @@ def test_an_adapter_of_pickled_weights_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "unpickled").exists()
 
 
-@pytest.mark.parametrize("key", ["rewriter.base", "answering.answerer", "retriever.encoder"])
+@pytest.mark.parametrize("key", ["rewriter.base", "answering.answerer", "rigel.encoder"])
 def test_pickled_weights_are_refused_before_anything_starts(
     key: str, pickled: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -84,8 +84,8 @@ def object_store() -> Iterator[ObjectStore]:
 @pytest.mark.slow
 def test_a_corpus_a_training_and_an_object_store_tell_no_key(tmp_path: Path, object_store: ObjectStore) -> None:
     extra = (
-        "rewriter.adapt=true", "rewriter.base=builtin", "rewriter.epochs=1", "rewriter.rank=4", "rewriter.samples=2",
-        "corpus.qa_model=openai:qa@lab", "corpus.size=12", "corpus.max_new_tokens=60",
+        "rewriter.adapt=true", "rewriter.base=builtin", "rewriter.epochs=1", "rewriter.lora_rank=4",
+        "rewriter.samples=2", "corpus.qa_model=openai:qa@lab", "corpus.size=12", "corpus.max_new_tokens=60",
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Watched, "environment", lambda self, **more: {**SECRETS, **object_store.environment, **more})

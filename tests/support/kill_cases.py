@@ -34,9 +34,9 @@ LTGEN = (
     "ltgen.sampling.per_level=4", "ltgen.sampling.levels=absolute", "ltgen.sampling.thresholds=[1,9,12,15,100]",
 )  # fmt: skip
 ABSTAIN = (
-    "retrieval.retrievers=[rigel]", "retriever.encoder=scratch", "retriever.epochs=1", "retriever.min_steps=5",
-    "retriever.scratch_width=32", "abstention.training=200", "evaluation.bootstrap=100", "answering.answerer=openai:m",
-    "retrieval.edge_budget=50000", f"llm.concurrency={CONCURRENCY}",
+    "retrieval.retrievers=[rigel]", "rigel.encoder=scratch", "rigel.epochs=1", "rigel.min_steps=5",
+    "rigel.scratch_width=32", "abstention.training_questions=200", "evaluation.bootstrap=100",
+    "answering.answerer=openai:m", "retrieval.edge_budget=50000", f"llm.concurrency={CONCURRENCY}",
 )  # fmt: skip
 TRAINED_ANSWERING = {"answerer": "openai:m", "knowledge": ["hop_path"], "limit": 4}
 
@@ -205,12 +205,12 @@ def _export(p: Place, out: str) -> list[str | Path]:
 
 def _answerability(p: Place) -> list[str | Path]:
     files = ["--kg", p.inputs / "register/facts.tsv", "--questions", p.inputs / "register/questions.jsonl"]
-    return ["answerability", "build", *files, "--out", "out", *_sets("answerability.largest=0.9")]
+    return ["answerability", "build", *files, "--out", "out", *_sets("answerability.largest_drop_share=0.9")]
 
 
 def _evaluate(p: Place) -> list[str | Path]:
     parsers = ["--parsers", "rng", "--train", "A+U"]
-    return ["answerability", "evaluate", p.inputs / "register/benchmark", *parsers, *_sets("parsing.epochs=1")]
+    return ["answerability", "evaluate", p.inputs / "register/benchmark", *parsers, *_sets("parsing.rng.epochs=1")]
 
 
 def _abstain(p: Place) -> list[str | Path]:

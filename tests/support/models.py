@@ -215,9 +215,9 @@ def save_corpus(folder: Path, *, pairs: int = 40, dev: int = 8) -> Path:
 def options(base: Path | str, **given: Any) -> RewriterOptions:
     """Small numbers, and a checkpoint at every step.  base: a model's folder, or its name."""
     plain: dict[str, Any] = {
-        "base": f"hf:{base}" if isinstance(base, Path) else base, "rank": 4, "alpha": 8, "dropout": 0.1,
-        "learning_rate": 5e-3, "batch_size": 10, "micro_tokens": 150, "epochs": 2, "samples": 2, "max_new_tokens": 12,
-        "device": "cpu", "checkpoint_seconds": 1e-9,
+        "base": f"hf:{base}" if isinstance(base, Path) else base, "lora_rank": 4, "lora_alpha": 8, "lora_dropout": 0.1,
+        "learning_rate": 5e-3, "global_batch_size": 10, "micro_batch_tokens": 150, "epochs": 2, "samples": 2,
+        "max_new_tokens": 12, "device": "cpu", "checkpoint_seconds": 1e-9,
     }  # fmt: skip
     return RewriterOptions(**plain | given)
 

@@ -16,7 +16,7 @@ KINDS = {"lives_in": ("Person", "Town"), "works_for": ("Person", "Company"), "lo
          "speaks": ("Person", "Language"), "member_of": ("Person", "Club")}  # fmt: skip
 TYPE = "rdf:type"
 RARE = {"speaks": "What does {} speak?", "born_in": "Where was {} born?", "member_of": "To which club does {} belong?"}
-OPTIONS = AnswerabilityOptions(largest=0.9)
+OPTIONS = AnswerabilityOptions(largest_drop_share=0.9)
 
 
 def write_inputs(folder: Path, questions: int = 84, seed: int = 3) -> tuple[Path, Path]:

@@ -110,7 +110,7 @@ class Register:
             "description": "A toy register: who works where, and in which town.",
             "kg": {"name": "register", "files": [str(graph or self.first)]},
             "questions": {"name": "asked", "source": "jsonl", "path": str(self.questions)},
-            "retriever": {"encoder": "scratch", "scratch_width": 64, "epochs": 2, "min_steps": 300},
+            "rigel": {"encoder": "scratch", "scratch_width": 64, "epochs": 2, "min_steps": 300},
             "hop_path": {"encoder": "scratch", "max_hops": 2, "epochs": 2, "batch_size": 32},
             "retrieval": {"retrievers": ["rigel", "hop_path", "random"]},
             "answering": {"knowledge": ["none", "rigel"], "limit": 12},

@@ -37,7 +37,7 @@ OPTION = "store-canary-option-3456"
 """A secret in the options of the object store."""
 KEYS = [*SECRETS.values(), "prefect-canary-9012", OPTION]
 QUICK = """
-retriever.encoder=scratch retriever.scratch_width=32 retriever.min_steps=5 retriever.epochs=1
+rigel.encoder=scratch rigel.scratch_width=32 rigel.min_steps=5 rigel.epochs=1
 retrieval.retrievers=[rigel] retrieval.k=3 answering.limit=6 answering.max_new_tokens=24
 answering.answerer=openai:answers answering.knowledge=[none,rigel,rigel/rewritten]
 rewriter.adapt=false rewriter.base=openai:writer@lab rewriter.max_new_tokens=24 rewriter.on_unfaithful=keep

@@ -133,12 +133,12 @@ def dead_run(home: Home, run: str, record: dict[str, Any] | None = None) -> Path
 def test_what_a_reachable_tracker_takes_leaves_no_file(store: FakeStore, home: Home) -> None:
     tracker = tracker_of(store, home)
     run = tracker.start("a run", {"a": "b"})
-    tracker.log(run, params={"retriever.epochs": 4})
+    tracker.log(run, params={"rigel.epochs": 4})
     tracker.log(run, metrics=[("loss", 0.5, 1)])
     tracker.end(run)
     assert tracker.close() == 0 and not waiting(home)
     assert (run, tracker.known(run), tracker.experiment) == ("run0", "run0", "7")
-    assert store.runs["run0"]["params"] == {"retriever.epochs": "4"} and store.runs["run0"]["status"] == "FINISHED"
+    assert store.runs["run0"]["params"] == {"rigel.epochs": "4"} and store.runs["run0"]["status"] == "FINISHED"
 
 
 def test_loss_in_the_middle_is_said_once_and_everything_arrives_at_the_next_stage(
@@ -337,9 +337,9 @@ def test_whole_run_goes_on_without_its_tracker_and_is_named_in_the_end(
     monkeypatch.setenv("KGQA_HOME", str(home.root))
     monkeypatch.setattr("tasks.engine.run.open_tracker", lambda home, folder: tracker_of(store, home, folder.name))
     store.up = False
-    profile = make_profile({"kg": {"name": "toy"}, "retriever": {"epochs": 3}})
+    profile = make_profile({"kg": {"name": "toy"}, "rigel": {"epochs": 3}})
     with tracked_run(profile) as run:
-        with run.stage("retriever", "retriever toy", {"options": profile.retriever}):
+        with run.stage("retriever", "retriever toy", {"options": profile.rigel}):
             run.decide("refresh", "nothing is trained again: 0 of 300 triples changed")
         assert json.loads((run.folder / "run.json").read_text())["status"] == "running"
         store.up = True
@@ -350,7 +350,7 @@ def test_whole_run_goes_on_without_its_tracker_and_is_named_in_the_end(
     whole, stage = store.runs["run0"], store.runs["run1"]
     assert (whole["status"], whole["tags"]["kgqa.status"]) == ("FINISHED", "done")
     assert whole["tags"]["kgqa.refresh"].startswith("nothing is trained") and whole["tags"]["kgqa.kg"] == "toy"
-    assert whole["params"]["retriever.epochs"] == stage["params"]["retriever.epochs"] == "3"
+    assert whole["params"]["rigel.epochs"] == stage["params"]["rigel.epochs"] == "3"
     assert "dkg.literal_inverses" in whole["params"] and "dkg.literal_inverses" not in stage["params"]
 
 

@@ -58,7 +58,7 @@ def settings(folder: Path, **sections: dict[str, Any]) -> dict[str, Any]:
     plain: dict[str, dict[str, Any]] = {
         "kg": {"name": "toy", "files": [str(folder / "graph.tsv")]},
         "questions": {"name": "toy", "source": "jsonl", "path": str(folder / "questions.jsonl")},
-        "retriever": SMALL,
+        "rigel": SMALL,
         "retrieval": {"retrievers": ["rigel"]},
         "answering": {"knowledge": ["none", "rigel"], "limit": 30},
     }
@@ -96,7 +96,7 @@ def test_an_earlier_run_and_further_sets_teach_the_retriever(
     assert counts(first, "facts/rigel")["questions"] == 120, "training questions are retrieved for too"
     more = {"more": [{"name": "others", "path": str(inputs / "more.jsonl")}]}
     extended = {"feedback": first.id, "soft_start": True, "intersect": "min", "mix": {"others": 0.5}}
-    second = learning(make_profile(settings(inputs, questions=more, retriever=SMALL | extended)))
+    second = learning(make_profile(settings(inputs, questions=more, rigel=SMALL | extended)))
     spoken, learnt = counts(second, "feedback"), counts(second, "retriever")
     assert spoken["answered"] == 30
     assert learnt["with_feedback"] == spoken["with_paths"]
@@ -110,10 +110,10 @@ def test_an_earlier_run_and_further_sets_teach_the_retriever(
     assert profile is not None and reads_same_inputs(record, profile, second.home.root)
     assert training_input_change(learnt, profile, second.home.root) is None
     assert training_change("retriever", dict(artifacts(record))["retriever"], profile) is None
-    unknown = settings(inputs, retriever=SMALL | {"feedback": "no-such-run"})
+    unknown = settings(inputs, rigel=SMALL | {"feedback": "no-such-run"})
     with pytest.raises(InputError, match="no run 'no-such-run'"):
         learning(make_profile(unknown))
     write_graph(tmp_path / "other.tsv", 500)
-    other = settings(inputs, retriever=SMALL | {"feedback": first.id}, kg={"files": [str(tmp_path / "other.tsv")]})
+    other = settings(inputs, rigel=SMALL | {"feedback": first.id}, kg={"files": [str(tmp_path / "other.tsv")]})
     with pytest.raises(InputError, match="is over another graph than this one"):
         learning(make_profile(other))

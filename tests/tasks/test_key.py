@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.config import KgOptions, RetrieverOptions
+from kgqa_core.config import KgOptions, RigelOptions
 from kgqa_core.kg.formats.detect import READERS
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine import key as caching
@@ -118,17 +118,17 @@ def key(options: object, digest: str = "d1", outside: str = "o") -> str:
 
 
 def test_key_changes_with_options_inputs_and_outside_files() -> None:
-    base = key(RetrieverOptions(hops=2))
-    assert key(RetrieverOptions(hops=2)) == base
-    assert key(RetrieverOptions(hops=3)) != base
-    assert key(RetrieverOptions(hops=2), digest="d2") != base
-    assert key(RetrieverOptions(hops=2), outside="p") != base
+    base = key(RigelOptions(hops=2))
+    assert key(RigelOptions(hops=2)) == base
+    assert key(RigelOptions(hops=3)) != base
+    assert key(RigelOptions(hops=2), digest="d2") != base
+    assert key(RigelOptions(hops=2), outside="p") != base
 
 
 def test_key_ignores_where_and_how_fast_work_is_done() -> None:
     base = key(KgOptions(name="a", threads=1, memory_limit="1GB"))
     assert key(KgOptions(name="b", threads=8, memory_limit="9GB")) == base
-    assert key(RetrieverOptions(device="cpu")) == key(RetrieverOptions(device="cuda"))
+    assert key(RigelOptions(device="cpu")) == key(RigelOptions(device="cuda"))
 
 
 def test_code_of_a_library_function_is_its_own_and_that_of_its_module_where_it_names_it(package: Path) -> None:

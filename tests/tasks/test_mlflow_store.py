@@ -43,7 +43,7 @@ def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tm
     (tmp_path / "report.html").write_text("<p>")
     for _ in range(2):
         values = [["loss", 0.5, 1], ["loss", 0.4, 2], ["rigel/-/-/test/hits_at_1", 0.9, 0]]
-        store.log(run, {"retriever.epochs": "4"}, values, {"kgqa.status": "done"}, 2000)
+        store.log(run, {"rigel.epochs": "4"}, values, {"kgqa.status": "done"}, 2000)
         store.datasets(run, [["atlas", "d" * 64, {"triples": 3}, "graph"]])
         store.file(run, str(tmp_path / "report.html"), None)
         store.register(run, "kgqa-a", "", {"kgqa.run_id": "r1"}, "Run r1.")
@@ -51,7 +51,7 @@ def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tm
     client = store._client
     assert [(one.value, one.step) for one in client.get_metric_history(run, "loss")] == [(0.5, 1), (0.4, 2)]
     found = client.get_run(run)
-    assert found.data.params == {"retriever.epochs": "4"} and found.info.status == "FINISHED"
+    assert found.data.params == {"rigel.epochs": "4"} and found.info.status == "FINISHED"
     assert [(one.dataset.name, one.tags[0].value) for one in found.inputs.dataset_inputs] == [("atlas", "graph")]
     assert [one.description for one in client.search_model_versions("name = 'kgqa-a'")] == ["Run r1."]
     assert {name for name in found.data.tags if not name.startswith("mlflow.")} == {"kgqa.run_id", "kgqa.status"}

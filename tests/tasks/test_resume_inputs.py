@@ -53,7 +53,7 @@ def profile_of(folder: Path, **sections: dict[str, Any]) -> Profile:
         "questions": {"more": more},
         "passages": {"corpus": str(folder / "texts.jsonl"), "retriever": "bm25"},
         "relation_ranking": ranking | {"encoder": "scratch"},
-        "retriever": {"encoder": "scratch", "soft_start": True},
+        "rigel": {"encoder": "scratch", "soft_start": True},
         "hop_path": {"encoder": "scratch"},
         "retrieval": {"retrievers": ["rigel", "hop_path", "rank_pair", "rank_amr"]},
         "answering": {"knowledge": ["passages", "rigel/rewritten"]},
@@ -147,7 +147,7 @@ def test_a_soft_start_is_learnt_from_links_and_a_plain_one_is_not(home: Home, pr
         == "the questions that retriever learns from are linked otherwise"
     )
     assert "are not known" in str(training_input_change({MORE + "others": learnt[MORE + "others"]}, profile, home.root))
-    plain = profile_of(tmp_path, linking={"threshold": 0.5}, retriever={"soft_start": False})
+    plain = profile_of(tmp_path, linking={"threshold": 0.5}, rigel={"soft_start": False})
     assert training_input_change(learnt, plain, home.root) is None
 
 
@@ -171,11 +171,11 @@ def test_feedback_is_that_of_the_run_that_is_meant_today(home: Home, tmp_path: P
         refs = {stage["name"]: stage["artifact"]["digest"] for stage in record["stages"]}
         digests[run] = {"questions": refs["questions"], "facts": facts.digest, "answers": refs["answers/rigel"]}
     first, second = digests
-    plain = {"questions": {"more": []}, "retriever": {"soft_start": False}}
+    plain = {"questions": {"more": []}, "rigel": {"soft_start": False}}
     learnt = {FEEDBACK: made(home, FEEDBACK, {"inputs": {"dkg": "another graph now", **digests[first]}})}
 
     def told(word: str | None, own: dict[str, ArtifactRef] = learnt) -> str | None:
-        named = profile_of(tmp_path, **{**plain, "retriever": {"soft_start": False, "feedback": word}})
+        named = profile_of(tmp_path, **{**plain, "rigel": {"soft_start": False, "feedback": word}})
         return training_input_change(own, named, home.root)
 
     assert told(first) is told("20260101") is told("gone") is None

@@ -109,7 +109,7 @@ def test_run_is_remembered_in_mlflow_with_nested_stages(profile: Profile, tmp_pa
     parent = next(found for found in runs if found.info.run_id == run.tracked)
     nested = [found for found in runs if found.data.tags.get("mlflow.parentRunId") == run.tracked]
     assert parent.info.status == "FINISHED"
-    assert parent.data.params["retriever.batch_size"] == "32"
+    assert parent.data.params["rigel.batch_size"] == "32"
     assert parent.data.tags["kgqa.flow_run_id"]
     assert {found.data.tags["kgqa.stage"] for found in nested} == {"kg", "dkg"}
     graph = next(found for found in nested if found.data.tags["kgqa.stage"] == "kg")

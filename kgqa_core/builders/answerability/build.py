@@ -34,7 +34,7 @@ from kgqa_core.builders.answerability.splits import Group, Shares, levels, split
 from kgqa_core.builders.answerability.statistics import statistics
 from kgqa_core.builders.answerability.trace import Tracer
 from kgqa_core.builders.answerability.uses import Uses
-from kgqa_core.config import AnswerabilityOptions
+from kgqa_core.config import AnswerabilityOptions, recorded_options
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.overlay import Hidden, graph_digest, write_overlay
@@ -111,16 +111,17 @@ def _drop(
     literal = np.zeros(tracer.graph.entities, dtype=np.bool_)
     ids = tracer.store.connection.execute("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]
     literal[np.asarray(ids, dtype=np.int64)] = True
-    types = types_of(tracer.store, options.schema_share) if options.parts[0] > 0 else []
+    types = types_of(tracer.store, options.schema_share) if options.drop_shares[0] > 0 else []
     uses = Uses(ideals, tracer.graph, literal)
-    dropper = Dropper(ideals, uses, tracer, types, literal, largest=options.largest, seed=seed)
-    return dropper.drop(options.p_u, options.parts, monitor)
+    dropper = Dropper(ideals, uses, tracer, types, literal, largest=options.largest_drop_share, seed=seed)
+    return dropper.drop(options.p_u, options.drop_shares, monitor)
 
 
 def _overlay(folder: Path, kg: Path, dropped: Dropped, options: AnswerabilityOptions, seed: int) -> dict[str, Any]:
     facts = tuple(step.element for step in dropped.steps if step.kind == FACT)
     hidden = Hidden(tuple(sorted(dropped.entities)), tuple(sorted(dropped.relations)), facts)
-    note = {"made_by": "grailqability", "seed": seed, "options": options.decisive(), "steps": len(dropped.steps)}
+    chosen = recorded_options("answerability", options)
+    note = {"made_by": "grailqability", "seed": seed, "options": chosen, "steps": len(dropped.steps)}
     return write_overlay(folder, base=kg, hidden=hidden, note=note)
 
 
@@ -141,7 +142,7 @@ def _splits(
         )
         for first, places in ((places[0], places) for places in members.values())
     ]
-    shares = Shares(options.split_shares, options.zero_shot, options.full)
+    shares = Shares(options.split_shares, options.zero_shot, options.full_zero_shot)
     chosen = split(groups, shares, seed)
     where = [""] * len(ideals)
     level: list[str | None] = [None] * len(ideals)
@@ -220,8 +221,9 @@ def _fact(graph: Graph, triple: int) -> tuple[int, int, int]:
 
 def _goals(options: AnswerabilityOptions, dropped: Dropped, seed: int) -> dict[str, Any]:
     return {
-        "p_u": options.p_u, "parts": list(options.parts), "quotas": dropped.quotas, "zero_shot": options.zero_shot,
-        "full": options.full, "splits": list(options.split_shares), "seed": seed,
+        "p_u": options.p_u, "parts": list(options.drop_shares), "quotas": dropped.quotas,
+        "zero_shot": options.zero_shot, "full": options.full_zero_shot,
+        "splits": list(options.split_shares), "seed": seed,
     }  # fmt: skip
 
 

@@ -120,13 +120,13 @@ def fit_decoder(
         )
         return {"exact": right / len(developing)}
 
-    missing = options.missing if any(NUMBER[NK] in row.actions for row in learning) else 0.0
+    missing = options.missing_relation_rate if any(NUMBER[NK] in row.actions for row in learning) else 0.0
 
     def learnt(numbers: Tensor) -> Tensor:
         rows = [learning[i] for i in numbers.tolist()]
         return loss(thinned(rows, missing) if missing else rows)
 
-    orders = Orders(learning, options.batch_size, options.repeats, seed)
+    orders = Orders(learning, options.batch_size, options.questions_per_wording, seed)
     course = loop.Course(
         per_epoch=orders.per_epoch, epochs=options.epochs, patience=options.patience, order=orders.of,
         loss=learnt, measure=measure, standing=lambda found: [found["exact"]], section=SECTION,

@@ -50,8 +50,8 @@ class DecodeParser:
             "classes": min(options.classes, stored.classes),
             "most_actions": min(options.most_actions, stored.longest + LONGER),
         }
-        if options.failed == "auto":
-            learnt["failed"] = "keep" if stored.no_form else "no form"
+        if options.on_empty_result == "auto":
+            learnt["on_empty_result"] = "keep" if stored.no_form else "no form"
         self.options = options.model_copy(update=learnt)
         self.runner = Runner(store, self.graph)
 
@@ -88,7 +88,7 @@ class DecodeParser:
     def _judged(self, own: list[Scored]) -> list[Scored]:
         """Where a best form that finds nothing says that there is no form, it does so with its probability."""
         form, score, _ = own[0] if own else (None, 0.0, 1.0)
-        if self.options.failed == "keep" or form is None:
+        if self.options.on_empty_result == "keep" or form is None:
             return own
         result = self.runner.run(form)
         if result is not None and not finds_nothing(form, result):

@@ -97,7 +97,7 @@ class Asked:
 
     def automaton(self, row: Row, options: DecodeOptions, *, no_form: bool) -> Automaton:
         """What may be decoded of a row."""
-        limits = Limits(options.most_actions, options.measured_steps)
+        limits = Limits(options.most_actions, options.comparison_steps)
         return Automaton(self.ground.kinds, row.slots, self.types, no_form=no_form, limits=limits)
 
     def with_gold(self, rows: Sequence[Row], gold: Sequence[Form | None], options: DecodeOptions) -> list[Row | str]:

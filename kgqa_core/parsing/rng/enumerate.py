@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.datasets.gold_forms import PLACES
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import (
@@ -83,7 +83,7 @@ class Pool:
 class Enumerator:
     """Makes candidate forms over one graph.  A directed relation is its id, plus `relations` when inverse."""
 
-    def __init__(self, store: KgStore, graph: MemoryGraph, options: ParsingOptions) -> None:
+    def __init__(self, store: KgStore, graph: MemoryGraph, options: RngOptions) -> None:
         self.store, self.graph, self.options = store, graph, options
         self.forms = Forms()
         self.relations = graph.relations

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn import loop
@@ -95,7 +95,7 @@ def fit(
     developing: Sequence[Lesson],
     words: Sequence[str],
     relations: Sequence[frozenset[str]],
-    options: ParsingOptions,
+    options: RngOptions,
     seed: int,
     *,
     key: str = "",
@@ -111,18 +111,18 @@ def fit(
         raise TrainingError(
             "no training question has a gold form among its candidates; the parser has nothing to learn"
         )
-    device = pick_device(options.device, "parsing")
+    device = pick_device(options.device, "parsing.rng")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         texts = sorted({text for lesson in learning for text in lesson.texts})
         encoder, reader, description = new_encoder(
-            options, lambda token: [*texts, *words], "parsing", placeholders=PLACEHOLDERS
+            options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
         )
         ranker = Ranker(RankNetwork(encoder), reader, device)
         school = _School(ranker, learning, developing, words, relations, options, seed)
         phases: list[Progress] = []
-        for number, epochs in enumerate((options.epochs, options.hard_epochs)):
-            if number == 1 and (not epochs or options.hard == 0):
+        for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
+            if number == 1 and (not epochs or options.hard_negatives == 0):
                 break
             if number == 1:
                 school.find_hard(monitor)
@@ -162,7 +162,7 @@ class _School:
         developing: Sequence[Lesson],
         words: Sequence[str],
         relations: Sequence[frozenset[str]],
-        options: ParsingOptions,
+        options: RngOptions,
         seed: int,
     ) -> None:
         self.ranker, self.learning, self.developing = ranker, learning, developing
@@ -189,16 +189,20 @@ class _School:
             loss=lambda batch: self._loss(batch.tolist()),
             measure=self._measure,
             standing=lambda found: [found["em"], found["kept"]],
-            section="parsing",
+            section="parsing.rng",
         )
 
     def find_hard(self, monitor: Monitor) -> None:
         """The wrong forms of each lesson that the model as it stands scores highest."""
         monitor.note("the ranker looks for the wrong forms that it likes best")
-        wanted = round(self.options.negatives * self.options.hard)
+        wanted = round(self.options.negatives * self.options.hard_negatives)
         asked = [(lesson.texts, lesson.candidates) for lesson in self.learning]
         ranked = rank(
-            self.ranker, asked, self.forms, pruned=self.options.pruned, no_form=self.options.learn_unanswerable
+            self.ranker,
+            asked,
+            self.forms,
+            pruned=self.options.preselected_forms,
+            no_form=self.options.learn_unanswerable,
         )
         self.hard = [
             own.places[own.places != lesson.gold][:wanted] for own, lesson in zip(ranked, self.learning, strict=True)
@@ -207,7 +211,9 @@ class _School:
     def _measure(self) -> dict[str, float]:
         if not self.developing:
             return {}
-        return measure(self.ranker, self.developing, self.forms, self.options.pruned, self.options.learn_unanswerable)
+        return measure(
+            self.ranker, self.developing, self.forms, self.options.preselected_forms, self.options.learn_unanswerable
+        )
 
     def _order(self) -> list[Tensor]:
         size = self.options.batch_size
@@ -237,7 +243,7 @@ class _School:
         if not options.learn_unanswerable or lesson.gold == 0:
             return None
         draw = np.random.default_rng([self.seed, self.epoch, number, 1])
-        if draw.random() >= options.missing:
+        if draw.random() >= options.missing_relation_rate:
             return None
         used = [self.relations[form] for form in lesson.candidates.forms.tolist()]
         needed = sorted(used[lesson.gold])

@@ -234,7 +234,7 @@ def fit(
             loss=lambda batch: generator.loss([prompts[n] for n in batch.tolist()], options.max_tokens),
             measure=measure,
             standing=lambda found: [-found["loss"]],
-            section="parsing.generator",
+            section="parsing.rng.generator",
         )
         rates = _Rates(options.model, options.learning_rate, options.encoder_learning_rate, checkpoint_seconds)
         network = _Network(generator.body)
@@ -293,12 +293,12 @@ def _pretrained(name: str, device: torch.device) -> Generator:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as fault:
         reason = str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__
         raise ModelError(
-            f"parsing.generator.model {name!r} cannot be loaded: {reason} (use 'scratch', a folder or a hub id of a "
-            "sequence-to-sequence or causal model)"
+            f"parsing.rng.generator.model {name!r} cannot be loaded: {reason} (use 'scratch', a folder or a hub id of "
+            "a sequence-to-sequence or causal model)"
         ) from None
     end = tokenizer.eos_token_id
     if end is None or not hasattr(tokenizer, "backend_tokenizer"):
-        raise ModelError(f"parsing.generator.model {name!r} has no token for the end, or no tokenizer.json")
+        raise ModelError(f"parsing.rng.generator.model {name!r} has no token for the end, or no tokenizer.json")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else end
     return Generator(body, tokenizer.backend_tokenizer, int(end), int(pad), device)
 

@@ -49,4 +49,4 @@ def load(folder: Path, device: str = "cpu") -> tuple[Ranker, bool]:
     except (OSError, SafetensorError, RuntimeError) as fault:
         reason = str(fault).strip().splitlines()[0]
         raise ArtifactError(f"the weights in {folder} do not fit their config ({reason}); train it again") from None
-    return Ranker(network, reader, pick_device(device, "parsing")), no_form
+    return Ranker(network, reader, pick_device(device, "parsing.rng")), no_form

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
@@ -37,7 +37,7 @@ class RngParser:
     Raises ArtifactError when the model is damaged.
     """
 
-    def __init__(self, store: KgStore, model_folder: Path, options: ParsingOptions) -> None:
+    def __init__(self, store: KgStore, model_folder: Path, options: RngOptions) -> None:
         self.store, self.options = store, options
         self.graph = MemoryGraph(store)
         self.runner = Runner(store, self.graph)
@@ -45,7 +45,7 @@ class RngParser:
         self.readings = Readings(self.enumerator, options)
         self.ranker, self.no_form = model.load(model_folder, options.device)
         self.generator = None
-        if options.generator.use:
+        if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
         self.unreadable = 0
 
@@ -58,13 +58,13 @@ class RngParser:
         words = form_words(self.enumerator, self.store)
         forms = self.ranker.read(words)
         ranked = rank(
-            self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.pruned,
+            self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.preselected_forms,
             no_form=self.no_form,
         )  # fmt: skip
         best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
         if self.generator is not None:
             best = self._rewritten(read, ranked, best)
-        return self.runner.told([reading.id for reading in read], [own[: self.options.kept] for own in best])
+        return self.runner.told([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
 
     def _best(self, reading: Reading, ranked: Ranked) -> list[Scored]:
         """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
@@ -95,7 +95,7 @@ class RngParser:
         assert self.generator is not None
         options = self.options.generator
         forms = self.enumerator.forms
-        prompts = [prompt_text(one, own, forms, options.forms) for one, own in zip(read, ranked, strict=True)]
+        prompts = [prompt_text(one, own, forms, options.input_forms) for one, own in zip(read, ranked, strict=True)]
         found = []
         for reading, written, own in zip(read, self.generator.write(prompts, options), best, strict=True):
             told, unreadable = readable(written)
@@ -115,7 +115,7 @@ class RngParser:
             rhos.setdefault(None, 1.0)
             scores = together(by_ranker, by_generator, options.weight)
             order = sorted(scores.items(), key=lambda one: (-one[1], str(one[0])))
-            if options.executable:
+            if options.executable_first:
                 order = [one for one in order if one[0] is not None]
                 order.sort(key=lambda one: self._finds_nothing(one[0]))
             found.append([(form, min(0.0, score), rhos[form]) for form, score in order])
@@ -132,7 +132,7 @@ def predict(
     kg: Path,
     examples: Path,
     parser: Path,
-    options: ParsingOptions,
+    options: RngOptions,
     splits: tuple[str, ...] = ("dev", "test"),
     monitor: Monitor = QUIET,
     work: Path | None = None,

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
@@ -82,7 +82,7 @@ class Reading:
 class Readings:
     """Makes readings over one graph; candidates of the same pools are one object."""
 
-    def __init__(self, enumerator: Enumerator, options: ParsingOptions) -> None:
+    def __init__(self, enumerator: Enumerator, options: RngOptions) -> None:
         self.enumerator, self.options = enumerator, options
         self._candidates: dict[tuple[tuple[int, ...], ...], Candidates] = {}
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
@@ -35,7 +35,7 @@ def train(
     *,
     kg: Path,
     examples: Path,
-    options: ParsingOptions,
+    options: RngOptions,
     seed: int,
     monitor: Monitor = QUIET,
     work: Path | None = None,
@@ -70,7 +70,7 @@ def train(
     )  # fmt: skip
     model.save(out, fitted.ranker, fitted.description, no_form)
     phases = list(fitted.phases)
-    if options.generator.use:
+    if options.generator.enabled:
         generator, progress = train_generator(
             own, enumerator.forms, fitted.ranker, fitted.ranker.read(words), options, seed, no_form=no_form,
             key=sha.hexdigest(), monitor=monitor, work=work,

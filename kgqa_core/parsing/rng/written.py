@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import Progress
@@ -28,7 +28,7 @@ def train_generator(
     forms: Forms,
     ranker: Ranker,
     rows: Sequence[list[int]],
-    options: ParsingOptions,
+    options: RngOptions,
     seed: int,
     *,
     no_form: bool,
@@ -44,10 +44,10 @@ def train_generator(
     for name in ("train", "dev"):
         own = [one for one in readings[name] if one.gold is not None and (no_form or one.gold[1] != NO_FORM)]
         asked = [(one.texts, one.candidates) for one in own]
-        ranked = rank(ranker, asked, rows, pruned=options.pruned, no_form=no_form)
+        ranked = rank(ranker, asked, rows, pruned=options.preselected_forms, no_form=no_form)
         prompts[name] = list(
             dict.fromkeys(
-                prompt_of(one.whole, best_forms(one, r, forms, options.generator.forms), _gold(one, forms))
+                prompt_of(one.whole, best_forms(one, r, forms, options.generator.input_forms), _gold(one, forms))
                 for one, r in zip(own, ranked, strict=True)
             )
         )

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from kgqa_core.config import RetrieverOptions
+from kgqa_core.config import RigelOptions
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.nn.encoders import Encoder, Reader
 from kgqa_core.retrieval.rigel.starts import FEATURES, Starts
@@ -43,7 +43,7 @@ class Extension:
     intersect: How = "none"
 
     @classmethod
-    def wanted(cls, options: RetrieverOptions) -> Extension:
+    def wanted(cls, options: RigelOptions) -> Extension:
         """What the options ask for."""
         return cls(options.soft_start, options.candidates if options.soft_start else 1, options.intersect)
 

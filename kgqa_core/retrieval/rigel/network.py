@@ -143,7 +143,7 @@ def load(folder: Path, dkg: Dkg) -> Trained:
             raise GraphMismatch(
                 f"the retriever in {folder} knows {len(keys) // 2} relations and this graph has {dkg.relations}; "
                 f"they differ in {', '.join(examples) or 'their order'}. Train the retriever on this graph, or with "
-                "--set retriever.decoder=label, which takes relations added later without training"
+                "--set rigel.decoder=label, which takes relations added later without training"
             )
         logger.info("%d relations of this graph were not there in training", len(here - known) // 2)
         if note := unlabelled_note(dkg):

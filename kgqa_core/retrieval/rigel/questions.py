@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kgqa_core.config import RetrieverOptions
+from kgqa_core.config import RigelOptions
 from kgqa_core.datasets.leakage import same_text
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
@@ -104,7 +104,7 @@ class QuestionSet:
     held_out: list[Question]
 
 
-def read_sets(questions: Path, more: Mapping[str, Path], options: RetrieverOptions) -> list[QuestionSet]:
+def read_sets(questions: Path, more: Mapping[str, Path], options: RigelOptions) -> list[QuestionSet]:
     """The question sets, the main one first, under the name that its questions give as their source.
 
     A training question whose text is a dev or test question of another set is left out.
@@ -117,10 +117,10 @@ def read_sets(questions: Path, more: Mapping[str, Path], options: RetrieverOptio
         main = f"{main} (main)"
     everything = {name or main: own for name, own in everything.items()}
     if low := sorted(name for name, weight in options.mix.items() if not 0 <= weight < math.inf):
-        raise TrainingError(f"retriever.mix gives {low[0]!r} the weight {options.mix[low[0]]}; it must be 0 or more")
+        raise TrainingError(f"rigel.mix gives {low[0]!r} the weight {options.mix[low[0]]}; it must be 0 or more")
     if unknown := sorted(set(options.mix) - set(everything)):
         raise TrainingError(
-            f"retriever.mix names {unknown[0]!r}{nearest(unknown[0], everything)}; the question sets are "
+            f"rigel.mix names {unknown[0]!r}{nearest(unknown[0], everything)}; the question sets are "
             f"{', '.join(everything)}"
         )
     hidden = {name: {same_text(own) for own in asked if own.split != "train"} for name, asked in everything.items()}
@@ -151,7 +151,7 @@ def read_sets(questions: Path, more: Mapping[str, Path], options: RetrieverOptio
     return sets
 
 
-def _read(folder: Path, options: RetrieverOptions) -> list[Question]:
+def _read(folder: Path, options: RigelOptions) -> list[Question]:
     asked = read_questions(folder)
     return with_linked_candidates(asked, folder, options.candidates) if options.soft_start else asked
 

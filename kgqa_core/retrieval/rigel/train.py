@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kgqa_core.config import RetrieverOptions
+from kgqa_core.config import RigelOptions
 from kgqa_core.datasets.masking import topic_names
 from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
@@ -72,7 +72,7 @@ def train(
     *,
     dkg: Path,
     questions: Path,
-    options: RetrieverOptions,
+    options: RigelOptions,
     seed: int,
     kg: Path | None = None,
     more: Mapping[str, Path] | None = None,
@@ -96,7 +96,7 @@ def train(
     extension = Extension.wanted(options)
     names = topic_names(kg, learn + develop)
     texts = described(kg, learn + develop) if extension.soft_start else None
-    device = pick_device(options.device, "retriever")
+    device = pick_device(options.device, "rigel")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         by_label = options.decoder == "label"
@@ -105,7 +105,7 @@ def train(
         encoder, reader, description = new_encoder(
             options,
             lambda token: [text for own in learn for text in leg_texts(own, extension.apart, token, names)] + labels,
-            "retriever",
+            "rigel",
         )
         network: Rigel | LabelRigel
         if by_label:
@@ -131,7 +131,7 @@ def train(
         if unknown > UNKNOWN_LIMIT:
             monitor.note(
                 f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
-                f"{UNKNOWN_LIMIT:.0%}); use --set retriever.encoder=scratch or an encoder for this language"
+                f"{UNKNOWN_LIMIT:.0%}); use --set rigel.encoder=scratch or an encoder for this language"
             )
         folders = [questions, *(more or {}).values()]
         key = _key(graph, folders, feedback, options, seed, names, texts)
@@ -190,7 +190,7 @@ def _fit(
     reader: Reader,
     graph: Dkg,
     material: TrainingData,
-    options: RetrieverOptions,
+    options: RigelOptions,
     seed: int,
     device: torch.device,
     key: str,
@@ -226,7 +226,7 @@ def _fit(
         loss=lambda batch: _loss(network, reader, graph, learning, batch, options, device),
         measure=measure,
         standing=lambda measured: [measured["hits_at_1"], -measured["loss"]],
-        section="retriever",
+        section="rigel",
     )
     return loop.run(network, course, options, key, monitor, work)
 
@@ -236,7 +236,7 @@ def evaluate(
     reader: Reader,
     graph: Dkg,
     questions: EncodedQuestions,
-    options: RetrieverOptions,
+    options: RigelOptions,
     device: torch.device,
 ) -> dict[str, float]:
     """hits_at_1, missed (share of answers not reached) and loss over questions, each a mean in question order."""
@@ -264,7 +264,7 @@ def _loss(
     graph: Dkg,
     questions: EncodedQuestions,
     batch: Tensor,
-    options: RetrieverOptions,
+    options: RigelOptions,
     device: torch.device,
 ) -> Tensor:
     asked = plan_batch(network, reader, questions, batch, device)
@@ -288,7 +288,7 @@ def _key(
     graph: Dkg,
     questions: Sequence[Path],
     feedback: Path | None,
-    options: RetrieverOptions,
+    options: RigelOptions,
     seed: int,
     names: dict[int, list[str]],
     texts: dict[int, str] | None,

@@ -30,24 +30,24 @@ def test_shipped_profile_is_valid_and_says_what_it_is_for(name: str) -> None:
 
 
 def test_settings_win_over_the_profile() -> None:
-    profile = choose_profile("atlas", settings=["retriever.hops=3", "seed=11", "questions.hops=[1, 2]"])
-    assert (profile.retriever.hops, profile.seed, profile.questions.hops) == (3, 11, (1, 2))
+    profile = choose_profile("atlas", settings=["rigel.hops=3", "seed=11", "questions.hops=[1, 2]"])
+    assert (profile.rigel.hops, profile.seed, profile.questions.hops) == (3, 11, (1, 2))
 
 
 def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
-        make_profile({"retriever": {"hops": 99, "los": "bce"}, "sed": 7})
+        make_profile({"rigel": {"hops": 99, "los": "bce"}, "sed": 7})
     message = str(caught.value)
     assert "3 fault(s)" in message
-    assert "retriever.hops" in message and "99" in message
-    assert "did you mean 'retriever.loss'" in message and "did you mean 'seed'" in message
+    assert "rigel.hops" in message and "99" in message
+    assert "did you mean 'rigel.loss'" in message and "did you mean 'seed'" in message
 
 
 def test_setting_without_value_or_with_an_unknown_key_is_refused() -> None:
     with pytest.raises(ConfigError, match="key=value"):
-        parse_settings(["retriever.hops"])
-    with pytest.raises(ConfigError, match=r"did you mean 'retriever\.hops'"):
-        parse_settings(["retriever.hop=3"])
+        parse_settings(["rigel.hops"])
+    with pytest.raises(ConfigError, match=r"did you mean 'rigel\.hops'"):
+        parse_settings(["rigel.hop=3"])
 
 
 def test_own_graph_and_questions_need_no_profile(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kgqa_core.config import HopPathOptions, Options, RetrieverOptions, RewriterOptions
+from kgqa_core.config import HopPathOptions, Options, RewriterOptions, RigelOptions
 from kgqa_core.nn.checkpoint import Progress, key_of, restore, store
 from kgqa_core.nn.weights import taken
 
@@ -67,7 +67,7 @@ def test_a_half_written_checkpoint_and_one_of_another_key_are_ignored(tmp_path: 
     assert same(taken(fresh), before)
 
 
-@pytest.mark.parametrize("options", [RetrieverOptions(), HopPathOptions(), RewriterOptions()])
+@pytest.mark.parametrize("options", [RigelOptions(), HopPathOptions(), RewriterOptions()])
 def test_only_what_decides_the_bits_is_in_the_key(options: Options) -> None:
     def key(**changed: object) -> str:
         return key_of("digest", options.model_copy(update=changed).decisive(), 7)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.config import HopPathOptions, RetrievalOptions, RetrieverOptions
+from kgqa_core.config import HopPathOptions, RetrievalOptions, RigelOptions
 from kgqa_core.retrieval.collect import collect, merge
 from kgqa_core.retrieval.hop_path import retriever as hop_path_retriever
 from kgqa_core.retrieval.hop_path import train as hop_path_train
@@ -17,7 +17,7 @@ from kgqa_core.retrieval.rigel import train
 from tests.support.divided import World, divided, make_world, whole
 
 TRAININGS: dict[str, tuple[Any, Any]] = {
-    "rigel": (train.train, RetrieverOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
+    "rigel": (train.train, RigelOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
     "hop_path": (hop_path_train.train, HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
 }
 

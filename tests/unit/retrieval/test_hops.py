@@ -43,7 +43,7 @@ def test_hops_cover_nearly_all_questions_within_two_and_four(lengths: list[int],
 
 
 def test_a_limit_below_every_question_is_refused_and_below_some_is_a_warning() -> None:
-    limits = [("retriever.hops", 3), ("hop_path.max_hops", 2), ("unset", None)]
+    limits = [("rigel.hops", 3), ("hop_path.max_hops", 2), ("unset", None)]
     assert check_hops([1, 2], limits) == [] == check_hops([], limits)
     [warning] = check_hops([1, 3], limits)
     assert "1 of 2" in warning and "hop_path.max_hops=2" in warning

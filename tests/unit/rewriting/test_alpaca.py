@@ -33,7 +33,7 @@ def imported(tmp_path: Path, source: Path) -> tuple[dict[str, Any], pl.DataFrame
     out.mkdir()
     nowhere = tmp_path / "nowhere"
     counts = generate(
-        out, kg=nowhere, dkg=nowhere, questions=nowhere, options=CorpusOptions(imported=str(source), dev_share=0.25),
+        out, kg=nowhere, dkg=nowhere, questions=nowhere, options=CorpusOptions(alpaca_file=str(source), dev_share=0.25),
         llm=LlmOptions(), seed=3,
     )  # fmt: skip
     return counts, pl.read_parquet(out / "corpus.parquet")

@@ -213,7 +213,7 @@ def test_the_template_teacher_and_an_imported_corpus_ask_nobody(world: Path) -> 
     assert [name for name, _, _ in planned(world, None, OPTIONS.model_copy(update={"teacher": "template"}))] == [
         "corpus/qa"
     ]
-    assert planned(world, None, OPTIONS.model_copy(update={"imported": "pairs.json"})) == []
+    assert planned(world, None, OPTIONS.model_copy(update={"alpaca_file": "pairs.json"})) == []
 
 
 def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> None:

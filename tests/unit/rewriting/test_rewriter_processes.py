@@ -30,7 +30,7 @@ def _run(line: list[str]) -> None:
 def test_two_processes_equal_one_within_rounding(tmp_path: Path) -> None:
     corpus = save_corpus(tmp_path / "c")
     # Steps small enough that AdamW does not blow rounding up where a gradient is all but zero.
-    how = options(save_causal(tmp_path / "m"), learning_rate=1e-3, dropout=0.1, micro_tokens=120)
+    how = options(save_causal(tmp_path / "m"), learning_rate=1e-3, lora_dropout=0.1, micro_batch_tokens=120)
     for processes in (1, 2):
         _run(command(corpus, tmp_path / f"n{processes}", how, processes=processes))
     one, two = (load_file(tmp_path / f"n{processes}" / ADAPTER) for processes in (1, 2))

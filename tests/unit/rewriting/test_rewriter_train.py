@@ -39,7 +39,7 @@ def _bytes(out: Path) -> list[bytes]:
 def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
     save: Callable[[Path], Path], corpus: Path, tmp_path: Path
 ) -> None:
-    how = options(save(tmp_path / "m"), measure_steps=3)
+    how = options(save(tmp_path / "m"), eval_steps=3)
     train(tmp_path / "whole", corpus=corpus, options=how, seed=3)
     for step in (1, 4, 6):
         with pytest.raises(KeyboardInterrupt):
@@ -58,7 +58,7 @@ def test_dropout_is_on_and_another_option_starts_anew(corpus: Path, tmp_path: Pa
     how = options(base, epochs=1)
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "a", corpus=corpus, options=how, seed=3, monitor=Listener(2), work=tmp_path / "work")
-    dry = options(base, epochs=1, dropout=0.0)
+    dry = options(base, epochs=1, lora_dropout=0.0)
     train(tmp_path / "a", corpus=corpus, options=dry, seed=3, work=tmp_path / "work")
     train(tmp_path / "b", corpus=corpus, options=dry, seed=3)
     train(tmp_path / "c", corpus=corpus, options=how, seed=3)
@@ -71,7 +71,7 @@ def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> 
     weights = []
     for micro in (64, 10_000):
         out = tmp_path / f"m{micro}"
-        how = options(base, epochs=1, dropout=0.0, micro_tokens=micro)
+        how = options(base, epochs=1, lora_dropout=0.0, micro_batch_tokens=micro)
         train(out, corpus=corpus, options=how, seed=3)
         weights.append(load_file(out / FILES[0]))
     apart = torch.cat([(value - weights[1][name]).abs().flatten() for name, value in weights[0].items()])
@@ -112,7 +112,7 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
 
 
 def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path) -> None:
-    how = options("builtin", epochs=1, batch_size=20, micro_tokens=2000, samples=0)
+    how = options("builtin", epochs=1, global_batch_size=20, micro_batch_tokens=2000, samples=0)
     train(tmp_path / "out", corpus=corpus, options=how, seed=3)
     adapter = tmp_path / "out" / "adapter"
     ours = load_rewriter(tmp_path / "out", LLM)

@@ -427,7 +427,7 @@ def test_a_trained_adapter_writes_over_the_builtin_model(world, tmp_path):
     from kgqa_core.nn.weights import learning
     from kgqa_core.rewriting.lora import load_base, put_lora, save_adapter
 
-    options = RewriterOptions(rank=2, alpha=2, max_new_tokens=12)
+    options = RewriterOptions(lora_rank=2, lora_alpha=2, max_new_tokens=12)
     base = load_base(options, torch.device("cpu"))
     revision = base.revision
     torch.manual_seed(0)

@@ -32,10 +32,10 @@ def home(tmp_path: Path) -> Home:
     first, second = [0.0] * 20 + [1.0] * 20, [1.0] * 35 + [0.0] * 5
     said = {EXPERIMENT: {one.id: f"{HOSTILE} said {one.id}" for one in ASKED}}
     made = {"code": "c1", "options": {"options": {"epochs": 4}}, "inputs": {"kg": "k1"}, "packages": {"numpy": "1"}}
-    finished_run(home, "20260101-000000-aaaa", rows(first), ASKED, said, {"retriever": {"epochs": 4}}, {"scores": made})
+    finished_run(home, "20260101-000000-aaaa", rows(first), ASKED, said, {"rigel": {"epochs": 4}}, {"scores": made})
     other = {"code": "c2", "options": {"options": {"epochs": 2}}, "inputs": {"kg": "k2"}, "packages": {"numpy": "2"}}
     said = {EXPERIMENT: {one.id: f"now {one.id}" for one in ASKED}}
-    options = {"retriever": {"epochs": 2}, "kg": {"name": HOSTILE}}
+    options = {"rigel": {"epochs": 2}, "kg": {"name": HOSTILE}}
     finished_run(home, "20260102-000000-abbb", rows(second), ASKED, said, options, {"scores": other})
     return home
 
@@ -46,7 +46,7 @@ def compared(home: Home) -> dict:
 
 def test_changes_are_told_by_option_data_and_code(home: Home) -> None:
     found = compared(home)
-    assert {row["key"]: row["values"] for row in found["configuration"]}["retriever.epochs"] == [4, 2]
+    assert {row["key"]: row["values"] for row in found["configuration"]}["rigel.epochs"] == [4, 2]
     assert found["data"] == [
         {"what": "questions", "digests": [found["data"][0]["digests"][0]] * 2, "same": True, "counts": []}
     ]
@@ -100,7 +100,7 @@ def test_run_without_artifacts_is_compared_by_its_record_alone(home: Home) -> No
     found = compared(home)
     assert found["scores"] == [] and found["questions"] == []
     assert "20260101-000000-aaaa" in found["notes"][0]
-    assert {row["key"] for row in found["configuration"]} == {"retriever.epochs", "kg.name"}
+    assert {row["key"] for row in found["configuration"]} == {"rigel.epochs", "kg.name"}
     assert "20260101-000000-aaaa" in render(found)
 
 

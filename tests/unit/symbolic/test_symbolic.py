@@ -228,7 +228,7 @@ def test_a_proof_tells_when_its_facts_held(store):
 
 def test_dates_can_be_left_alone(store):
     question = asked(store, "mayor in 2005", "mayor")
-    found = solved(store, Sure("none"), question, [(("<inv>-office",), 1.0)], dates=False)
+    found = solved(store, Sure("none"), question, [(("<inv>-office",), 1.0)], date_conditions=False)
     assert found.answers == ("ann", "bob", "cid")
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from kgqa_core.config import (
     DkgOptions,
     KgOptions,
-    OperatorOptions,
+    OperationClassifierOptions,
     SymbolicOptions,
     make_profile,
 )
@@ -39,7 +39,7 @@ from kgqa_core.types import Fact, Question, Retrieved
 from tests.support.models import Listener, content
 
 NAMES = {"avalonia": 3, "bergonia": 2, "cimmeria": 4}
-QUICK = OperatorOptions(epochs=20, patience=20, batch_size=8, scratch_width=16, learning_rate=0.03)
+QUICK = OperationClassifierOptions(epochs=20, patience=20, batch_size=8, scratch_width=16, learning_rate=0.03)
 SHORT = QUICK.model_copy(update={"epochs": 4, "checkpoint_seconds": 1e-9})
 
 

@@ -220,7 +220,7 @@ def poets(form: str) -> Rows:
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_who_is_of_a_class_by_a_dropped_type_is_not_of_it_any_more(tmp_path: Path, form: str, seed: int) -> None:
-    options = {"p_u": 0.7, "parts": (1, 0, 0, 0), "largest": 1.0}
+    options = {"p_u": 0.7, "drop_shares": (1, 0, 0, 0), "largest_drop_share": 1.0}
     made = of_triples(tmp_path / "poets", POETS + PAINTERS + KINDS_OF_ARTISTS, poets(form), seed, **options)
     assert not faults_of(made)
     benchmark = read_benchmark(made)

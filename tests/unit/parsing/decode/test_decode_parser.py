@@ -22,7 +22,7 @@ from tests.support.parsing import U, key
 OPTIONS = DecodeOptions(
     scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=45,
     patience=50, batch_size=8, learning_rate=1e-2, relations=5, beam=4, most_actions=8, checkpoint_seconds=1e-6,
-    device="cpu", repeats=4,
+    device="cpu", questions_per_wording=4,
 )  # fmt: skip
 
 
@@ -81,8 +81,8 @@ def less(world, tmp_path):
 
 
 def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, less, trained, tmp_path):
-    kept, _ = parsed(less, trained[0], tmp_path / "kept", failed="keep")
-    said, _ = parsed(less, trained[0], tmp_path / "said", failed="no form")
+    kept, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
+    said, _ = parsed(less, trained[0], tmp_path / "said", on_empty_result="no form")
     assert parsed(less, trained[0], tmp_path / "auto")[0] == kept  # it has learnt to say that there is no form
     best, instead = kept["q5-00"][0], said["q5-00"][0]
     assert (best.form, best.empty, best.answers) == ("(JOIN (R urn:x:capital) urn:x:forland)", True, ())
@@ -95,9 +95,9 @@ def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, less
 def test_without_unanswerable_questions_no_form_is_only_said_of_what_finds_nothing(world, less, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "retriever_epochs": 1})
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
-    found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed", failed="keep")
+    found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed", on_empty_result="keep")
     assert counts["no_form"]["train"] == 0 and all(row.form is not None for rows in found.values() for row in rows)
-    gone, _ = parsed(less, tmp_path / "parser", tmp_path / "gone", failed="no form")
+    gone, _ = parsed(less, tmp_path / "parser", tmp_path / "gone", on_empty_result="no form")
     assert parsed(less, tmp_path / "parser", tmp_path / "auto")[0] == gone
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.config import ParsingOptions
+from kgqa_core.config import RngOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
@@ -24,7 +24,7 @@ def store(world):
 
 
 def forms_of(store, topics, view=None, **options):
-    enumerator = Enumerator(store, MemoryGraph(store), ParsingOptions(**options))
+    enumerator = Enumerator(store, MemoryGraph(store), RngOptions(**options))
     enumerator.know(topics)
     starts = tuple(enumerator.starts(topic) for topic in topics)
     pool = enumerator.pool(starts, view or View("", tuple(range(len(topics)))))
@@ -36,7 +36,7 @@ def slotted(text):
 
 
 def test_every_gold_form_of_the_world_is_a_candidate(store):
-    readings = Readings(Enumerator(store, MemoryGraph(store), ParsingOptions()), ParsingOptions())
+    readings = Readings(Enumerator(store, MemoryGraph(store), RngOptions()), RngOptions())
     assert all(reading.gold is not None and not reading.cut for reading in readings.of_all(questions()))
 
 
@@ -73,6 +73,6 @@ def test_numbers_in_the_text_are_compared_with_numbers_only(store):
 
 
 def test_an_entity_that_is_not_in_the_graph_has_no_candidates(store):
-    readings = Readings(Enumerator(store, MemoryGraph(store), ParsingOptions()), ParsingOptions())
+    readings = Readings(Enumerator(store, MemoryGraph(store), RngOptions()), RngOptions())
     reading = readings.of(ParseExample("q", "what of Atlantis", topics=(Topic("urn:x:atlantis", "Atlantis"),)))
     assert len(reading.candidates.forms) == 1 and reading.gold is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kgqa_core.config import GeneratorOptions, ParsingOptions
+from kgqa_core.config import GeneratorOptions, RngOptions
 from kgqa_core.errors import ModelError
 from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import read_examples
@@ -22,7 +22,9 @@ PROMPTS = [prompt_of(f"what about {number} of [M1]", FORMS[::-1], FORMS[number])
 
 def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_path):
     model = save_classifier(tmp_path / "bert")
-    options = ParsingOptions(encoder=str(model), epochs=1, hard_epochs=1, negatives=5, pruned=5, device="cpu")
+    options = RngOptions(
+        encoder=str(model), epochs=1, hard_negative_epochs=1, negatives=5, preselected_forms=5, device="cpu"
+    )
     for name in ("parser", "parsed"):
         (tmp_path / name).mkdir()
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.examples, options=options, seed=3)
@@ -36,7 +38,7 @@ def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_pat
 @pytest.mark.parametrize("save", [None, save_causal, save_seq2seq])
 def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
     model = "scratch" if save is None else str(save(tmp_path / "model"))
-    options = GeneratorOptions(use=True, model=model, epochs=1, width=32, layers=1, beam=2, max_tokens=40)
+    options = GeneratorOptions(enabled=True, model=model, epochs=1, width=32, layers=1, beam=2, max_tokens=40)
     given = {"checkpoint_seconds": 30.0, "work": tmp_path / "work"}
     generator, progress = generate.fit(PROMPTS, PROMPTS[:2], options, 3, CPU, **given)
     assert progress.epoch == 1 and "dev" in {row[2] for row in progress.curve}
@@ -53,7 +55,7 @@ def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
 
 
 def test_a_scratch_generator_learns():
-    options = GeneratorOptions(use=True, epochs=25, width=32, layers=1, learning_rate=3e-3)
+    options = GeneratorOptions(enabled=True, epochs=25, width=32, layers=1, learning_rate=3e-3)
     _, progress = generate.fit(PROMPTS, PROMPTS, options, 3, CPU, checkpoint_seconds=30.0)
     losses = [row[4] for row in progress.curve if row[2] == "dev"]
     assert losses[-1] < 0.5 * losses[0]
@@ -61,4 +63,4 @@ def test_a_scratch_generator_learns():
 
 def test_what_is_no_language_model_is_refused_in_words():
     with pytest.raises(ModelError, match=r"parsing\.generator\.model 'no/such/place' cannot be loaded"):
-        generate.new_generator([Prompt("what")], GeneratorOptions(use=True, model="no/such/place"), CPU)
+        generate.new_generator([Prompt("what")], GeneratorOptions(enabled=True, model="no/such/place"), CPU)

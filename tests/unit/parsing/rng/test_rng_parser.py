@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kgqa_core.config import GeneratorOptions, ParsingOptions
+from kgqa_core.config import GeneratorOptions, RngOptions
 from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
@@ -18,9 +18,9 @@ from kgqa_core.parsing.rng.train import train
 from kgqa_core.parsing.rng.written import readable, together
 from tests.support.models import Listener, Stopper, content
 
-OPTIONS = ParsingOptions(
-    scratch_width=64, scratch_vocabulary=200, epochs=15, hard_epochs=4, patience=20, batch_size=4, learning_rate=6e-3,
-    negatives=20, missing=0.0, device="cpu",
+OPTIONS = RngOptions(
+    scratch_width=64, scratch_vocabulary=200, epochs=15, hard_negative_epochs=4, patience=20, batch_size=4,
+    learning_rate=6e-3, negatives=20, missing_relation_rate=0.0, device="cpu",
 )  # fmt: skip
 """A world of five relations, without one of them, is hardly one; what `missing` does is in test_rng_fit."""
 
@@ -52,7 +52,7 @@ def test_forms_of_unseen_entities_are_found_with_their_answers(world, trained, t
 
 
 def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_path):
-    found, _ = parsed(world, trained[0], tmp_path / "parsed", kept=10_000, pruned=10_000)
+    found, _ = parsed(world, trained[0], tmp_path / "parsed", num_forms=10_000, preselected_forms=10_000)
     for rows in found.values():
         assert [row.score for row in rows] == sorted((row.score for row in rows), reverse=True)
         assert sum(math.exp(row.score) for row in rows) == pytest.approx(1.0, abs=1e-6)
@@ -60,7 +60,7 @@ def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_p
 
 
 def test_without_unanswerable_questions_no_form_is_never_said(world, tmp_path):
-    options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "hard_epochs": 0})
+    options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "hard_negative_epochs": 0})
     (tmp_path / "parser").mkdir()
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
     found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed")
@@ -69,7 +69,7 @@ def test_without_unanswerable_questions_no_form_is_never_said(world, tmp_path):
 
 @pytest.mark.parametrize("stop_at", [2, 9])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
-    options = OPTIONS.model_copy(update={"epochs": 2, "hard_epochs": 1, "checkpoint_seconds": 1e-6})
+    options = OPTIONS.model_copy(update={"epochs": 2, "hard_negative_epochs": 1, "checkpoint_seconds": 1e-6})
     given = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -100,17 +100,17 @@ def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
 
 @pytest.mark.slow
 def test_a_generator_writes_forms_that_are_mixed_with_the_ranker_s(world, tmp_path):
-    generator = GeneratorOptions(use=True, epochs=2, width=32, layers=1, beam=3, forms=3)
-    options = OPTIONS.model_copy(update={"epochs": 2, "hard_epochs": 0, "generator": generator})
+    generator = GeneratorOptions(enabled=True, epochs=2, width=32, layers=1, beam=3, input_forms=3)
+    options = OPTIONS.model_copy(update={"epochs": 2, "hard_negative_epochs": 0, "generator": generator})
     (tmp_path / "parser").mkdir()
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
     assert len(counts["epochs"]) == 2 and (tmp_path / "parser" / "generator" / "model.safetensors").is_file()
-    found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", generator=generator, kept=10_000)
+    found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", generator=generator, num_forms=10_000)
     assert len(found) == 22 and counts["unreadable"] >= 0
     for rows in found.values():
         assert sum(math.exp(row.score) for row in rows) == pytest.approx(1.0, abs=1e-6)
     sure, _ = parsed(
-        world, tmp_path / "parser", tmp_path / "run", generator=generator.model_copy(update={"executable": True})
+        world, tmp_path / "parser", tmp_path / "run", generator=generator.model_copy(update={"executable_first": True})
     )
     assert all(rows[0].empty is False for rows in sure.values())
 

@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from kgqa_core.config import QuestionsOptions, RetrieverOptions
+from kgqa_core.config import QuestionsOptions, RigelOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.retrieval.rigel.questions import draw, drawn_count, read_sets
 from kgqa_core.retrieval.rigel.train import train
 from tests.support.models import content, resumed, runner
 
-OPTIONS = RetrieverOptions(
+OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,
     min_steps=20, device="cpu",
 )  # fmt: skip

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import torch
 
-from kgqa_core.config import RetrievalOptions, RetrieverOptions
+from kgqa_core.config import RetrievalOptions, RigelOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
@@ -22,7 +22,7 @@ from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, walk
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
-OPTIONS = RetrieverOptions(
+OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
 )
 run = runner(train, OPTIONS)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import torch
 
-from kgqa_core.config import RetrieverOptions
+from kgqa_core.config import RigelOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError
@@ -22,7 +22,7 @@ from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question, Retrieved
 from tests.support.models import content, resumed, runner
 
-OPTIONS = RetrieverOptions(
+OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,
     min_steps=20, device="cpu", feedback_weight=1.0,
 )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kgqa_core.config import RetrievalOptions, RetrieverOptions
+from kgqa_core.config import RetrievalOptions, RigelOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
@@ -26,7 +26,7 @@ from kgqa_core.types import Question
 from tests.support.models import content, resumed, runner
 from tests.unit.retrieval.conftest import store_dkg
 
-OPTIONS = RetrieverOptions(
+OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=3, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=16, device="cpu"
 )
 run = runner(train, OPTIONS)

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from kgqa_core.config import RetrievalOptions, RetrieverOptions
+from kgqa_core.config import RetrievalOptions, RigelOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, GraphMismatch
@@ -25,7 +25,7 @@ from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from tests.support.models import Listener, content, resumed, runner
 
-OPTIONS = RetrieverOptions(
+OPTIONS = RigelOptions(
     decoder="label",
     encoder="scratch",
     hops=2,
@@ -171,7 +171,7 @@ def test_retrieves_over_a_graph_with_a_new_relation(trained: Path, world: Any) -
 
 def test_a_layer_refuses_new_relations_and_names_the_decoder_that_does_not(world: Any, tmp_path: Path) -> None:
     run(world, tmp_path / "layer", QUICK.model_copy(update={"decoder": "layer", "epochs": 1}))
-    with pytest.raises(GraphMismatch, match="retriever.decoder=label"):
+    with pytest.raises(GraphMismatch, match="rigel.decoder=label"):
         load(tmp_path / "layer", graph("capital", "currency"))
     assert "decoder" not in json.loads((tmp_path / "layer" / "config.json").read_text())
 

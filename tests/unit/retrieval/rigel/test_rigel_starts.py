@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from kgqa_core.config import RetrievalOptions, RetrieverOptions
+from kgqa_core.config import RetrievalOptions, RigelOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
@@ -29,7 +29,7 @@ from kgqa_core.types import Question
 from tests.support.models import content, resumed, runner
 from tests.unit.retrieval.conftest import COUNTRIES
 
-OPTIONS = RetrieverOptions(
+OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,
     min_steps=20, device="cpu",
 )  # fmt: skip

@@ -1,0 +1,78 @@
+"""Options under old names: refused in users' files, read in records, unchanged inside artifacts."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa_core.config import (
+    AnswerabilityOptions,
+    Profile,
+    RewriterOptions,
+    known_keys,
+    make_profile,
+    new_name,
+    parse_settings,
+    recorded_options,
+    recorded_profile,
+    upgrade,
+)
+from kgqa_core.config.renamed import RENAMED, old_names
+from kgqa_core.errors import ConfigError
+
+
+def test_every_new_name_is_an_option_and_no_old_one_is() -> None:
+    known = known_keys()
+    sections = {key.rpartition(".")[0] for key in known}
+    assert set(RENAMED.values()) <= {*known, *sections}
+    assert not set(RENAMED) & {*known, *sections}
+    assert [key for key in known if new_name(key) != key] == []
+    assert {new_name(key) for key in old_names(known)} <= set(known)
+
+
+def test_old_names_are_refused_with_the_new_ones_and_all_other_faults() -> None:
+    old = {"retriever": {"hops": 9}, "parsing": {"missing": 0.1, "decode": {"failed": "keep"}}, "rewriter": {"rank": 4}}
+    with pytest.raises(ConfigError) as caught:
+        make_profile({**old, "sed": 1})
+    message = str(caught.value)
+    assert "6 fault(s)" in message
+    for one in (
+        "unknown key 'retriever.hops'; it is called 'rigel.hops' now",
+        "unknown key 'parsing.missing'; it is called 'parsing.rng.missing_relation_rate' now",
+        "unknown key 'parsing.decode.failed'; it is called 'parsing.decode.on_empty_result' now",
+        "unknown key 'rewriter.rank'; it is called 'rewriter.lora_rank' now",
+        "rigel.hops: Input should be less than or equal to 4, but it is 9",
+        "unknown key 'sed'; did you mean 'seed'?",
+    ):
+        assert one in message
+    with pytest.raises(ConfigError, match=r"unknown key 'retriever\.hops'; it is called 'rigel\.hops' now"):
+        parse_settings(["retriever.hops=3"])
+    with pytest.raises(ConfigError, match=r"unknown key 'retriver\.hops'; did you mean 'rigel\.hops'"):
+        parse_settings(["retriver.hops=3"])
+
+
+def test_a_record_of_an_earlier_version_is_read() -> None:
+    record = {
+        "run_id": "r",
+        "profile": {
+            "retriever": {"hops": 3, "mix": {"others": 0.5}},
+            "parsing": {"hard": 0.25, "hops": 1, "generator": {"use": True}, "decode": {"missing": 0.1, "beam": 7}},
+            "llm": {"prices": {"openai:gpt-4.1": {"prompt": 2.0}}},
+        },
+    }
+    profile = recorded_profile(record)
+    assert (profile.rigel.hops, profile.rigel.mix) == (3, {"others": 0.5})
+    assert (profile.parsing.rng.hard_negatives, profile.parsing.rng.hops) == (0.25, 1)
+    assert profile.parsing.rng.generator.enabled
+    assert (profile.parsing.decode.missing_relation_rate, profile.parsing.decode.beam) == (0.1, 7)
+    assert profile.llm.prices["openai:gpt-4.1"].prompt == 2.0
+
+
+def test_a_profile_of_today_is_left_as_it_is() -> None:
+    plain = Profile().model_dump(mode="json")
+    assert upgrade(plain) == plain and recorded_profile({"profile": plain}) == Profile()
+
+
+def test_options_inside_artifacts_keep_their_first_names() -> None:
+    rewriter = recorded_options("rewriter", RewriterOptions(lora_rank=4, warmup_ratio=0.1))
+    assert (rewriter["rank"], rewriter["warmup"]) == (4, 0.1) and "lora_rank" not in rewriter
+    assert {"p_u", "parts", "full", "largest"} <= set(recorded_options("answerability", AnswerabilityOptions()))
