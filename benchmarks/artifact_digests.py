@@ -75,7 +75,7 @@ def _toy(folder: Path) -> list[Words]:
     )  # fmt: skip
     label = settings(
         retrieval__retrievers=["rigel"], retrieval__topics="linked", answering__knowledge=["rigel"],
-        retriever__decoder="label", retriever__soft_start=True, retriever__intersect="product",
+        rigel__decoder="label", rigel__soft_start=True, rigel__intersect="product",
     )  # fmt: skip
     computed = settings(
         retrieval__retrievers=["rigel", "hop_path"], retrieval__topics="both", symbolic__parser="rng",
@@ -95,8 +95,8 @@ def _toy(folder: Path) -> list[Words]:
 def _answerability(folder: Path) -> list[Words]:
     write_inputs(folder, questions=420)
     sets = settings(
-        answerability__largest=0.9, retrieval__retrievers=["rigel", "hop_path"], abstention__training=200,
-        answering__limit=200,
+        answerability__largest_drop_share=0.9, retrieval__retrievers=["rigel", "hop_path"],
+        abstention__training_questions=200, answering__limit=200,
     )  # fmt: skip
     built = folder / "built"
     inputs = ("--kg", folder / "facts.tsv", "--questions", folder / "questions.jsonl")
