@@ -253,7 +253,7 @@ def datasets(
     """List the benchmarks of the field: what they are, where to get them, their licence, what is found here."""
     from rich.table import Table
 
-    from kgqa_core.datasets.catalogue import catalogue
+    from kgqa_core.datasets.registry import catalogue
 
     rows = catalogue(folder)
     if session.as_json:

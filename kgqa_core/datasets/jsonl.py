@@ -105,6 +105,13 @@ def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
     return rows
 
 
+def question_file(path: Path) -> Path:
+    """The path, if it is a file.  Raises QuestionFileError, as reading it would."""
+    if not path.is_file():
+        read_question_file(path)
+    return path
+
+
 def read_predictions(path: Path) -> dict[str, str]:
     """Answers of a prediction file, by question id: JSON Lines with `id` and `prediction` (or `output`, `answer`).
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
-from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
-from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
+from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.leakage import leakage, write_leakage
 from kgqa_core.datasets.link import Linked, link
 from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.registry import loader_of
 from kgqa_core.datasets.splits import hold_out, split_by_group
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
@@ -43,8 +42,8 @@ def load(
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
-        if options.source == "simplequestions":
-            linked = replace(linked, questions=simplequestions.complete(linked.questions, store))
+        if (complete := loader_of(options.source).complete) is not None:
+            linked = replace(linked, questions=complete(linked.questions, store))
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(out, questions)
@@ -87,21 +86,7 @@ def sizes_of(rows: Sequence[RawQuestion], options: QuestionSource, seed: int) ->
 
 def input_files(options: QuestionSource) -> list[Path]:
     """Files that the questions are read from, whose content decides the result.  Raises QuestionFileError."""
-    if options.source == "atlas":
-        return []
-    path = _path(options)
-    if options.source == "zjqa":
-        return list(zjqa.question_files(path).values())
-    if options.source == "simplequestions":
-        return list(simplequestions.question_files(path).values())
-    if options.source == "webqsp":
-        return list(webqsp.question_files(path).values())
-    if options.source == "metaqa":
-        files = metaqa.question_files(path, options.hops)
-        return [file for pair in files.values() for file in pair if file is not None]
-    if not os.path.isfile(path):
-        read_question_file(path)
-    return [path]
+    return loader_of(options.source).files(options)
 
 
 def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
@@ -109,14 +94,12 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
 
     Raises QuestionFileError.
     """
-    rows = (
-        read_question_file(_path(options), gold=not options.unscored)
-        if options.source == "jsonl"
-        else _checked(_benchmark(options, seed), options)
-    )
+    loader = loader_of(options.source)
+    raw = loader.read(options, seed)
+    rows = [dict(row) for row in raw] if loader.validated else _checked(raw, options)
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
-    if options.source == "webqsp" and options.train_from == "train":
+    if loader.without_dev and options.train_from == "train":
         kept = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
         rows = [{**row, "split": "dev"} if row["id"] in kept else row for row in rows]
     if options.train_from == "dev":
@@ -127,27 +110,6 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
             f"train_from {options.train_from}; check questions.hops and questions.train_from"
         )
     return rows
-
-
-def _path(options: QuestionSource) -> Path:
-    if not options.path:
-        raise QuestionFileError(f"questions.path is not set; the source '{options.source}' needs a file or folder")
-    return Path(options.path).expanduser()
-
-
-def _benchmark(options: QuestionsOptions, seed: int) -> Iterable[Mapping[str, Any]]:
-    if options.source == "zjqa":
-        return zjqa.read_zjqa(_path(options))
-    if options.source == "simplequestions":
-        return simplequestions.read_simplequestions(_path(options))
-    if options.source == "webqsp":
-        return webqsp.read_webqsp(_path(options))
-    if options.source == "metaqa":
-        return metaqa.read_metaqa(_path(options), options.hops)
-    from kgqa_core.datasets.atlas.questions import questions as atlas_questions
-
-    bundled: Callable[[int], Iterable[Mapping[str, Any]]] = atlas_questions
-    return bundled(seed)
 
 
 def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> list[RawQuestion]:

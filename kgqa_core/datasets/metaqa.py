@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kgqa_core.config import QuestionSource
+from kgqa_core.datasets.base import DatasetSpec, Loader, path_of
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_lines
 from kgqa_core.errors import QuestionFileError, nearest
 from kgqa_core.types import INVERSE, SPLITS
@@ -108,3 +110,21 @@ def read_metaqa(folder: Path, hops: Sequence[int] = ()) -> Iterator[RawQuestion]
                     continue
             yield row
         check_faults(path, faults)
+
+
+def _input_files(options: QuestionSource) -> list[Path]:
+    files = question_files(path_of(options), options.hops)
+    return [file for pair in files.values() for file in pair if file is not None]
+
+
+METAQA = DatasetSpec(
+    "MetaQA",
+    "one to three hops about films",
+    "its own, 134,741 triples",
+    "407,513",
+    "github: yuyuz/MetaQA",
+    "CC BY 3.0",
+    ("metaqa/*-hop/*.txt", "MetaQA/*-hop/vanilla/*.txt", "*-hop/*.txt", "*-hop/vanilla/*.txt"),
+    source="metaqa",
+    loader=Loader(_input_files, lambda options, seed: read_metaqa(path_of(options), options.hops)),
+)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+from kgqa_core.datasets.base import DatasetSpec, folder_loader
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_lines
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
@@ -131,3 +132,16 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
 def annotated(question: Question) -> str:
     """The key of the one object that the annotation names."""
     return question.answer_keys[0]
+
+
+SIMPLEQUESTIONS = DatasetSpec(
+    "SimpleQuestions-Wikidata",
+    "one fact each, mapped from Freebase",
+    "Wikidata",
+    "27,924 answerable",
+    "github: askplatypus/wikidata-simplequestions",
+    "CC BY 3.0",
+    ("simplequestions_wikidata/annotated_wd_data_*.txt", "annotated_wd_data_*.txt"),
+    source="simplequestions",
+    loader=folder_loader(question_files, read_simplequestions, complete),
+)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.datasets.base import DatasetSpec, folder_loader
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.input_files import read_document
@@ -113,3 +114,16 @@ def _parsed(value: dict[str, Any], split: str) -> Parsed:
         tuple((answer, name) for answer, name, _ in answers),
         bool(answers) and all(kind == "Entity" for _, _, kind in answers),
     )
+
+
+WEBQSP = DatasetSpec(
+    "WebQSP",
+    "WebQuestions with SPARQL and inferential chains",
+    "Freebase",
+    "4,737",
+    "Microsoft Research: WebQuestions Semantic Parses Dataset",
+    "see its page",
+    ("webqsp/WebQSP.*.json", "WebQSP/data/WebQSP.*.json", "WebQSP.*.json"),
+    source="webqsp",
+    loader=folder_loader(question_files, read_webqsp, without_dev=True),
+)

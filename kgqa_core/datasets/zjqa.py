@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from kgqa_core.datasets.base import DatasetSpec, folder_loader
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_lines
 from kgqa_core.errors import QuestionFileError
 
@@ -50,3 +51,17 @@ def read_zjqa(folder: Path) -> Iterator[RawQuestion]:
                 "hops": int(hops),
             }
         check_faults(path, faults)
+
+
+ZJQA = DatasetSpec(
+    "ZJQA",
+    "Chinese, one and two hops, sport and culture of Zhejiang",
+    "its own, 11,256 triples",
+    "20,491",
+    "github: wuyike2000/Retrieve-Rewrite-Answer",
+    "none stated",
+    ("zjqa/data/*.txt", "data/valid.txt"),
+    source="zjqa",
+    loader=folder_loader(question_files, read_zjqa),
+    language="zh",
+)

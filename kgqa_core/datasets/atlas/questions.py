@@ -22,6 +22,7 @@ from kgqa_core.datasets.atlas.graph import AtlasGraph, atlas_path
 from kgqa_core.datasets.atlas.operators import OPERATORS
 from kgqa_core.datasets.atlas.paths import generic, multi_hop
 from kgqa_core.datasets.atlas.templates import Wordings, templates
+from kgqa_core.datasets.base import DatasetSpec, Loader
 from kgqa_core.types import COMPLEXITY_TYPES, SPLITS
 
 __all__ = ["atlas_path", "generate", "questions", "test_only_entities", "write_jsonl"]
@@ -203,3 +204,17 @@ def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for number, row in enumerate(order[split, complexity]):
                 numbered.append({"id": f"atlas-{split}-{name}-{number:04d}", **row})
     return sorted(numbered, key=lambda row: str(row["id"]))
+
+
+ATLAS = DatasetSpec(
+    "Atlas",
+    "nine complexity types over countries, cities, languages and currencies",
+    "bundled",
+    "12,000 and more",
+    "in this package (`kgqa demo`)",
+    "CC BY 4.0 (GeoNames)",
+    (),
+    source="atlas",
+    loader=Loader(lambda options: [], lambda options, seed: questions(seed)),
+    bundled=True,
+)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.datasets.catalogue import BENCHMARKS, catalogue, look_for
 from kgqa_core.datasets.load import read_raw
 from kgqa_core.datasets.metaqa import read_metaqa, relation_path
+from kgqa_core.datasets.registry import BENCHMARKS, catalogue, local_files
 from kgqa_core.datasets.zjqa import read_zjqa
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.types import INVERSE
@@ -84,7 +84,7 @@ def test_zjqa_faults_name_file_and_line(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
-    for read in (read_zjqa, read_metaqa, look_for):
+    for read in (read_zjqa, read_metaqa, local_files):
         with pytest.raises(QuestionFileError, match="is not a folder"):
             list(read(tmp_path / "nothing"))
 
@@ -92,7 +92,7 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
 def test_the_catalogue_finds_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "webqsp").mkdir()
     (tmp_path / "webqsp" / "WebQSP.test.json").write_text("{}", encoding="utf-8")
-    assert {name: found.size for name, found in look_for(tmp_path).items()} == {"WebQSP": 2}
+    assert {name: found.size for name, found in local_files(tmp_path).items()} == {"WebQSP": 2}
     assert len({benchmark.name for benchmark in BENCHMARKS}) == len(BENCHMARKS)
     rows = {row["name"]: row for row in catalogue(tmp_path)}
     assert rows["WebQSP"]["found"] == "1 files, 0.0 MB"

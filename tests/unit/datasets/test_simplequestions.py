@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
-from kgqa_core.datasets.catalogue import BENCHMARKS
 from kgqa_core.datasets.load import input_files, load, read_raw
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.registry import BENCHMARKS
 from kgqa_core.datasets.simplequestions import SPLIT_FILES, annotated, read_simplequestions, relation_key
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
@@ -107,7 +107,7 @@ def test_answers_are_all_that_the_relation_leads_to_and_the_annotated_one_comes_
 def test_the_stage_reads_every_file_and_the_catalogue_names_the_loader(folder: Path) -> None:
     options = QuestionsOptions(source="simplequestions", path=str(folder))
     assert input_files(options) == [folder / name for name in SPLIT_FILES.values()]
-    assert {benchmark.loader for benchmark in BENCHMARKS if "SimpleQuestions" in benchmark.name} == {"simplequestions"}
+    assert {benchmark.source for benchmark in BENCHMARKS if "SimpleQuestions" in benchmark.name} == {"simplequestions"}
 
 
 def test_every_question_on_disk_has_its_annotated_answer_in_the_graph(shared_data: Path) -> None:

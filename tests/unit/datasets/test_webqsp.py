@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
-from kgqa_core.datasets.catalogue import BENCHMARKS
 from kgqa_core.datasets.load import input_files, load, read_raw
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.registry import BENCHMARKS
 from kgqa_core.datasets.webqsp import SPLIT_FILES, read_parsed, read_webqsp
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
@@ -119,7 +119,7 @@ def test_the_stage_links_ids_and_chains_to_a_graph(tmp_path: Path) -> None:
     assert question.relation_paths == (("location.country.languages_spoken",),)
     assert (len(question.topic_entities), len(question.answers)) == (1, 1)
     assert "Jamaican English" in question.answer_names[0]
-    assert {benchmark.loader for benchmark in BENCHMARKS if benchmark.name == "WebQSP"} == {"webqsp"}
+    assert {benchmark.source for benchmark in BENCHMARKS if benchmark.name == "WebQSP"} == {"webqsp"}
 
 
 def test_the_official_files_have_the_questions_and_chains_that_are_published(shared_data: Path) -> None:

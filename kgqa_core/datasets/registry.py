@@ -1,68 +1,26 @@
-"""Known KGQA benchmarks: what they are, where they come from, their licence, and what of them lies in a folder.
+"""The question sets that are known, and which loader reads each.
 
-Nothing here downloads anything.  A licence is the one that the place named under `where` states; `see its page` means
-that we have not found one that is beyond doubt.
+A new one is a module with a `DatasetSpec`, and a line here.  Nothing here downloads anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.errors import QuestionFileError
+from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
+from kgqa_core.datasets.atlas import questions as atlas
+from kgqa_core.datasets.base import DatasetSpec, Loader, path_of
+from kgqa_core.datasets.jsonl import question_file, read_question_file
+from kgqa_core.errors import QuestionFileError, nearest
 
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """One data set.
-
-    where: project page or repository.  files: patterns of its question files, relative to a folder that holds data
-    sets or to the data set's own folder.  loader: value of `questions.source` that reads it, or None.
-    """
-
-    name: str
-    about: str
-    graph: str
-    questions: str
-    where: str
-    licence: str
-    files: tuple[str, ...]
-    loader: str | None = None
-
-
-BENCHMARKS: tuple[Benchmark, ...] = (
-    Benchmark(
-        "Atlas",
-        "nine complexity types over countries, cities, languages and currencies",
-        "bundled",
-        "12,000 and more",
-        "in this package (`kgqa demo`)",
-        "CC BY 4.0 (GeoNames)",
-        (),
-        "atlas",
-    ),
-    Benchmark(
-        "MetaQA",
-        "one to three hops about films",
-        "its own, 134,741 triples",
-        "407,513",
-        "github: yuyuz/MetaQA",
-        "CC BY 3.0",
-        ("metaqa/*-hop/*.txt", "MetaQA/*-hop/vanilla/*.txt", "*-hop/*.txt", "*-hop/vanilla/*.txt"),
-        "metaqa",
-    ),
-    Benchmark(
-        "ZJQA",
-        "Chinese, one and two hops, sport and culture of Zhejiang",
-        "its own, 11,256 triples",
-        "20,491",
-        "github: wuyike2000/Retrieve-Rewrite-Answer",
-        "none stated",
-        ("zjqa/data/*.txt", "data/valid.txt"),
-        "zjqa",
-    ),
-    Benchmark(
+BENCHMARKS: tuple[DatasetSpec, ...] = (
+    atlas.ATLAS,
+    metaqa.METAQA,
+    zjqa.ZJQA,
+    DatasetSpec(
         "WebQuestions",
         "questions asked to a search engine",
         "Freebase",
@@ -71,17 +29,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "CC BY 4.0",
         ("webquestions/*.json", "WebQuestions/*.json"),
     ),
-    Benchmark(
-        "WebQSP",
-        "WebQuestions with SPARQL and inferential chains",
-        "Freebase",
-        "4,737",
-        "Microsoft Research: WebQuestions Semantic Parses Dataset",
-        "see its page",
-        ("webqsp/WebQSP.*.json", "WebQSP/data/WebQSP.*.json", "WebQSP.*.json"),
-        "webqsp",
-    ),
-    Benchmark(
+    webqsp.WEBQSP,
+    DatasetSpec(
         "CWQ",
         "ComplexWebQuestions: compositions, conjunctions, superlatives, comparatives",
         "Freebase",
@@ -90,7 +39,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "see its page",
         ("cwq/ComplexWebQuestions_*.json", "ComplexWebQuestions_*.json"),
     ),
-    Benchmark(
+    DatasetSpec(
         "GrailQA",
         "i.i.d., compositional and zero-shot generalisation, with s-expressions",
         "Freebase",
@@ -99,7 +48,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "see its page",
         ("grailqa/*.json", "grailqa/tog/*.json", "GrailQA*/grailqa_*.json", "grailqa_*.json"),
     ),
-    Benchmark(
+    DatasetSpec(
         "GrailQAbility",
         "GrailQA with questions that the graph cannot answer",
         "Freebase with facts taken out",
@@ -108,7 +57,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "see its page",
         ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
     ),
-    Benchmark(
+    DatasetSpec(
         "Mintaka",
         "nine complexity types in nine languages",
         "Wikidata",
@@ -116,8 +65,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "github: amazon-science/mintaka",
         "CC BY 4.0",
         ("mintaka/mintaka_*.json", "mintaka_*.json"),
+        language="several",
     ),
-    Benchmark(
+    DatasetSpec(
         "LC-QuAD 2",
         "complex questions with SPARQL, some with qualifiers",
         "Wikidata, DBpedia",
@@ -126,7 +76,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "see its page",
         ("lcquad2/**/*.json", "LC-QuAD2*/**/*.json"),
     ),
-    Benchmark(
+    DatasetSpec(
         "LC-QuAD 1",
         "templates over DBpedia, paraphrased",
         "DBpedia",
@@ -135,7 +85,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "GPL-3.0",
         ("relation_linking/lcquad1/*.json", "lcquad1/*.json"),
     ),
-    Benchmark(
+    DatasetSpec(
         "QALD-9",
         "written by people, with SPARQL, several languages",
         "DBpedia",
@@ -143,18 +93,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "github: ag-sc/QALD",
         "see its page",
         ("relation_linking/qald9/*.json", "qald9/*.json", "amr/qald-9-amr/**/*.txt"),
+        language="several",
     ),
-    Benchmark(
-        "SimpleQuestions-Wikidata",
-        "one fact each, mapped from Freebase",
-        "Wikidata",
-        "27,924 answerable",
-        "github: askplatypus/wikidata-simplequestions",
-        "CC BY 3.0",
-        ("simplequestions_wikidata/annotated_wd_data_*.txt", "annotated_wd_data_*.txt"),
-        "simplequestions",
-    ),
-    Benchmark(
+    simplequestions.SIMPLEQUESTIONS,
+    DatasetSpec(
         "PopQA",
         "one fact each, with the popularity of subject and object",
         "Wikidata",
@@ -164,26 +106,48 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         ("longtail/**/*[Pp]op[Qq][Aa]*.csv", "popqa/*.tsv", "popQA.tsv"),
     ),
 )
+"""Benchmarks of the field, in the order of `kgqa datasets`."""
+
+QUESTION_FILE = Loader(
+    lambda options: [question_file(path_of(options))],
+    lambda options, seed: read_question_file(path_of(options), gold=not options.unscored),
+    validated=True,
+)
+"""Reads a question file of ours (`jsonl`)."""
+
+LOADERS: Mapping[str, Loader] = {"jsonl": QUESTION_FILE} | {
+    spec.source: spec.loader for spec in BENCHMARKS if spec.source is not None and spec.loader is not None
+}
+"""`questions.source` → loader."""
+
+
+def loader_of(source: str) -> Loader:
+    """The loader of a value of `questions.source`.  Raises QuestionFileError for an unknown one."""
+    if source not in LOADERS:
+        raise QuestionFileError(
+            f"questions.source {source!r} is unknown{nearest(source, LOADERS)}; known are {', '.join(LOADERS)}"
+        )
+    return LOADERS[source]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalFiles:
     """Files of a benchmark below a folder, sorted, and their size in bytes."""
 
     files: tuple[Path, ...]
     size: int
 
 
-def look_for(folder: Path) -> dict[str, Found]:
+def local_files(folder: Path) -> dict[str, LocalFiles]:
     """Benchmark name → its files below `folder`, for those that have any.  Raises QuestionFileError."""
     if not folder.is_dir():
         raise QuestionFileError(f"{folder} is not a folder; name the folder that holds your data sets")
-    found = {}
+    matches = {}
     for benchmark in BENCHMARKS:
-        files = sorted({path for pattern in benchmark.files for path in folder.glob(pattern) if path.is_file()})
+        files = sorted({path for pattern in benchmark.patterns for path in folder.glob(pattern) if path.is_file()})
         if files:
-            found[benchmark.name] = Found(tuple(files), sum(path.stat().st_size for path in files))
-    return found
+            matches[benchmark.name] = LocalFiles(tuple(files), sum(path.stat().st_size for path in files))
+    return matches
 
 
 def catalogue(folder: Path | None = None) -> list[dict[str, Any]]:
@@ -191,7 +155,7 @@ def catalogue(folder: Path | None = None) -> list[dict[str, Any]]:
 
     Raises QuestionFileError when the folder is none.
     """
-    found = look_for(folder) if folder is not None else {}
+    local = local_files(folder) if folder is not None else {}
     rows = []
     for benchmark in BENCHMARKS:
         row: dict[str, Any] = {
@@ -201,10 +165,10 @@ def catalogue(folder: Path | None = None) -> list[dict[str, Any]]:
             "questions": benchmark.questions,
             "where": benchmark.where,
             "licence": benchmark.licence,
-            "loader": benchmark.loader,
+            "loader": benchmark.source,
         }
         if folder is not None:
-            here = found.get(benchmark.name)
+            here = local.get(benchmark.name)
             row["found"] = f"{len(here.files)} files, {here.size / 1e6:.1f} MB" if here else None
         rows.append(row)
     return rows
