@@ -27,8 +27,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from kgqa_core.builders.ltgen.card import rows  # noqa: E402
 from kgqa_core.builders.ltgen.sample import draw  # noqa: E402
-from kgqa_core.builders.ltgen.statistics import rows  # noqa: E402
 from kgqa_core.builders.ltgen.write import write  # noqa: E402
 from kgqa_core.config import (  # noqa: E402
     KgOptions,

@@ -177,9 +177,9 @@ def benchmark_examples(
     linked: ArtifactRef | None = None,
 ) -> Counts:
     """Give parsers the questions of a benchmark, with the forms that they may learn from."""
-    from kgqa_core.builders.answerability import examples
+    from kgqa_core.builders.answerability import questions as of_benchmark
 
-    return examples.benchmark_examples(
+    return of_benchmark.benchmark_examples(
         stage.out,
         benchmark=benchmark.folder,
         kg=kg.folder,

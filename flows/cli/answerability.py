@@ -295,8 +295,7 @@ def _statistics(folder: Path) -> dict[str, Any]:
 
 
 def _show(table: dict[str, Any], *, to_stderr: bool = False) -> None:
-    from kgqa_core.builders.answerability.card import shown
-    from kgqa_core.builders.answerability.statistics import TABLES, ordered, turned
+    from kgqa_core.builders.answerability.statistics import TABLES, ordered, shown, turned
 
     for name, title in TABLES.items():
         rows = [{key: shown(value) for key, value in row.items()} for row in ordered(table, name)]

@@ -20,7 +20,7 @@ def home(
     session: HomeSession,
 ) -> None:
     """Show where the home is, what it holds and how much of the disk each kind of artifact and each run takes."""
-    from kgqa_core.store.survey import survey
+    from kgqa_core.store.inventory import survey
 
     facts = survey(_existing(session.home))
     if session.as_json:

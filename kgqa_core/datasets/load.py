@@ -11,11 +11,10 @@ from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.leakage import leakage, write_leakage
 from kgqa_core.datasets.link import Linked, link
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.datasets.registry import loader_of
-from kgqa_core.datasets.splits import hold_out, split_by_group
+from kgqa_core.datasets.splits import hold_out, leakage, split_by_group, write_leakage
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor

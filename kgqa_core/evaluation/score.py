@@ -14,14 +14,12 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import EvaluationOptions, Price
-from kgqa_core.datasets.leakage import read_leakage
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.aggregate import Rows, aggregate
-from kgqa_core.evaluation.compare import compare
-from kgqa_core.evaluation.cost import cost
+from kgqa_core.evaluation.experiment_tables import compare, cost, link_rows, linking_costs
 from kgqa_core.evaluation.labels import main_split
-from kgqa_core.evaluation.linking import link_rows, linking_costs
 from kgqa_core.evaluation.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
 from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.kg.store import KgStore

@@ -32,13 +32,12 @@ from kgqa_core.evaluation.labels import (
     seconds_text,
 )
 from kgqa_core.evaluation.nli import hub_name
-from kgqa_core.report import comparison, linking, tables
+from kgqa_core.report import comparison, tables
 from kgqa_core.report.abstention import abstention_part
-from kgqa_core.report.charts import mark
+from kgqa_core.report.charts import line_class, mark, training_curves
 from kgqa_core.report.data import Example, ReportData
 from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.long_tail import long_tail_part
-from kgqa_core.report.plots import line_class, training_curves
 from kgqa_core.report.rewriting import corpus_part, faithfulness_table, rewriter_part
 from kgqa_core.report.subgraph import draw_subgraph
 
@@ -121,7 +120,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         ),
         "all_metrics": _filled(*(tables.all_metrics_table(aggregates, name).fitted("Knowledge") for name in models)),
         "alone": _filled(
-            tables.retriever_table(aggregates), linking.links_table(aggregates), linking.costs_table(aggregates)
+            tables.retriever_table(aggregates), comparison.links_table(aggregates), comparison.costs_table(aggregates)
         ),
         "by_complexity": _filled(
             *(

@@ -13,8 +13,8 @@ import polars as pl
 from markupsafe import Markup
 
 from kgqa_core.evaluation.labels import knowledge_label, knowledge_place
+from kgqa_core.report.charts import training_curves
 from kgqa_core.report.grid import Entry, Grid
-from kgqa_core.report.plots import training_curves
 from kgqa_core.rewriting.corpus_table import KEPT, SPARE
 from kgqa_core.rewriting.paragraphs import ACTIONS
 from kgqa_core.store.artifacts import MANIFEST

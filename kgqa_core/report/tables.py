@@ -23,9 +23,8 @@ from kgqa_core.evaluation.labels import (
     retriever_label,
 )
 from kgqa_core.metrics.retrieval import PAIR_METRICS, PATH_METRICS, RETRIEVER_METRICS
-from kgqa_core.report.comparison import helpful_table
+from kgqa_core.report.comparison import costs_table, helpful_table, links_table
 from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
-from kgqa_core.report.linking import costs_table, links_table
 from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.types import COMPLEXITY_TYPES

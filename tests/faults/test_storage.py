@@ -31,8 +31,8 @@ from kgqa_core.nn.checkpoint import Progress, restore, store
 from kgqa_core.store.artifacts import Home, verify
 from kgqa_core.store.files import MIN_FREE_MB, check_room, is_full, storage_faults, watch_room
 from kgqa_core.store.gc import plan, sweep
+from kgqa_core.store.inventory import survey
 from kgqa_core.store.publish import publish_folder
-from kgqa_core.store.survey import survey
 from tasks.engine import server_lost as outage
 from tests.support.command import ROOT, kgqa
 from tests.support.finished import finished_run, questions

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from kgqa_core.builders.answerability.arrays import NONE, Ints
 from kgqa_core.builders.answerability.ideal import Ideal
 from kgqa_core.builders.answerability.records import ENTITY, FACT, KINDS, RELATION, TYPE
-from kgqa_core.builders.answerability.schema import TypeInfo
 from kgqa_core.builders.answerability.trace import Tracer
-from kgqa_core.builders.answerability.uses import Uses, Weights
+from kgqa_core.builders.answerability.uses import TypeInfo, Uses, Weights
 from kgqa_core.monitor import QUIET, Monitor
 
 

@@ -1,12 +1,21 @@
-"""The tables of a benchmark after the paper's Tables 1 and 2: what the splits hold, and what each kind of drop did."""
+"""The tables of a benchmark after Tables 1 and 2 of Patidar et al. 2023, and its data card.
+
+The same inputs and options give the same text.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from kgqa_core.builders.answerability.records import FULL, IID, KINDS, LEVELS, PARTIAL, Asked, Drop, IdealOf
+from kgqa_core.builders.ltgen.card import markdown
+from kgqa_core.datasets.gold_forms import COMPUTED, GIVEN, PATH
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
@@ -136,3 +145,40 @@ def turned(rows: Sequence[Mapping[str, Any]], head: str) -> list[dict[str, Any]]
     """Rows as columns: a table of many columns and few rows that fits a terminal."""
     first, *names = rows[0]
     return [{head: name.replace("_", " "), **{str(row[first]): row[name] for row in rows}} for name in names]
+
+
+ORIGINS = {
+    GIVEN: "of the data set",
+    PATH: "made of relation paths",
+    COMPUTED: "made of paths and the type of the question",
+}
+
+
+def write_card(out: Path, *, table: Mapping[str, Any], graph: Mapping[str, Any], questions: str) -> None:
+    """Writes README.md.  graph: `name` and `digest` of the ideal graph; questions: name of their source."""
+    left_out: Sequence[Mapping[str, Any]] = [
+        {"reason": reason, "questions": number} for reason, number in table["left_out"].items()
+    ]
+    text = (
+        _environment()
+        .get_template("card.md.j2")
+        .render(
+            stats=table, graph=graph, questions=questions, tables=TABLES, origins=ORIGINS, left_out=left_out,
+            markdown=lambda rows: markdown([{name: shown(value) for name, value in row.items()} for row in rows]),
+            n=lambda number: f"{number:,}", share=lambda part: f"{part:.1%}",
+        )
+    )  # fmt: skip
+    (out / "README.md").write_text(text, encoding="utf-8")
+
+
+def shown(value: Any) -> Any:
+    """A number as the tables show it; a share is a fraction."""
+    return f"{value:.1%}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("kgqa_core.builders.answerability", "templates"), undefined=StrictUndefined,
+        autoescape=False, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.builders.answerability.checks import Case, Check, Checks, case_of
 from kgqa_core.builders.answerability.records import FACT, GRAPH, Benchmark, read_benchmark
-from kgqa_core.builders.answerability.replay import Replay
-from kgqa_core.builders.answerability.taken import ROWS, Rests, Taken
-from kgqa_core.builders.answerability.verify_splits import check_splits
+from kgqa_core.builders.answerability.replay import ROWS, Replay, Rests, Taken
+from kgqa_core.builders.answerability.verify_splits import Case, Check, Checks, case_of, check_splits
 from kgqa_core.errors import FormError, FormTimeout, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, answer_texts, execute

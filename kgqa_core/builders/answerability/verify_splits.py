@@ -1,15 +1,60 @@
-"""Checks what the splits of a benchmark are to be: their sizes and shares, what training shows, and the levels."""
+"""The rules of a benchmark that were checked, and those of its splits: sizes, shares, what training shows, levels."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from kgqa_core.builders.answerability.checks import Case, Checks
-from kgqa_core.builders.answerability.records import FULL, IID, PARTIAL, Asked, Benchmark
-from kgqa_core.logic.forms import elements
+from kgqa_core.builders.answerability.records import FULL, IID, PARTIAL, Asked, Benchmark, IdealOf
+from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.parser import parse
 from kgqa_core.types import SPLITS
+
+
+@dataclass(slots=True)
+class Check:
+    """A rule.  checked: how often; faults: what breaks it, in words."""
+
+    rule: str
+    checked: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+class Checks:
+    """Rules in the order in which they were first checked."""
+
+    def __init__(self) -> None:
+        self.by_rule: dict[str, Check] = {}
+
+    def that(self, rule: str, holds: bool, fault: str) -> None:
+        """Counts one case of a rule."""
+        check = self.by_rule.setdefault(rule, Check(rule))
+        check.checked += 1
+        if not holds:
+            check.faults.append(fault)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question as it is asked and as it ideally is, with what its ideal form names; names: entities and classes."""
+
+    asked: Asked
+    ideal: IdealOf
+    form: Form
+    relations: frozenset[str]
+    names: frozenset[str]
+    classes: frozenset[str]
+
+
+def case_of(asked: Asked, ideal: IdealOf) -> Case:
+    """Raises FormError where the ideal form cannot be read."""
+    form = parse(ideal.s_expression)
+    used = elements(form)
+    names = frozenset((*used.entities, *used.classes))
+    return Case(asked, ideal, form, frozenset(used.relations), names, frozenset(used.classes))
+
 
 SPLIT_SLACK, SHARE_SLACK = 0.005, 0.01
 """How far a split's size, and its share of unanswerable questions, may be from what was asked for."""

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa_core.builders.ltgen.cite import Citable, Mentions
-from kgqa_core.builders.ltgen.parse import AGENT, TRIPLES, USER, Field, read_conv
+from kgqa_core.builders.ltgen.parse import AGENT, TRIPLES, USER, Citable, Field, Mentions, read_conv
 from kgqa_core.builders.ltgen.records import Batch, End, Item, Reject, Subject, Triple, date_forms
 from kgqa_core.metrics.normalise import tokens
 

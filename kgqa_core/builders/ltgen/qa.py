@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgqa_core.builders.ltgen.cite import Citable, Mentions
-from kgqa_core.builders.ltgen.parse import read_qa
+from kgqa_core.builders.ltgen.parse import Citable, Mentions, read_qa
 from kgqa_core.builders.ltgen.records import Batch, Item, Pair, Reject, Subject, shuffled
 from kgqa_core.metrics.normalise import tokens
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgqa_core.builders.ltgen import conv, qa, template
-from kgqa_core.builders.ltgen.card import write_card
-from kgqa_core.builders.ltgen.cite import Mentions
+from kgqa_core.builders.ltgen.card import statistics, write_card
+from kgqa_core.builders.ltgen.parse import Mentions
 from kgqa_core.builders.ltgen.prompts import conv_prompt, qa_prompt
 from kgqa_core.builders.ltgen.records import Batch, Item, Pair, Reject, Subject, read_sample, write_lines
-from kgqa_core.builders.ltgen.statistics import statistics
 from kgqa_core.config import LlmOptions, WritingOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import RelationRankingOptions
-from kgqa_core.datasets.leakage import same_text
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import same_text
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor

@@ -11,9 +11,9 @@ import pytest
 
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.gold_forms import GIVEN, candidates
-from kgqa_core.datasets.leakage import read_leakage
 from kgqa_core.datasets.load import input_files, load
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError, QuestionFileError
 from kgqa_core.monitor import Quiet
 

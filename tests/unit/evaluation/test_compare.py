@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kgqa_core.evaluation.compare import baselines, compare
+from kgqa_core.evaluation.experiment_tables import baselines, compare
 from kgqa_core.types import Question
 
 RECORDS = [

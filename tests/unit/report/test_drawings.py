@@ -7,8 +7,8 @@ import re
 import polars as pl
 import pytest
 
+from kgqa_core.report.charts import nice_ticks, training_curves
 from kgqa_core.report.data import ExampleFact
-from kgqa_core.report.plots import nice_ticks, training_curves
 from kgqa_core.report.subgraph import WIDEST, draw_subgraph, shorten
 
 RECT = re.compile(r'<rect x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"')

@@ -12,7 +12,7 @@ from kgqa_core.evaluation.labels import (
     retriever_experiments,
     retriever_label,
 )
-from kgqa_core.report.linking import costs_table, links_table
+from kgqa_core.report.comparison import costs_table, links_table
 from kgqa_core.report.page import render
 from kgqa_core.report.tables import chart_rows, score_tables
 

@@ -21,8 +21,8 @@ from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.dates import started
 from kgqa_core.store.gc import Plan, plan, sweep
 from kgqa_core.store.home import SCHEMA_VERSION, read_runs
+from kgqa_core.store.inventory import survey
 from kgqa_core.store.locks import free, gate, held, in_use, shared
-from kgqa_core.store.survey import survey
 from tests.support.command import ROOT
 
 DAY = 86400

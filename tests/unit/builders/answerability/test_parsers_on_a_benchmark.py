@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.builders.answerability.evaluate import evaluate
-from kgqa_core.builders.answerability.examples import benchmark_examples
-from kgqa_core.builders.answerability.questions import benchmark_questions
+from kgqa_core.builders.answerability.questions import benchmark_examples, benchmark_questions
 from kgqa_core.builders.answerability.records import Benchmark, read_benchmark
 from kgqa_core.config import LinkingOptions, Training
 from kgqa_core.datasets.question import read_questions

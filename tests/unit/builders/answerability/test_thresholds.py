@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from kgqa_core.builders.answerability.thresholds import Thresholds, Tried, decide, tune
+from kgqa_core.builders.answerability.evaluate import Thresholds, Tried, decide, tune
 from kgqa_core.metrics.answerability import Predicted
 from kgqa_core.parsing.parsed import Parsed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.builders.ltgen.agreement import compare, kappa, read_sheet
+from kgqa_core.builders.ltgen.sheet import compare, kappa, read_sheet
 from kgqa_core.errors import InputError
 
 

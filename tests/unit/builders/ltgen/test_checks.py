@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kgqa_core.builders.ltgen import conv, qa
-from kgqa_core.builders.ltgen.cite import Mentions
+from kgqa_core.builders.ltgen.parse import Mentions
 from kgqa_core.builders.ltgen.records import Batch, Pair, Subject
 from kgqa_core.types import INVERSE
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.builders.ltgen.cite import Citable, Citation, Mentions
+from kgqa_core.builders.ltgen.parse import Citable, Citation, Mentions
 
 TRIPLES = (
     ("Oslo", "country", "Norway"),

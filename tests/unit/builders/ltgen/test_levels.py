@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.builders.ltgen.levels import absolute, quantiles
+from kgqa_core.builders.ltgen.sample import absolute, quantiles
 from kgqa_core.errors import InputError
 from kgqa_core.types import LEVELS
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.builders.ltgen.agreement import compare, read_sheet
 from kgqa_core.builders.ltgen.prompts import ANNOTATION_RULE
-from kgqa_core.builders.ltgen.sheet import COLUMNS, write_sheet
+from kgqa_core.builders.ltgen.sheet import COLUMNS, compare, read_sheet, write_sheet
 from kgqa_core.builders.ltgen.write import write
 from kgqa_core.config import LlmOptions, WritingOptions
 from kgqa_core.errors import InputError

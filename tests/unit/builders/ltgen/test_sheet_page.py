@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.builders.ltgen.agreement import read_sheet
-from kgqa_core.builders.ltgen.sheet import write_sheet
+from kgqa_core.builders.ltgen.sheet import read_sheet, write_sheet
 from tests.support.browser import NO_CHROMIUM, Browser, chromium
 
 pytestmark = pytest.mark.slow

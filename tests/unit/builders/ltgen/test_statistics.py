@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kgqa_core.builders.ltgen.statistics import rows
+from kgqa_core.builders.ltgen.card import rows
 from kgqa_core.report.console import rows_table
 from kgqa_core.types import LEVELS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgqa_core.builders.ltgen import conv, qa, template
-from kgqa_core.builders.ltgen.cite import Mentions
+from kgqa_core.builders.ltgen.parse import Mentions
 from kgqa_core.builders.ltgen.records import Subject
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.builders.ltgen.eligible import find_eligible
-from kgqa_core.builders.ltgen.popularity import choose_source, measure
-from kgqa_core.builders.ltgen.view_files import months_of, read_dumps, read_views, sources_of
+from kgqa_core.builders.ltgen.popularity import choose_source, measure, months_of, read_dumps, read_views, sources_of
 from kgqa_core.config import PopularityOptions, SamplingOptions
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.kg.store import KgStore
