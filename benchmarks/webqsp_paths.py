@@ -29,7 +29,7 @@ from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.load import HELD_OUT
 from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.datasets.splits import hold_out
-from kgqa_core.datasets.webqsp import Parsed, read_parsed
+from kgqa_core.datasets.webqsp import ParsedQuestion, read_parsed
 from kgqa_core.monitor import Log
 from kgqa_core.nn import loop
 from kgqa_core.retrieval.hop_path.classifier import PathModel
@@ -53,17 +53,17 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def splits(questions: Sequence[Parsed], seed: int) -> dict[str, list[Parsed]]:
+def splits(questions: Sequence[ParsedQuestion], seed: int) -> dict[str, list[ParsedQuestion]]:
     """Questions with a chain by split; dev is a seeded tenth of train."""
     held = hold_out([question.id for question in questions if question.split == "train"], HELD_OUT, seed)
-    found: dict[str, list[Parsed]] = {"train": [], "dev": [], "test": []}
+    found: dict[str, list[ParsedQuestion]] = {"train": [], "dev": [], "test": []}
     for question in questions:
         if question.chain:
             found["dev" if question.id in held else question.split].append(question)
     return found
 
 
-def row(question: Parsed, token: str) -> PathExample:
+def row(question: ParsedQuestion, token: str) -> PathExample:
     """The masked text and the chain."""
     mention = question.mention or question.topic_name
     known = Question(
@@ -121,7 +121,7 @@ def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> 
     }
 
 
-def scores(model: PathModel, questions: Sequence[Parsed], options: HopPathOptions) -> dict[str, Any]:
+def scores(model: PathModel, questions: Sequence[ParsedQuestion], options: HopPathOptions) -> dict[str, Any]:
     """Accuracies of questions with a chain, and how many have a relation that is no class."""
     rows = [row(question, model.reader.topic_token) for question in questions]
     known = set(model.keys)

@@ -22,7 +22,7 @@ from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.passages.corpus import find_corpus
 from kgqa_core.retrieval.hops import check_hops
 from kgqa_core.retrieval.registry import RETRIEVERS
-from kgqa_core.store.remote import Store
+from kgqa_core.store.remote import RemoteStore
 from tasks.engine.runners import check_runner
 from tasks.engine.secrets import load_secrets
 
@@ -45,7 +45,7 @@ def check(profile: Profile) -> None:
     if "rank_amr" in profile.retrieval.retrievers:
         require_extra("amr", "the retriever rank_amr")
     check_runner(profile.operations.runner)
-    Store.current()
+    RemoteStore.current()
     for key, encoder in _encoders(profile):
         _check_folder(key, encoder, ("minilm", "scratch"))
     if profile.evaluation.nli is not None:

@@ -30,7 +30,7 @@ _COMPUTING = ("count", "difference", "comparative", "superlative", "ordinal", "y
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FormCandidate:
     """A form that a question may have.  exact: it counts only when its result is the annotated answer."""
 
     form: Form
@@ -38,14 +38,14 @@ class Candidate:
     exact: bool = False
 
 
-def candidates(question: Question, topics: Sequence[str]) -> list[Candidate]:
+def candidates(question: Question, topics: Sequence[str]) -> list[FormCandidate]:
     """The forms that a question may have, the likeliest first; topics: keys of its topic entities.
 
     Raises FormError whose message is the reason why it has none.
     """
     if question.s_expression is not None:
         try:
-            return [Candidate(parse(question.s_expression), GIVEN)]
+            return [FormCandidate(parse(question.s_expression), GIVEN)]
         except FormError as fault:
             raise FormError(f"{UNREADABLE}: {fault}") from None
     if not question.relation_paths:
@@ -55,7 +55,7 @@ def candidates(question: Question, topics: Sequence[str]) -> list[Candidate]:
     forms = list(dict.fromkeys(made))
     if not forms:
         raise FormError(f"{TOPICS}: {len(topics)} topics, {len(question.relation_paths)} paths")
-    return [Candidate(form, COMPUTED if computing else PATH, computing) for form in forms]
+    return [FormCandidate(form, COMPUTED if computing else PATH, computing) for form in forms]
 
 
 def measure(path: Sequence[str]) -> tuple[Step, ...]:

@@ -27,7 +27,7 @@ DATE = re.compile(r"[+-]?\d{4,}-\d{2}(-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedQuestions:
     """Linked questions in the order given, and how often something could not be linked as it was written."""
 
     questions: list[Question]
@@ -36,7 +36,7 @@ class Linked:
 
 def link(
     rows: Sequence[RawQuestion], store: KgStore, *, language: str = "en", source: str = "", gold: bool = True
-) -> Linked:
+) -> LinkedQuestions:
     """Looks up topics, answers and relation paths of canonical raw questions (`jsonl.canonical`).
 
     Without `gold`, a question without answers is no fault.  counts: topics_missing, answers_missing,
@@ -110,7 +110,7 @@ def link(
                 gold_triples=tuple((head, relation, tail) for head, relation, tail in row["gold_triples"]),
             )
         )
-    return Linked(questions, dict(counts))
+    return LinkedQuestions(questions, dict(counts))
 
 
 def _is_value(row: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.link import Linked, link
+from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.datasets.registry import loader_of
 from kgqa_core.datasets.splits import hold_out, leakage, split_by_group, write_leakage
@@ -159,7 +159,7 @@ def _with_splits(
     ]
 
 
-def _check_linked(linked: Linked, options: QuestionsOptions) -> None:
+def _check_linked(linked: LinkedQuestions, options: QuestionsOptions) -> None:
     if any(question.topic_entities for question in linked.questions):
         return
     if options.unscored and any(not question.topic_keys for question in linked.questions):

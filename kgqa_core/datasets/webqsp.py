@@ -23,7 +23,7 @@ SPLIT_FILES = {"train": "WebQSP.train.json", "test": "WebQSP.test.json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedQuestion:
     """A question with its first parse.
 
     mention: the words of the question that name the topic.  topic: a Freebase id such as `m.06w2sn5`.
@@ -53,7 +53,7 @@ def question_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def read_parsed(folder: Path) -> Iterator[Parsed]:
+def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
     """Questions with their first parse, in file order.  Raises QuestionFileError naming file and question."""
     for split, path in question_files(folder).items():
         faults: list[str] = []
@@ -96,14 +96,14 @@ def _questions(path: Path) -> list[Any]:
     return found
 
 
-def _parsed(value: dict[str, Any], split: str) -> Parsed:
+def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
     parses = value["Parses"]
     first: dict[str, Any] = parses[0] if parses else {}
     answers = [
         (str(answer["AnswerArgument"]).strip(), answer.get("EntityName"), answer.get("AnswerType"))
         for answer in first.get("Answers") or ()
     ]
-    return Parsed(
+    return ParsedQuestion(
         value["QuestionId"],
         value["RawQuestion"].strip(),
         split,

@@ -14,7 +14,7 @@ import polars as pl
 from kgqa_core.config import EntailmentOptions
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.evaluation.long_tail import ENTAILMENT
-from kgqa_core.evaluation.nli import NLI_METRICS, Judge, Pair, Scores, combine, open_judge, runs
+from kgqa_core.evaluation.nli import NLI_METRICS, EntailmentModel, Pair, Scores, combine, open_judge, runs
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.align_sentences import split
 from kgqa_core.store.shards import LOADING
@@ -46,7 +46,7 @@ def entail(
     name: str = "",
     monitor: Monitor = QUIET,
     work: Path | None = None,
-    judge: Judge | None = None,
+    judge: EntailmentModel | None = None,
 ) -> dict[str, Any]:
     """Writes `entailment.parquet` (question, retriever, format, model and the three scores) and returns counts.
 
@@ -92,7 +92,7 @@ def has_references(questions: Path) -> bool:
     return any((record.reference or "").strip() for record in read_questions(questions))
 
 
-def _read(judge: Judge, key: Key, prediction: str, reference: str) -> _Read:
+def _read(judge: EntailmentModel, key: Key, prediction: str, reference: str) -> _Read:
     """What is compared of a response: itself with its reference, or, where the two are too long for the classifier,
     runs of its sentences with the sentences of its reference."""
     if not prediction.strip():
@@ -115,7 +115,7 @@ def _matrix(one: _Read, place: dict[Pair, int], scores: Scores) -> Scores:
     return scores[np.array(places, dtype=np.int64)] if places else np.zeros((0, len(one.hypotheses), 2))
 
 
-def _judged(judge: Judge, pairs: Sequence[Pair], work: Path | None, monitor: Monitor, told: str) -> Scores:
+def _judged(judge: EntailmentModel, pairs: Sequence[Pair], work: Path | None, monitor: Monitor, told: str) -> Scores:
     """Scores [pairs, 2], chunk by chunk; chunks that an earlier try has kept are taken as they are."""
     found = [np.zeros((0, 2))]
     for start in range(0, len(pairs), CHUNK):
@@ -145,7 +145,7 @@ def _kept(file: Path | None, size: int) -> Scores | None:
     return scores if scores.shape == (size, 2) else None
 
 
-def _cut(judge: Judge | None, pairs: Sequence[Pair]) -> int:
+def _cut(judge: EntailmentModel | None, pairs: Sequence[Pair]) -> int:
     if judge is None:
         return 0
     texts = sorted({text for pair in pairs for text in pair})

@@ -50,7 +50,7 @@ Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Judge:
+class EntailmentModel:
     """A sequence-pair classifier that tells entailment and contradiction.
 
     places: of these two among its outputs.  limit: tokens of premise and hypothesis together that it reads.
@@ -160,7 +160,7 @@ def check_folder(folder: Path) -> None:
     label_places(labels, str(folder))
 
 
-def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> Judge:
+def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> EntailmentModel:
     """The classifier of `fetch(model)`, ready to score.
 
     max_tokens: of premise and hypothesis together; fewer where the model reads fewer.
@@ -193,7 +193,7 @@ def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> Ju
     known = [positions - 2 if positions else None, tokenizer.model_max_length]
     limit = min([max_tokens, *(int(number) for number in known if number and 0 < number < 10**7)])
     network.eval().to(pick_device(device, "evaluation.entailment"))
-    return Judge(network, tokenizer, places, limit)
+    return EntailmentModel(network, tokenizer, places, limit)
 
 
 def label_places(id2label: Mapping[int, str], model: str = "the model") -> tuple[int, int]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from kgqa_core.config import BudgetOptions, Price
 from kgqa_core.errors import BudgetReached, ModelError
 from kgqa_core.llm.cache import AT_ONCE, SCHEMA
-from kgqa_core.llm.store import Raised, Store, open_store
+from kgqa_core.llm.store import CompletionStore, Raised, open_store
 
 log = logging.getLogger("kgqa.llm")
 
@@ -62,7 +62,7 @@ class Budget:
         account: str = "",
     ) -> None:
         self.options, self.prices, self.account = options, dict(prices or {}), account
-        self._store: Store = open_store(ledger, SCHEMA)
+        self._store: CompletionStore = open_store(ledger, SCHEMA)
         self._accounts = {account: None}
 
     def open(self, account: str) -> Budget:

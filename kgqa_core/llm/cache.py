@@ -105,7 +105,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CachedCompletion:
     """A completion from the cache.  reason: why its caller rejected it, None when it was accepted."""
 
     completion: Completion
@@ -135,10 +135,10 @@ class ResponseCache:
         self.path = path
         self._store = open_store(path, SCHEMA)
 
-    def get(self, requests: Iterable[Request]) -> dict[str, Stored]:
+    def get(self, requests: Iterable[Request]) -> dict[str, CachedCompletion]:
         """What is kept of some requests, by their keys."""
         keys = [request.key for request in requests]
-        found: dict[str, Stored] = {}
+        found: dict[str, CachedCompletion] = {}
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             rows = self._store.read(
@@ -151,7 +151,7 @@ class ResponseCache:
                     text, finish, prompt_tokens, completion_tokens, reason if finish == "unreadable" else None,
                     scored, tokens or 0, tuple(json.loads(repairs or "[]")), bool(marked),
                 )  # fmt: skip
-                found[key] = Stored(completion, reason)
+                found[key] = CachedCompletion(completion, reason)
         return found
 
     def put(self, request: Request, completion: Completion, reason: str | None = None) -> None:

@@ -15,7 +15,7 @@ import torch
 from jinja2 import TemplateError
 
 from kgqa_core.errors import ModelError
-from kgqa_core.llm.hf_decode import Written, decode, is_out_of_memory, seed_of
+from kgqa_core.llm.hf_decode import Generated, decode, is_out_of_memory, seed_of
 from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, revision_of
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, clean_text, cut_at_stop
 from kgqa_core.monitor import QUIET, Monitor
@@ -228,7 +228,7 @@ class HFModel:
         first = self._batch(model, rows[:half], prompts[:half], params)
         return first + self._batch(model, rows[half:], prompts[half:], params)
 
-    def _completion(self, written: Written, prompt_tokens: int, params: GenerationParams) -> Completion:
+    def _completion(self, written: Generated, prompt_tokens: int, params: GenerationParams) -> Completion:
         ids = written.ids
         text = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         shown = cut_at_stop(clean_text(text), params.stop)

@@ -24,7 +24,7 @@ RULES: dict[str, tuple[Any, ...]] = {
 
 
 @dataclass(slots=True)
-class Written:
+class Generated:
     """New token ids of a row, up to and including its end token, and the logarithm of their probability if asked."""
 
     ids: list[int]
@@ -40,7 +40,7 @@ def decode(
     *,
     pad: int,
     ends: tuple[int, ...],
-) -> list[Written]:
+) -> list[Generated]:
     """What the model writes behind each row.
 
     seeds: of each row's sampling.  Beams, and models with rules of their own (`RULES`), go through transformers.
@@ -59,7 +59,7 @@ def decode(
         new, logs = _by_transformers(model, ids, mask, params, seeds[0], pad, ends)
     else:
         new, logs = _by_steps(model, ids, mask, params, seeds, ends)
-    written = [Written(_until_end(row, ends)) for row in new]
+    written = [Generated(_until_end(row, ends)) for row in new]
     if logs is not None:
         for own, told in zip(written, logs, strict=True):
             own.log_probability = round(sum(told[: len(own.ids)]), 6)

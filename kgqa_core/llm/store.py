@@ -45,11 +45,11 @@ ROW_FAULTS = (
 
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-_open: weakref.WeakValueDictionary[str, Store] = weakref.WeakValueDictionary()
+_open: weakref.WeakValueDictionary[str, CompletionStore] = weakref.WeakValueDictionary()
 _opening = threading.Lock()
 
 
-class Store:
+class CompletionStore:
     """One SQLite file in WAL mode, or a database in memory when path is None.
 
     schema: statements that make the tables where they are absent.  Use `open_store`, which gives all users of a file in
@@ -232,15 +232,15 @@ def _call(connection: sqlite3.Connection, writes: Sequence[Write[Any]]) -> list[
 _Promise = Future[Any] | asyncio.Future[Any]
 
 
-def open_store(path: Path | None, schema: str) -> Store:
+def open_store(path: Path | None, schema: str) -> CompletionStore:
     """The store of a file: the same object for all who have it open in this process."""
     if path is None:
-        return Store(None, schema)
+        return CompletionStore(None, schema)
     with _opening:
         name = str(path.resolve())
         store = _open.get(name)
         if store is None or not path.exists():
-            store = _open[name] = Store(path, schema)
+            store = _open[name] = CompletionStore(path, schema)
         return store
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.datasets.gold_forms import Candidate, candidates
+from kgqa_core.datasets.gold_forms import FormCandidate, candidates
 from kgqa_core.datasets.masking import is_mentioned, key_forms
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, FormError, FormTimeout
@@ -146,7 +146,7 @@ def _gold_forms(
     return found, left_out
 
 
-def _best(question: Question, made: Sequence[Candidate], graph: MemoryGraph) -> Form:
+def _best(question: Question, made: Sequence[FormCandidate], graph: MemoryGraph) -> Form:
     best, form = 0.0, None
     fault = NOT_COMPUTED if all(candidate.exact for candidate in made) else WRONG
     for candidate in made:

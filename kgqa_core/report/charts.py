@@ -166,7 +166,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ChartPoint:
     """A setting's score at its cost.  x: the cost."""
 
     label: str
@@ -212,7 +212,7 @@ def lines(series: Sequence[Series], groups: Sequence[str], axis: str, title: str
     return _frame(parts, axis, title)
 
 
-def spots(points: Sequence[Spot], axis: str, title: str) -> Markup:
+def spots(points: Sequence[ChartPoint], axis: str, title: str) -> Markup:
     """One chart: cost from left to right, scores in percent upwards, with their intervals."""
     low, high, ticks = _range([point.cell for point in points])
     across = nice_ticks(0, max([point.x for point in points], default=1.0) or 1.0, most=6)

@@ -19,7 +19,7 @@ from kgqa_core.evaluation.labels import (
     retriever_label,
 )
 from kgqa_core.metrics.links import LINK_METRICS
-from kgqa_core.report.grid import Entry, Grid, Pair, make_cell, score_cell
+from kgqa_core.report.grid import Entry, Grid, PairedCell, make_cell, score_cell
 
 UNFINISHED = {"length": "cut off", "refusal": "refused", "empty": "empty", "error": "failed"}
 """Ends of an answer that are worth a word."""
@@ -141,8 +141,8 @@ def _comparisons(aggregates: Mapping[str, Any], model: str, metric: str) -> dict
     return found
 
 
-def _pair(row: Mapping[str, Any] | None) -> Pair | None:
-    return None if row is None else Pair(int(row["helpful"]), int(row["harmful"]), int(row["n"]), row.get("p"))
+def _pair(row: Mapping[str, Any] | None) -> PairedCell | None:
+    return None if row is None else PairedCell(int(row["helpful"]), int(row["harmful"]), int(row["n"]), row.get("p"))
 
 
 def _number(value: float | None) -> str | None:

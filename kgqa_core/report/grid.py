@@ -28,7 +28,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairedCell:
     """Questions fixed and broken, of n, against a baseline; p of McNemar's test, where it was asked."""
 
     helpful: int
@@ -41,7 +41,7 @@ class Pair:
         return counts if self.p is None else f"{counts}  {p_text(self.p)}"
 
 
-Entry = Cell | Pair | int | str | None
+Entry = Cell | PairedCell | int | str | None
 """What stands in a grid; None where nothing was measured."""
 
 

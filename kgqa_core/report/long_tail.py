@@ -21,7 +21,7 @@ from kgqa_core.evaluation.labels import (
 from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.metrics.retrieval import PAIR_METRICS
 from kgqa_core.metrics.text import KNOWLEDGE_METRICS
-from kgqa_core.report.charts import COLOURS, Series, Spot, lines, spots
+from kgqa_core.report.charts import COLOURS, ChartPoint, Series, lines, spots
 from kgqa_core.report.grid import Cell, Entry, Grid, make_cell, score_cell
 
 RESPONSE_METRICS = (*KNOWLEDGE_METRICS, *NLI_METRICS)
@@ -233,7 +233,7 @@ def _token_figure(aggregates: Mapping[str, Any], models: Mapping[str, Sequence[s
                     colour, dashed, mark = _look(_setting(name), names)
                     label = knowledge_label(name) + (f", {model}" if len(models) > 1 else "")
                     shape = place if len(models) > 1 else mark
-                    points.append(Spot(label, float(tokens), cell, colour, dashed, shape))
+                    points.append(ChartPoint(label, float(tokens), cell, colour, dashed, shape))
         if points:
             title = f"{METRICS[metric]} against tokens of the prompt"
             panels.append((title, spots(points, "tokens of the prompt", title)))

@@ -27,7 +27,7 @@ MOST_SAMPLES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RewrittenExample:
     """Triples and what was written from them.  verdict: `kept` or why not.  other: reference or QA answer."""
 
     triples: str
@@ -44,7 +44,7 @@ class CorpusPart:
     by_hops: Grid
     by_path: Grid
     reasons: tuple[tuple[str, int], ...]
-    examples: tuple[Told, ...]
+    examples: tuple[RewrittenExample, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RewriterPart:
 
     facts: tuple[tuple[str, str], ...]
     curves: tuple[tuple[str, Markup], ...]
-    samples: tuple[Told, ...]
+    samples: tuple[RewrittenExample, ...]
     epoch: int
 
 
@@ -132,18 +132,18 @@ def _largest(table: pl.DataFrame) -> pl.DataFrame:
     return ordered.with_columns(pl.Series("relation_path", names, dtype=pl.String))
 
 
-def _examples(corpus: pl.DataFrame, good: pl.DataFrame) -> tuple[Told, ...]:
+def _examples(corpus: pl.DataFrame, good: pl.DataFrame) -> tuple[RewrittenExample, ...]:
     """A few kept pairs, and the first reject of each kind, in the order of the corpus."""
     bad = corpus.filter(~pl.col("verdict").is_in([KEPT, SPARE])).unique("verdict", keep="first", maintain_order=True)
     step = max(1, good.height // MOST_EXAMPLES)
     shown = pl.concat([good.gather_every(step).head(MOST_EXAMPLES), bad])
     return tuple(
-        Told(row["triple_text"] or "", row["text"] or "", row["verdict"], row["qa_answer"] or "")
+        RewrittenExample(row["triple_text"] or "", row["text"] or "", row["verdict"], row["qa_answer"] or "")
         for row in shown.iter_rows(named=True)
     )
 
 
-def _samples(file: Path) -> tuple[tuple[Told, ...], int]:
+def _samples(file: Path) -> tuple[tuple[RewrittenExample, ...], int]:
     if not file.is_file():
         return (), 0
     frame = pl.read_parquet(file, glob=False)
@@ -152,7 +152,7 @@ def _samples(file: Path) -> tuple[tuple[Told, ...], int]:
     epoch = int(frame["epoch"].max())  # type: ignore[arg-type]
     rows = frame.filter(pl.col("epoch") == epoch).head(MOST_SAMPLES)
     return tuple(
-        Told(row["instruction"], row["text"], other=row["reference"]) for row in rows.iter_rows(named=True)
+        RewrittenExample(row["instruction"], row["text"], other=row["reference"]) for row in rows.iter_rows(named=True)
     ), epoch
 
 

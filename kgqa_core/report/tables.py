@@ -24,7 +24,7 @@ from kgqa_core.evaluation.labels import (
 )
 from kgqa_core.metrics.retrieval import PAIR_METRICS, PATH_METRICS, RETRIEVER_METRICS
 from kgqa_core.report.comparison import costs_table, helpful_table, links_table
-from kgqa_core.report.grid import Cell, Entry, Grid, Pair, make_cell, score_cell
+from kgqa_core.report.grid import Cell, Entry, Grid, PairedCell, make_cell, score_cell
 from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.types import COMPLEXITY_TYPES
@@ -200,7 +200,7 @@ def _rich_cell(cell: Entry, interval: bool) -> VisibleText:
         return VisibleText(f"{cell:,}")
     if isinstance(cell, str):
         return VisibleText(cell)
-    if isinstance(cell, Pair):
+    if isinstance(cell, PairedCell):
         text = VisibleText(f"+{cell.helpful:,}", style="green").append(f" −{cell.harmful:,}", style="red")
         return text if cell.p is None else text.append(f"  {p_text(cell.p)}", style="not bold dim")
     text = VisibleText(percent(cell.value), style="bold")

@@ -25,7 +25,7 @@ YARDSTICKS = ("random", "oracle")
 
 
 @dataclass(frozen=True)
-class Contender:
+class Challenger:
     """A system that has or wants the title.
 
     scored: its rows, as `read_scored` gives them.  experiments: its own, those that should count first.
@@ -37,7 +37,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ChampionDecision:
     """Whether the title moved and why; difference, low and high in [-1, 1] over n questions, None without comparison.
 
     champion_run: who has the title now.  against: who had it before, if anybody.
@@ -74,29 +74,29 @@ class Decision:
 
 
 def decide(
-    new: Contender,
-    old: Contender | None,
+    new: Challenger,
+    old: Challenger | None,
     *,
     metric: str,
     experiment: str | None = None,
     level: float = 0.95,
     seed: int = 0,
-) -> Decision:
+) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
     experiment: the one that counts in both; when absent, each contender's first that has the metric.
     """
     holder = old.run_id if old is not None else None
 
-    def stays(why: str, chosen: str | None = None) -> Decision:
+    def stays(why: str, chosen: str | None = None) -> ChampionDecision:
         said = f"champion stays: {why}" if holder else f"no champion: {why}"
-        return Decision(False, said, champion_run=holder, against=holder, metric=metric, experiment=chosen)
+        return ChampionDecision(False, said, champion_run=holder, against=holder, metric=metric, experiment=chosen)
 
     mine = choose_experiment(new, metric, experiment)
     if mine is None:
         return stays(_lacks(new, metric, experiment))
     if old is None:
-        return Decision(
+        return ChampionDecision(
             True, f"first champion: {mine} has {metric} {_mean(new, mine, metric)}",
             champion_run=new.run_id, metric=metric, experiment=mine,
         )  # fmt: skip
@@ -112,7 +112,7 @@ def decide(
     moved = above and (found.p is None or found.p < 1 - level)
     doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not moved else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
-    return Decision(
+    return ChampionDecision(
         moved,
         f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {mine}, {found.n:,} questions{doubt}",
         found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
@@ -120,7 +120,7 @@ def decide(
     )  # fmt: skip
 
 
-def choose_experiment(contender: Contender, metric: str, wanted: str | None = None) -> str | None:
+def choose_experiment(contender: Challenger, metric: str, wanted: str | None = None) -> str | None:
     """The experiment that counts: the wanted one, or the contender's first that has the metric; None when none has."""
     has = set(contender.scored.filter(pl.col("metric") == metric)["experiment"].unique().to_list())
     if wanted is not None:
@@ -138,12 +138,12 @@ def in_order(retrievers: Sequence[str], scored: pl.DataFrame) -> tuple[str, ...]
     return (*ranked, *(name for name in names if name not in ranked))
 
 
-def _lacks(contender: Contender, metric: str, experiment: str | None) -> str:
+def _lacks(contender: Challenger, metric: str, experiment: str | None) -> str:
     place = f"experiment {experiment!r}" if experiment else "any experiment"
     return f"run {contender.run_id} has no {metric!r} in {place}"
 
 
-def _mean(contender: Contender, experiment: str, metric: str) -> str:
+def _mean(contender: Challenger, experiment: str, metric: str) -> str:
     """Mean on the split that tables show."""
     rows = contender.scored.filter((pl.col("experiment") == experiment) & (pl.col("metric") == metric))
     shown = rows.filter(pl.col("split") == (main_split(set(rows["split"].to_list())) or ""))

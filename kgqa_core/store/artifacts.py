@@ -43,8 +43,8 @@ from kgqa_core.store.home import (
     up_to_date,
     version_of,
 )
-from kgqa_core.store.locks import Uses, forget_dead, held
-from kgqa_core.store.remote import Disagreement, Store, StoreFault, safe_name
+from kgqa_core.store.locks import ProcessUses, forget_dead, held
+from kgqa_core.store.remote import Disagreement, RemoteStore, StoreFault, safe_name
 
 log = logging.getLogger("kgqa")
 
@@ -82,7 +82,7 @@ class Home:
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().resolve()
-        self._uses = Uses(self.root / "locks")
+        self._uses = ProcessUses(self.root / "locks")
         self._damaged_in_store: set[str] = set()
 
     def __reduce__(self) -> tuple[type[Home], tuple[Path]]:
@@ -104,7 +104,7 @@ class Home:
         Raises StorageError when the home cannot be written or is of a newer version, OutputError when its folder is the
         user's own.
         """
-        Store.current()  # options that cannot be read are said before anything is computed
+        RemoteStore.current()  # options that cannot be read are said before anything is computed
         with storage_faults(self.root):
             if self.root.exists() and not self.root.is_dir():
                 raise StorageError(f"the home {self.root} is not a folder; choose another with --home")
@@ -160,7 +160,7 @@ class Home:
         """
         self.use(f"{kind}/{key[:20]}")
         found = self._have(kind, key)
-        store = Store.current()
+        store = RemoteStore.current()
         if found is not None or store is None or store.resting or kind.endswith(PARTS):
             return found
         with storage_faults(self.root), self.locked(f"fetch-{kind}-{key[:20]}", f"fetching the same {kind}", monitor):
@@ -200,7 +200,7 @@ class Home:
             try:
                 counts = fill(out, work)
                 write_manifest(out, kind, key, counts, record)
-                if Store.current() is not None and not kind.endswith(PARTS):
+                if RemoteStore.current() is not None and not kind.endswith(PARTS):
                     note_unpushed(self.root, kind, key)
                 ref = self._put_in_place(out, target)
             except BaseException:
@@ -216,7 +216,7 @@ class Home:
 
         A store that is out of reach is said once and is no error.
         """
-        store, sent = Store.current(), 0
+        store, sent = RemoteStore.current(), 0
         if store is None:
             return 0
         for entry in unpushed(self.root):
@@ -272,7 +272,7 @@ class Home:
         _VERIFIED[str(target)] = _stamp(target)
         return ArtifactRef(kind=manifest["kind"], path=str(target), digest=manifest["digest"])
 
-    def _fetch(self, store: Store, kind: str, key: str, monitor: Monitor) -> ArtifactRef | None:
+    def _fetch(self, store: RemoteStore, kind: str, key: str, monitor: Monitor) -> ArtifactRef | None:
         out = self.root / "tmp" / f"fetch-{kind}-{key[:20]}"
         shutil.rmtree(out, ignore_errors=True)
         try:
@@ -297,7 +297,7 @@ class Home:
 
     def _push(self, kind: str, key: str, monitor: Monitor) -> bool:
         """Sends an artifact that is noted as unpushed; says whether the store has it now."""
-        store, folder = Store.current(), self.folder(kind, key)
+        store, folder = RemoteStore.current(), self.folder(kind, key)
         if store is None or store.resting:
             return False
         if not folder.exists():

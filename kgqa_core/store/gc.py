@@ -27,7 +27,7 @@ from kgqa_core.store.inventory import (
     OWNER,
     Disk,
     RunFolder,
-    Stored,
+    StoredArtifact,
     champions,
     entries,
     newest_change,
@@ -48,7 +48,7 @@ RECORDED = ("champions", "prefect", "unpushed")
 
 
 @dataclass(frozen=True)
-class Item:
+class Removal:
     """Something that goes.  what: its sort.  lock: a lock that must be free when it goes."""
 
     what: str
@@ -60,10 +60,10 @@ class Item:
 
 
 @dataclass
-class Plan:
+class RemovalPlan:
     """What goes and what stays.  kept: artifacts by reason.  notes: what else there is to say."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[Removal] = field(default_factory=list)
     kept: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -73,14 +73,14 @@ class Plan:
         return sum(item.bytes for item in self.items)
 
 
-def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) -> Plan:
+def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) -> RemovalPlan:
     """What housekeeping would remove from the home at `root`.
 
     keep: finished runs whose artifacts stay, and as many builds.  older: days; what is younger stays in any case.
     cache: also what language models answered, which is paid again.
     Raises ArtifactError when a champion's record cannot be read, or its run does not say what it made.
     """
-    result, disk, now = Plan(), Disk(), time.time()
+    result, disk, now = RemovalPlan(), Disk(), time.time()
     everyone = in_use(root / "locks")
     every_run = runs(root)
     needed, oldest = _kept_runs(root, every_run, everyone, keep)
@@ -91,7 +91,7 @@ def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) 
             result.kept[reason] = result.kept.get(reason, 0) + 1
             continue
         why = "no kept run needs it" if artifact.whole else "damaged"
-        result.items.append(Item("artifact", artifact.id, artifact.path, disk.size(artifact.path)[0], why))
+        result.items.append(Removal("artifact", artifact.id, artifact.path, disk.size(artifact.path)[0], why))
     for run in every_run:
         if run.id not in needed and run.started < min(oldest, now - older * DAY):
             result.items += _run_items(run, disk)
@@ -103,7 +103,7 @@ def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) 
             result.notes.append("the cache stays, since the home is in use")
         else:
             size = disk.size(root / "cache")[0]
-            result.items.append(Item("cache", "cache", root / "cache", size, "asked for; it is paid again"))
+            result.items.append(Removal("cache", "cache", root / "cache", size, "asked for; it is paid again"))
     if not any(run.done for run in every_run):
         result.notes.append("no run has finished yet, so all artifacts are kept for the next try")
     for owner in everyone.owners:
@@ -111,7 +111,9 @@ def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) 
     return result
 
 
-def sweep(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False, monitor: Monitor = QUIET) -> Plan:
+def sweep(
+    root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False, monitor: Monitor = QUIET
+) -> RemovalPlan:
     """Remove what `plan` says at this moment; what is removed is renamed first, so that nobody sees half of it.
 
     Raises ArtifactError when another housekeeping is under way.
@@ -173,7 +175,7 @@ def _check_champions(root: Path, every: list[RunFolder], named: dict[str, list[s
 
 
 def _reasons(
-    every: list[Stored],
+    every: list[StoredArtifact],
     every_run: list[RunFolder],
     needed: dict[str, str],
     everyone: InUse,
@@ -184,11 +186,11 @@ def _reasons(
     """Why each artifact that stays does so, by its id."""
     reasons: dict[str, str] = {}
     roots = {use: needed[run.id] for run in every_run if run.id in needed for use in run.uses}
-    by_digest: dict[str, list[Stored]] = {}
+    by_digest: dict[str, list[StoredArtifact]] = {}
     for artifact in every:
         by_digest.setdefault(artifact.digest, []).append(artifact)
     busy = bool(everyone.owners)
-    waiting: list[tuple[Stored, str]] = []
+    waiting: list[tuple[StoredArtifact, str]] = []
     for artifact in every:
         part = artifact.kind.endswith(PARTS)
         if everyone.everything or artifact.id in everyone.names:
@@ -213,9 +215,9 @@ def _reasons(
     return reasons
 
 
-def _companions(every: list[Stored], there: set[str]) -> Iterator[Stored]:
+def _companions(every: list[StoredArtifact], there: set[str]) -> Iterator[StoredArtifact]:
     """The newest artifact of each companion kind that was made of what stays.  there: digests of that."""
-    newest: dict[tuple[str, frozenset[str]], Stored] = {}
+    newest: dict[tuple[str, frozenset[str]], StoredArtifact] = {}
     for artifact in every:
         if artifact.kind in COMPANIONS and artifact.whole and artifact.inputs and artifact.inputs <= there:
             key = artifact.kind, artifact.inputs
@@ -223,47 +225,47 @@ def _companions(every: list[Stored], there: set[str]) -> Iterator[Stored]:
     yield from newest.values()
 
 
-def _run_items(run: RunFolder, disk: Disk) -> Iterator[Item]:
+def _run_items(run: RunFolder, disk: Disk) -> Iterator[Removal]:
     """What goes of an old run: everything but its record, and all of one that left no record."""
     if not any((run.path / name).exists() for name in RECORDS - {OWNER}):
-        yield Item("run", run.id, run.path, disk.size(run.path)[0], "killed, and later ones have finished")
+        yield Removal("run", run.id, run.path, disk.size(run.path)[0], "killed, and later ones have finished")
         return
     for path in entries(run.path):
         if path.name not in RECORDS:
-            yield Item("run", f"{run.id}/{path.name}", path, disk.size(path)[0], "an old run; its run.json stays")
+            yield Removal("run", f"{run.id}/{path.name}", path, disk.size(path)[0], "an old run; its run.json stays")
 
 
-def _leftovers(root: Path, disk: Disk, yesterday: float) -> Iterator[Item]:
+def _leftovers(root: Path, disk: Disk, yesterday: float) -> Iterator[Removal]:
     """What killed processes left: temporary folders, work that nobody took up, locks that nobody holds."""
     locks = root / "locks"
 
     for path in entries(root / "tmp"):
         lock = locks / f"{path.name.removesuffix('.damaged')}.lock"
         if (lock.exists() or newest_change(path) < yesterday) and idle(lock):
-            yield Item("temporary", path.name, path, disk.size(path)[0], "its process is gone", lock)
+            yield Removal("temporary", path.name, path, disk.size(path)[0], "its process is gone", lock)
     for path in entries(root / "work"):
         lock = locks / f"{path.name}.lock"
         kind, _, key = path.name.rpartition("-")
         finished = (root / "artifacts" / kind / key).is_dir()
         if (finished or newest_change(path) < yesterday) and idle(lock):
             why = "its artifact is finished" if finished else "nobody took it up for a day"
-            yield Item("work", path.name, path, disk.size(path)[0], why, lock)
+            yield Removal("work", path.name, path, disk.size(path)[0], why, lock)
     for folder in (root / "tmp", root / "work", root, *entries(root / "artifacts"), *entries(root / "runs")):
         for path in folder.glob(f"{GONE}*"):
-            yield Item("temporary", path.name, path, disk.size(path)[0], "a broken-off removal")
+            yield Removal("temporary", path.name, path, disk.size(path)[0], "a broken-off removal")
     for folder in (root, *(root / name for name in RECORDED), *entries(root / "runs")):
         for path in folder.glob(".*.tmp"):
             if newest_change(path) < yesterday:
-                yield Item("temporary", path.name, path, disk.size(path)[0], "a broken-off write")
+                yield Removal("temporary", path.name, path, disk.size(path)[0], "a broken-off write")
     for path in sorted(locks.glob("*.lock")):
         if path not in (gate(locks), locks / "housekeeping.lock") and path.stat().st_mtime < yesterday and idle(path):
-            yield Item("lock", path.name, path, disk.size(path)[0], "nobody holds it", path)
+            yield Removal("lock", path.name, path, disk.size(path)[0], "nobody holds it", path)
     for path in entries(locks / "uses"):
         if idle(path):
-            yield Item("lock", f"uses/{path.name}", path, disk.size(path)[0], "its process is gone", path)
+            yield Removal("lock", f"uses/{path.name}", path, disk.size(path)[0], "its process is gone", path)
 
 
-def _move_out(root: Path, item: Item) -> Path | None:
+def _move_out(root: Path, item: Removal) -> Path | None:
     """Renames something out of everybody's sight and says where it is now; None when it is held after all."""
     if item.path.name.startswith(GONE):
         return item.path

@@ -16,7 +16,7 @@ from kgqa_core.store.dates import in_future, run_order, started
 from kgqa_core.store.digest import MANIFEST
 from kgqa_core.store.home import RECORD, unpushed, version_of
 from kgqa_core.store.locks import idle, in_use, read_owner
-from kgqa_core.store.remote import Store
+from kgqa_core.store.remote import RemoteStore
 
 OWNER = "owner.lock"
 """File of a run's folder that its process keeps locked."""
@@ -46,7 +46,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredArtifact:
     """An artifact of the home.  inputs: digests of what it was made of.  maker: id of the run that made it.
 
     written: when it was made, in seconds since 1970; 0 for a date in the future.  whole: can its manifest be read?
@@ -87,7 +87,7 @@ class RunFolder:
         return self.status == "done"
 
 
-def stored(root: Path) -> list[Stored]:
+def stored(root: Path) -> list[StoredArtifact]:
     """Every artifact of a home, whole or damaged."""
     return [_read_artifact(kind.name, folder) for kind in entries(root / "artifacts") for folder in entries(kind)]
 
@@ -125,7 +125,7 @@ def newest_change(path: Path) -> float:
     return max((state.st_mtime for state, _ in _states(path)), default=0.0)
 
 
-def _read_artifact(kind: str, folder: Path) -> Stored:
+def _read_artifact(kind: str, folder: Path) -> StoredArtifact:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         made_of = manifest.get("made_of") or {}
@@ -136,7 +136,7 @@ def _read_artifact(kind: str, folder: Path) -> Stored:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         digest, maker, inputs, whole = "", "", frozenset[str](), False
         written = 0.0
-    return Stored(kind, folder.name, folder, digest, inputs, maker, written, whole)
+    return StoredArtifact(kind, folder.name, folder, digest, inputs, maker, written, whole)
 
 
 def _read_run(folder: Path) -> RunFolder:
@@ -230,7 +230,7 @@ def survey(root: Path) -> dict[str, Any]:
                 size, files = sum(a for a, _ in sizes.values()), sum(b for _, b in sizes.values())
             places[path.name] = {"bytes": size, "files": files, "what": PLACES.get(path.name, "not kgqa's")}
     everyone = in_use(root / "locks")
-    store = Store.current()
+    store = RemoteStore.current()
     owed = unpushed(root)
     return {
         "home": str(root),
@@ -260,7 +260,7 @@ def _record(root: Path) -> dict[str, Any]:
         return {"kgqa": None, "created": None}
 
 
-def _kinds(every: list[Stored], sizes: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
+def _kinds(every: list[StoredArtifact], sizes: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
     kinds: dict[str, dict[str, Any]] = {}
     for artifact in every:
         row = kinds.setdefault(artifact.kind, {"kind": artifact.kind, "artifacts": 0, "damaged": 0, "bytes": 0})

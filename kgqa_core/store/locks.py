@@ -1,7 +1,7 @@
 """Locks of a home: kept by the kernel, told about in a file, and free the moment their holder is gone.
 
 A lock file says who holds it (host, process, command, run, since when); the lock itself is `flock`, so that a killed
-holder blocks nobody.  `Uses` is the other half: what a live process has been given, so that housekeeping leaves it.
+holder blocks nobody.  `ProcessUses` is the other half: what a live process has been given, so that gc leaves it.
 On network file systems see docs/home.md.
 """
 
@@ -158,7 +158,7 @@ def shared(path: Path, *, alone: bool = False) -> Iterator[None]:
         os.close(handle)
 
 
-class Uses:
+class ProcessUses:
     """What one process has been given of a home, in a file that it keeps locked as long as it may need it.
 
     The file is locked and written while the home's `gc.lock` is shared, and housekeeping reads it while it holds
@@ -170,7 +170,7 @@ class Uses:
         self._guard = threading.Lock()
         self._pid, self._names = os.getpid(), set[str]()
         self._handle: int | None = None
-        self._end: weakref.finalize[[int, Path, int], Uses] | None = None
+        self._end: weakref.finalize[[int, Path, int], ProcessUses] | None = None
 
     def add(self, name: str) -> None:
         """Say that something is used from now on.  A home that cannot be written is not tidied either."""

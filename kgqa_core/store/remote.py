@@ -70,7 +70,7 @@ def safe_name(name: object) -> PurePosixPath:
     return path
 
 
-class Store:
+class RemoteStore:
     """Artifacts at a URL of fsspec (`s3://bucket/prefix`, `file:///mnt/store`, …).
 
     Methods raise StoreFault when the store cannot be used; it then rests for a minute, in which they raise at once.
@@ -84,7 +84,7 @@ class Store:
         self._guard = threading.Lock()
 
     @classmethod
-    def current(cls) -> Store | None:
+    def current(cls) -> RemoteStore | None:
         """The store that the environment names, if any.  Raises ConfigError for options that are no JSON object."""
         url, text = os.environ.get(URL, "").strip(), os.environ.get(OPTIONS, "").strip()
         if not url:
@@ -375,7 +375,7 @@ class Store:
                 raise
 
 
-_KNOWN: dict[str, Store] = {}
+_KNOWN: dict[str, RemoteStore] = {}
 _KNOWN_GUARD = threading.Lock()
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa_core.datasets.gold_forms import Candidate, candidates
+from kgqa_core.datasets.gold_forms import FormCandidate, candidates
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
@@ -63,7 +63,7 @@ def gold_form(question: Question, keys: Mapping[int, str], graph: MemoryGraph) -
     return next((one.form for one in made if not one.exact or _answers(one, question, graph)), None)
 
 
-def _answers(candidate: Candidate, question: Question, graph: MemoryGraph) -> bool:
+def _answers(candidate: FormCandidate, question: Question, graph: MemoryGraph) -> bool:
     """Whether a form finds, in time, just what is annotated."""
     try:
         result = graph.execute(candidate.form)

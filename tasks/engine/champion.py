@@ -21,7 +21,7 @@ from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.paired import read_scored
-from kgqa_core.runs.champion import Contender, Decision, decide, in_order
+from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
 from tasks.engine.prefect_pages import plain
 from tasks.engine.run import Run, current_run, git_commit
@@ -52,7 +52,7 @@ def champion(profile: Profile, home: Home | None = None) -> dict[str, Any] | Non
     return dict(found)
 
 
-def contend(run: Run, record: dict[str, Any]) -> Decision:
+def contend(run: Run, record: dict[str, Any]) -> ChampionDecision:
     """Let a finished run become a version of its system and contend for its title; the decision is written down.
 
     record: what the run's record will hold, with its `aggregates`.  Asked again for the same run, the first decision
@@ -60,7 +60,7 @@ def contend(run: Run, record: dict[str, Any]) -> Decision:
     """
     profile = run.profile
     if profile is None:
-        return Decision(False, "no champion: a run without a profile does not contend")
+        return ChampionDecision(False, "no champion: a run without a profile does not contend")
     with storage_faults(run.home.root), run.home.locked(f"champion-{model_of(profile)}", "deciding the champion"):
         path = _file(run.home, profile)
         name = path.stem
@@ -68,12 +68,12 @@ def contend(run: Run, record: dict[str, Any]) -> Decision:
         try:
             truth = _read(path)
         except ArtifactError as fault:
-            decision = Decision(False, f"champion stays: {fault}")
+            decision = ChampionDecision(False, f"champion stays: {fault}")
             log.warning("%s", decision.why)
             return decision
         earlier = next((one for one in truth.get("decisions", ()) if one.get("run_id") == run.id), None)
         if earlier is not None:
-            return Decision(**{key: value for key, value in earlier.items() if key not in ("run_id", "at")})
+            return ChampionDecision(**{key: value for key, value in earlier.items() if key not in ("run_id", "at")})
         decision, scored = _decide(run, profile, record, truth, path)
         _write(run, path, truth | {"names": _names(profile)}, decision, scored)
     log.info("%s", decision.why)
@@ -88,15 +88,15 @@ def contend(run: Run, record: dict[str, Any]) -> Decision:
 
 def _decide(
     run: Run, profile: Profile, record: dict[str, Any], truth: dict[str, Any], path: Path
-) -> tuple[Decision, pl.DataFrame]:
+) -> tuple[ChampionDecision, pl.DataFrame]:
     operations, name = profile.operations, path.stem
     scores, questions = (run.made(kind)[kind] for kind in ("scores", "questions"))
     scored = read_scored(scores.folder, questions.folder)
-    mine = Contender(run.id, scored, in_order(list(run.made("facts")), scored))
+    mine = Challenger(run.id, scored, in_order(list(run.made("facts")), scored))
     old, why = _holder(truth, path)
     if why:
         held = truth["champion"]["run_id"]
-        return Decision(
+        return ChampionDecision(
             False, f"champion stays: {why}", champion_run=held, against=held, name=name,
             metric=operations.champion_metric,
         ), scored  # fmt: skip
@@ -109,27 +109,27 @@ def _decide(
         seed=profile.seed,
     )
     value = _value(record.get("aggregates") or {}, decision)
-    return Decision(**{**vars(decision), "name": name, "value": value}), scored
+    return ChampionDecision(**{**vars(decision), "name": name, "value": value}), scored
 
 
-def _holder(truth: dict[str, Any], path: Path) -> tuple[Contender | None, str]:
+def _holder(truth: dict[str, Any], path: Path) -> tuple[Challenger | None, str]:
     """The champion as a contender, or why nobody can be compared with it."""
     holder = truth.get("champion")
     if not holder:
         return None, ""
     order = tuple(holder.get("experiments", ()))
     try:
-        return Contender(holder["run_id"], pl.read_parquet(_copy(path, holder["run_id"]), glob=False), order), ""
+        return Challenger(holder["run_id"], pl.read_parquet(_copy(path, holder["run_id"]), glob=False), order), ""
     except (OSError, pl.exceptions.PolarsError):
         pass
     try:
         scored = read_scored(Path(holder["scores"]["path"]), Path(holder["questions"]["path"]))
-        return Contender(holder["run_id"], scored, order), ""
+        return Challenger(holder["run_id"], scored, order), ""
     except (ArtifactError, OSError, KeyError, pl.exceptions.PolarsError):
         return None, f"the scores of run {holder['run_id']} are gone; delete {path} to start with a new champion"
 
 
-def _write(run: Run, path: Path, truth: dict[str, Any], decision: Decision, scored: pl.DataFrame) -> None:
+def _write(run: Run, path: Path, truth: dict[str, Any], decision: ChampionDecision, scored: pl.DataFrame) -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     told = {"run_id": run.id, "at": now, **decision.as_json()}
     new = {**truth, "name": path.stem, "decisions": [*truth.get("decisions", ()), told][-KEPT_DECISIONS:]}
@@ -148,7 +148,7 @@ def _write(run: Run, path: Path, truth: dict[str, Any], decision: Decision, scor
                 copy.unlink(missing_ok=True)
 
 
-def _bearer(run: Run, decision: Decision, scored: pl.DataFrame, since: str) -> dict[str, Any]:
+def _bearer(run: Run, decision: ChampionDecision, scored: pl.DataFrame, since: str) -> dict[str, Any]:
     def ref(kind: str) -> dict[str, Any]:
         one: ArtifactRef = run.made(kind)[kind]
         return one.model_dump()
@@ -166,20 +166,20 @@ def _bearer(run: Run, decision: Decision, scored: pl.DataFrame, since: str) -> d
     }
 
 
-def _value(aggregates: dict[str, Any], decision: Decision) -> dict[str, float] | None:
+def _value(aggregates: dict[str, Any], decision: ChampionDecision) -> dict[str, float] | None:
     """The run's own value of the metric that counts, with its interval."""
     by_split = (aggregates.get("scores") or {}).get(decision.experiment or "", {})
     split = main_split(by_split)
     return by_split[split].get(decision.metric) if split else None
 
 
-def _value_text(decision: Decision) -> str:
+def _value_text(decision: ChampionDecision) -> str:
     value = decision.value or {}
     interval = f"{value['value']:.4f} [{value['low']:.4f}, {value['high']:.4f}]"
     return f"{decision.metric} of {decision.experiment}: {interval}"
 
 
-def _description(run: Run, profile: Profile, decision: Decision) -> str:
+def _description(run: Run, profile: Profile, decision: ChampionDecision) -> str:
     """What the registry says of a version: what it is, how good, whether it is champion and why; no paths."""
     why = decision.why.replace(f"{run.home.root}{os.sep}", "")
     parts = [

@@ -12,7 +12,7 @@ import polars as pl
 
 from kgqa_core.config import Profile
 from kgqa_core.evaluation.labels import main_split
-from kgqa_core.runs.champion import Decision
+from kgqa_core.runs.champion import ChampionDecision
 from kgqa_core.runs.records import answer_table
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.champion import contend
@@ -226,7 +226,7 @@ def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
     ]
 
 
-def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: Decision) -> None:
+def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: ChampionDecision) -> None:
     names = f"{profile.kg.name} / {profile.questions.name}"
     page = mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run.tracked))
     links = link_line({"this run in MLflow": page, "its report": report_page(page)})

@@ -17,7 +17,7 @@ from kgqa_core.nn.encoders import Encoder
 from kgqa_core.passages import bm25, dense
 from kgqa_core.retrieval.relation_ranking.amr import read_penman
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
-from kgqa_core.store.remote import Store
+from kgqa_core.store.remote import RemoteStore
 
 NEEDED_BY: dict[str, dict[str, object]] = {
     "amr": {"retrieval": {"retrievers": ["rank_amr"]}, "answering": {"knowledge": ["none"]}},
@@ -81,10 +81,10 @@ def test_a_store_in_a_bucket_names_the_extra_and_one_in_a_folder_needs_none(
     absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KGQA_STORE", f"file://{tmp_path}")
-    assert Store.current() is not None
+    assert RemoteStore.current() is not None
     monkeypatch.setenv("KGQA_STORE", "s3://bucket")
     with pytest.raises(ConfigError, match=r"KGQA_STORE=s3://bucket needs s3fs.*kgqa\[store\]"):
-        Store.current()
+        RemoteStore.current()
 
 
 def test_only_the_modules_that_an_option_needs_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,15 +26,15 @@ from kgqa_core.builders.answerability.records import (
     LEFT_OUT,
     RELATION,
     STATISTICS,
-    Asked,
+    BenchmarkQuestion,
     Drop,
-    IdealOf,
+    IdealRecord,
     write_rows,
 )
-from kgqa_core.builders.answerability.splits import Group, Shares, levels, split
+from kgqa_core.builders.answerability.splits import FormGroup, Shares, levels, split
 from kgqa_core.builders.answerability.statistics import statistics, write_card
 from kgqa_core.builders.answerability.trace import Tracer
-from kgqa_core.builders.answerability.uses import Uses, types_of
+from kgqa_core.builders.answerability.uses import ElementIndexes, types_of
 from kgqa_core.config import AnswerabilityOptions, recorded_options
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import InputError
@@ -51,7 +51,7 @@ from kgqa_core.types import SPLITS, Question
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class AnswerabilityLabel:
     """known: the modified graph has everything that the form names.  result: there, None where the form is not known.
 
     step: the drop that made the question unanswerable, or -1.  missing: steps that took what its form names, or else
@@ -68,7 +68,7 @@ class Label:
 
 def label_all(
     ideals: Sequence[Ideal], dropped: Dropped, tracer: Tracer, modified: MemoryGraph, monitor: Monitor = QUIET
-) -> list[Label]:
+) -> list[AnswerabilityLabel]:
     """The label of each question; modified: the overlay, in which what cannot be traced is run."""
     labels = []
     for number, ideal in enumerate(ideals):
@@ -84,7 +84,7 @@ def label_all(
         if not answerable and step < 0:
             step = max(of_facts, default=len(dropped.steps) - 1)
         labels.append(
-            Label(
+            AnswerabilityLabel(
                 answerable=answerable, known=not of_form, result=result, step=-1 if answerable else step,
                 missing=() if answerable else tuple(sorted(of_form or of_facts)),
                 touched=tuple(sorted(of_form | of_facts)),
@@ -194,7 +194,7 @@ def _drop(
     ids = tracer.store.connection.execute("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]
     literal[np.asarray(ids, dtype=np.int64)] = True
     types = types_of(tracer.store, options.schema_share) if options.drop_shares[0] > 0 else []
-    uses = Uses(ideals, tracer.graph, literal)
+    uses = ElementIndexes(ideals, tracer.graph, literal)
     dropper = Dropper(ideals, uses, tracer, types, literal, largest=options.largest_drop_share, seed=seed)
     return dropper.drop(options.p_u, options.drop_shares, monitor)
 
@@ -208,14 +208,18 @@ def _overlay(folder: Path, kg: Path, dropped: Dropped, options: AnswerabilityOpt
 
 
 def _splits(
-    ideals: Sequence[Ideal], labels: Sequence[Label], dropped: Dropped, options: AnswerabilityOptions, seed: int
+    ideals: Sequence[Ideal],
+    labels: Sequence[AnswerabilityLabel],
+    dropped: Dropped,
+    options: AnswerabilityOptions,
+    seed: int,
 ) -> tuple[list[str], list[str | None]]:
     """Split and level of each question."""
     members: dict[str, list[int]] = {}
     for place, ideal in enumerate(ideals):
         members.setdefault(form_key(ideal.form), []).append(place)
     groups = [
-        Group(
+        FormGroup(
             members=tuple(places),
             kind=None if labels[first].answerable else dropped.steps[labels[first].step].kind,
             missing=frozenset(labels[first].missing),
@@ -241,9 +245,9 @@ def elements_of(ideal: Ideal) -> frozenset[str]:
 
 
 def _rows(
-    ideals: Sequence[Ideal], labels: Sequence[Label], where: Sequence[str], level: Sequence[str | None],
+    ideals: Sequence[Ideal], labels: Sequence[AnswerabilityLabel], where: Sequence[str], level: Sequence[str | None],
     dropped: Dropped, store: KgStore,
-) -> list[tuple[Asked, IdealOf]]:  # fmt: skip
+) -> list[tuple[BenchmarkQuestion, IdealRecord]]:  # fmt: skip
     """The questions with their ideal halves, by split and id."""
     known = {i for ideal in ideals for i in (*ideal.nodes, *ideal.question.topic_entities)}
     known |= {i for label in labels if label.result is not None for i in label.result.nodes}
@@ -253,7 +257,7 @@ def _rows(
         question, form = ideal.question, str(ideal.form)
         rows.append(
             (
-                Asked(
+                BenchmarkQuestion(
                     id=question.id, question=question.text, split=place, answerable=label.answerable,
                     s_expression=form if label.known else None,
                     answers=answer_texts(ideal.form, label.result, keys, answerable=label.answerable),
@@ -261,7 +265,7 @@ def _rows(
                     topic_entities=tuple(keys[entity] for entity in question.topic_entities if entity in keys),
                     complexity=question.complexity, hops=question.hops, language=question.language,
                 ),
-                IdealOf(
+                IdealRecord(
                     id=question.id, s_expression=form,
                     answers=answer_texts(ideal.form, Result(nodes=ideal.nodes, value=ideal.value), keys),
                     drop=None if label.answerable else dropped.steps[label.step].kind,

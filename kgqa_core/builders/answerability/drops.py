@@ -23,12 +23,12 @@ from kgqa_core.builders.answerability.arrays import NONE, Ints
 from kgqa_core.builders.answerability.ideal import Ideal
 from kgqa_core.builders.answerability.records import ENTITY, FACT, KINDS, RELATION, TYPE
 from kgqa_core.builders.answerability.trace import Tracer
-from kgqa_core.builders.answerability.uses import TypeInfo, Uses, Weights
+from kgqa_core.builders.answerability.uses import ElementIndexes, TypeInfo, Weights
 from kgqa_core.monitor import QUIET, Monitor
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DropStep:
     """One drop, by ids.  element: of the type, relation, entity or triple.  lost: questions that it made unanswerable.
 
     relations, entities: what it hides, the element among them; triples: what it took, ascending.
@@ -54,7 +54,7 @@ class Dropped:
     that took each, or -1; relations, entities: id → step that hid it.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DropStep] = field(default_factory=list)
     step_of: Ints = field(default_factory=lambda: NONE)
     quotas: dict[str, int] = field(default_factory=dict)
     taken: Ints = field(default_factory=lambda: NONE)
@@ -78,7 +78,7 @@ class Dropper:
     """
 
     def __init__(
-        self, ideals: Sequence[Ideal], uses: Uses, tracer: Tracer, types: Sequence[TypeInfo],
+        self, ideals: Sequence[Ideal], uses: ElementIndexes, tracer: Tracer, types: Sequence[TypeInfo],
         literal: NDArray[np.bool_], *, largest: float, seed: int,
     ) -> None:  # fmt: skip
         self.ideals, self.uses, self.tracer, self.graph = ideals, uses, tracer, tracer.graph
@@ -217,7 +217,7 @@ class Dropper:
         self.dropped.relations.update(dict.fromkeys(effect.relations, number))
         self.dropped.entities.update(dict.fromkeys(effect.entities, number))
         self.dropped.steps.append(
-            Step(
+            DropStep(
                 number,
                 kind,
                 element,

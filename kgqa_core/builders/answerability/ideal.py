@@ -10,7 +10,7 @@ import numpy as np
 
 from kgqa_core.builders.answerability.arrays import Ints
 from kgqa_core.builders.answerability.trace import Tracer, is_exact
-from kgqa_core.datasets.gold_forms import Candidate, candidates
+from kgqa_core.datasets.gold_forms import FormCandidate, candidates
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Arg, Count, Form, Greater, Holds, Nth, Steps, children, elements
@@ -89,7 +89,7 @@ def reasons(left_out: dict[str, str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _best(question: Question, made: Sequence[Candidate], tracer: Tracer) -> Ideal:
+def _best(question: Question, made: Sequence[FormCandidate], tracer: Tracer) -> Ideal:
     """The candidate whose result is most like the annotated answer, the first of equals.  Raises FormError."""
     best: tuple[float, Ideal] | None = None
     fault = EMPTY
@@ -114,7 +114,7 @@ def _best(question: Question, made: Sequence[Candidate], tracer: Tracer) -> Idea
     return best[1]
 
 
-def _run(question: Question, candidate: Candidate, tracer: Tracer) -> Ideal | None:
+def _run(question: Question, candidate: FormCandidate, tracer: Tracer) -> Ideal | None:
     form = candidate.form
     used = elements(form)
     for kind, keys, known in (

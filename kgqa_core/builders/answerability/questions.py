@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, Label, write_labels
-from kgqa_core.builders.answerability.records import Asked, IdealOf, read_benchmark
+from kgqa_core.builders.answerability.records import BenchmarkQuestion, IdealRecord, read_benchmark
 from kgqa_core.config import Training
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.link import link
@@ -79,7 +79,7 @@ def questions_and_labels(
     return {**counts, "with_paths": paths, "leaked": table["counts"]["leaked"], "leakage": table["counts"]}
 
 
-def _as_learnt(question: Question, asked: Asked) -> Question:
+def _as_learnt(question: Question, asked: BenchmarkQuestion) -> Question:
     if not asked.answerable or asked.s_expression is None:
         return replace(question, s_expression=None)
     try:
@@ -90,7 +90,7 @@ def _as_learnt(question: Question, asked: Asked) -> Question:
     return replace(question, relation_paths=found, hops=question.hops or max(map(len, found), default=None))
 
 
-def _label(asked: Asked, ideal: IdealOf, there: int) -> Label:
+def _label(asked: BenchmarkQuestion, ideal: IdealRecord, there: int) -> Label:
     """With what is truly missing: a topic, else an element of the form, else facts.  there: topics that are left."""
     if asked.answerable:
         return Label(asked.id, True)
@@ -99,7 +99,7 @@ def _label(asked: Asked, ideal: IdealOf, there: int) -> Label:
     return Label(asked.id, False, why, ideal.drop, ideal.level)
 
 
-def _raw(asked: Asked, topics: dict[str, int]) -> RawQuestion:
+def _raw(asked: BenchmarkQuestion, topics: dict[str, int]) -> RawQuestion:
     return canonical(
         {
             "id": asked.id, "question": asked.question, "split": asked.split, "language": asked.language,
@@ -112,7 +112,7 @@ def _raw(asked: Asked, topics: dict[str, int]) -> RawQuestion:
     )  # fmt: skip
 
 
-def _topics(asked: tuple[Asked, ...], store: KgStore) -> dict[str, int]:
+def _topics(asked: tuple[BenchmarkQuestion, ...], store: KgStore) -> dict[str, int]:
     """Key → id of the topics that are left; a dropped one is not looked for by its name."""
     wanted = sorted({key for one in asked for key in one.topic_entities})
     rows = store.connection.execute(
@@ -121,7 +121,7 @@ def _topics(asked: tuple[Asked, ...], store: KgStore) -> dict[str, int]:
     return dict(rows)
 
 
-def _there(asked: Asked, topics: dict[str, int], question: Question) -> Question:
+def _there(asked: BenchmarkQuestion, topics: dict[str, int], question: Question) -> Question:
     found = tuple(topics[key] for key in asked.topic_entities if key in topics)
     keys = tuple(key for key in asked.topic_entities if key in topics)
     lost = None if asked.answerable else NO_ANSWER
@@ -171,7 +171,7 @@ def _gold(questions: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
     return {question.id: gold_topics(question, keys, names, labels) for question in every}
 
 
-def _example(asked: Asked, topics: tuple[Topic, ...], training: Training) -> ParseExample:
+def _example(asked: BenchmarkQuestion, topics: tuple[Topic, ...], training: Training) -> ParseExample:
     form, known = _shown(asked, training)
     return ParseExample(
         id=asked.id, text=asked.question, split=asked.split, language=asked.language, topics=topics, form=form,
@@ -179,7 +179,7 @@ def _example(asked: Asked, topics: tuple[Topic, ...], training: Training) -> Par
     )  # fmt: skip
 
 
-def _shown(asked: Asked, training: Training) -> tuple[str | None, bool]:
+def _shown(asked: BenchmarkQuestion, training: Training) -> tuple[str | None, bool]:
     """The form that a parser is shown, and whether it is told anything at all."""
     if asked.split == TEST or (training == "A" and not asked.answerable):
         return None, False

@@ -33,7 +33,7 @@ DROPS, LEFT_OUT, STATISTICS, GRAPH, IDEAL = "drops.jsonl", "left_out.jsonl", "st
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BenchmarkQuestion:
     """A question as the modified graph has it: what systems are given, trained on and scored against.
 
     s_expression: None where the graph has no form for it (NK).  answers: keys of entities or literals, a number, or
@@ -64,7 +64,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class IdealOf:
+class IdealRecord:
     """The same question in the ideal graph, and what it lost.
 
     drop, step: the kind and number of the drop that made it unanswerable, else None.  missing: steps whose elements it
@@ -108,8 +108,8 @@ class Benchmark:
     """A benchmark that was read.  asked and ideal go in the same order, by split and id."""
 
     folder: Path
-    asked: tuple[Asked, ...]
-    ideal: tuple[IdealOf, ...]
+    asked: tuple[BenchmarkQuestion, ...]
+    ideal: tuple[IdealRecord, ...]
     drops: tuple[Drop, ...]
     statistics: dict[str, Any]
 
@@ -131,8 +131,12 @@ def read_benchmark(folder: Path) -> Benchmark:
     if not (folder / STATISTICS).is_file():
         raise InputError(f"{folder} is no answerability benchmark: it has no {STATISTICS}; `kgqa answerability build`")
     try:
-        asked = [Asked(**row) for split in SPLITS for row in _rows(folder / f"{split}.jsonl", Asked)]
-        ideal = [IdealOf(**row) for split in SPLITS for row in _rows(folder / IDEAL / f"{split}.jsonl", IdealOf)]
+        asked = [
+            BenchmarkQuestion(**row) for split in SPLITS for row in _rows(folder / f"{split}.jsonl", BenchmarkQuestion)
+        ]
+        ideal = [
+            IdealRecord(**row) for split in SPLITS for row in _rows(folder / IDEAL / f"{split}.jsonl", IdealRecord)
+        ]
         drops = [Drop(**row) for row in _rows(folder / DROPS, Drop)]
         statistics = json.loads((folder / STATISTICS).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError) as fault:

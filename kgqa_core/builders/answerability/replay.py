@@ -1,6 +1,6 @@
 """For the verifier: what each drop removed, worked out a second time, and what an ideal answer rests on, by SQL.
 
-`Taken` goes by the list of drops alone; `Replay` makes the drops once more, in their order, on the ideal graph.
+`RemovedByDrops` goes by the list of drops alone; `Replay` makes the drops once more, in order, on the ideal graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROWS = 1_000_000
 """Nodes and proof triples of one form; a question with more cannot be verified."""
 
 
-class Taken:
+class RemovedByDrops:
     """relations, entities: key → step that dropped it.  triples: id of a triple of the ideal graph → first step."""
 
     def __init__(self, drops: Sequence[Drop], store: KgStore) -> None:
@@ -76,7 +76,7 @@ class Taken:
         return {key for (key,) in rows}
 
 
-class Rests:
+class ProofBySql:
     """`ideal.rests_on` by SQL, over one open graph."""
 
     def __init__(self, store: KgStore) -> None:
@@ -114,7 +114,7 @@ class Rests:
 class Replay:
     """The ideal graph from which the drops are taken one by one.  taken: what each of them took."""
 
-    def __init__(self, store: KgStore, drops: Sequence[Drop], taken: Taken) -> None:
+    def __init__(self, store: KgStore, drops: Sequence[Drop], taken: RemovedByDrops) -> None:
         self._graph = Graph.read(store)
         self._memory = MemoryGraph(store)
         self._living = Living(self._memory, self._graph, Members(store, self._graph.there))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.builders.answerability.records import IID, KINDS, LEVELS, Asked, Benchmark, IdealOf
+from kgqa_core.builders.answerability.records import IID, KINDS, LEVELS, Benchmark, BenchmarkQuestion, IdealRecord
 from kgqa_core.datasets.jsonl import check_faults, read_json_lines
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.forms import Form
@@ -17,7 +17,7 @@ from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.parser import parse
 from kgqa_core.metrics.answerability import METRICS, GoldForm, Predicted, scores
 
-Holds = Callable[[Asked, IdealOf], bool]
+Holds = Callable[[BenchmarkQuestion, IdealRecord], bool]
 
 
 def _of_drop(kind: str) -> Holds:
@@ -47,8 +47,8 @@ GROUPS: Mapping[str, Holds] = {
 class Scored:
     """A question with the value of each metric, by name, in [0, 1]."""
 
-    asked: Asked
-    ideal: IdealOf
+    asked: BenchmarkQuestion
+    ideal: IdealRecord
     values: Mapping[str, float]
 
 
@@ -78,7 +78,7 @@ def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str =
     ]
 
 
-def gold(asked: Asked, ideal: IdealOf) -> GoldForm:
+def gold(asked: BenchmarkQuestion, ideal: IdealRecord) -> GoldForm:
     """What a question is scored against."""
     return GoldForm(asked.s_expression, frozenset(asked.answers), frozenset(ideal.answers))
 

@@ -24,7 +24,7 @@ TRAIN, DEV, TEST = SPLITS
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FormGroup:
     """Questions of one form.  members: their places.  kind: of the drop that made them unanswerable, else None.
 
     missing, touched: steps, as of `labels.Label`.  elements: what the form names, `e1`, `r2`, `t3`.
@@ -51,12 +51,12 @@ class Shares:
     full: float = 0.25
 
 
-def split(groups: Sequence[Group], shares: Shares, seed: int) -> list[str]:
+def split(groups: Sequence[FormGroup], shares: Shares, seed: int) -> list[str]:
     """The split of each group."""
     return _Splitter(groups, shares, seed).run()
 
 
-def levels(groups: Sequence[Group], where: Sequence[str]) -> list[str | None]:
+def levels(groups: Sequence[FormGroup], where: Sequence[str]) -> list[str | None]:
     """How new each unanswerable group of dev and test is; None for others."""
     train = [group for group, place in zip(groups, where, strict=True) if place == TRAIN]
     touched = frozenset().union(*(group.touched for group in train))
@@ -67,14 +67,14 @@ def levels(groups: Sequence[Group], where: Sequence[str]) -> list[str | None]:
     ]
 
 
-def _level(group: Group, touched: frozenset[int], elements: frozenset[str]) -> str:
+def _level(group: FormGroup, touched: frozenset[int], elements: frozenset[str]) -> str:
     if group.missing <= touched:
         return IID
     return PARTIAL if group.missing & touched or group.elements & elements else FULL
 
 
 class _Splitter:
-    def __init__(self, groups: Sequence[Group], shares: Shares, seed: int) -> None:
+    def __init__(self, groups: Sequence[FormGroup], shares: Shares, seed: int) -> None:
         self.groups, self.shares = groups, shares
         self.random = random.Random(f"answerability/{seed}")
         self.where: list[str | None] = [None] * len(groups)
@@ -219,10 +219,10 @@ class _Splitter:
     def _count(self, places: Iterable[int]) -> int:
         return sum(self.groups[g].size for g in places)
 
-    def _size(self, fits: Callable[[Group], bool]) -> int:
+    def _size(self, fits: Callable[[FormGroup], bool]) -> int:
         return sum(group.size for group in self.groups if fits(group))
 
-    def _index(self, of: Callable[[Group], Iterable[object]]) -> dict[object, list[int]]:
+    def _index(self, of: Callable[[FormGroup], Iterable[object]]) -> dict[object, list[int]]:
         found: dict[object, list[int]] = {}
         for g, group in enumerate(self.groups):
             for one in of(group):

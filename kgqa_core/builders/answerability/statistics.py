@@ -13,7 +13,16 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kgqa_core.builders.answerability.records import FULL, IID, KINDS, LEVELS, PARTIAL, Asked, Drop, IdealOf
+from kgqa_core.builders.answerability.records import (
+    FULL,
+    IID,
+    KINDS,
+    LEVELS,
+    PARTIAL,
+    BenchmarkQuestion,
+    Drop,
+    IdealRecord,
+)
 from kgqa_core.builders.ltgen.card import markdown
 from kgqa_core.datasets.gold_forms import COMPUTED, GIVEN, PATH
 from kgqa_core.logic.forms import elements
@@ -21,11 +30,12 @@ from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import SPLITS
 
-Pair = tuple[Asked, IdealOf]
+Pair = tuple[BenchmarkQuestion, IdealRecord]
 
 
 def statistics(
-    asked: Sequence[Asked], ideal: Sequence[IdealOf], drops: Sequence[Drop], *, goals: Mapping[str, Any],
+    asked: Sequence[BenchmarkQuestion], ideal: Sequence[IdealRecord], drops: Sequence[Drop], *,
+    goals: Mapping[str, Any],
     left_out: Mapping[str, int], graphs: Mapping[str, Mapping[str, int]], agreeing: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Every table as JSON.

@@ -39,7 +39,7 @@ Proof = Callable[[Ints, bool], list[Ints]]
 
 
 @dataclass(frozen=True, slots=True)
-class Denoted:
+class TracedNodes:
     """nodes: ids, ascending.  proof(kept, one): triples on the ways to some nodes; with `one` on a single way."""
 
     nodes: Ints
@@ -78,14 +78,14 @@ class Tracer:
         self.living = Living(self.memory, graph, self.members)
         self._static: dict[Form, Ints] = {}
 
-    def denote(self, form: Form) -> Denoted:
+    def denote(self, form: Form) -> TracedNodes:
         """The nodes of a form; of COUNT those counted, of HOLDS those of which it holds."""
         match form:
             case Entity(key=key):
                 return self._there(np.array([self.entity_ids[key]] if key in self.entity_ids else [], dtype=np.int64))
             case Class(key=key):
                 of_class = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
-                return Denoted(of_class, lambda kept, one: [])
+                return TracedNodes(of_class, lambda kept, one: [])
             case Literal() | Compare():
                 return self._valued(form)
             case Join(path=path, of=of):
@@ -97,11 +97,11 @@ class Tracer:
                 return _any(self._each(parts))
             case Minus(of=of, without=without):
                 one = self.denote(of)
-                return Denoted(np.setdiff1d(one.nodes, self.denote(without).nodes, assume_unique=True), one.proof)
+                return TracedNodes(np.setdiff1d(one.nodes, self.denote(without).nodes, assume_unique=True), one.proof)
             case Arg(of=of, path=path) | Nth(of=of, path=path):
                 members = self._having(path, self.denote(of))
                 enough = not isinstance(form, Nth) or len(members.nodes) >= form.n
-                return members if enough else Denoted(NONE, members.proof)
+                return members if enough else TracedNodes(NONE, members.proof)
             case TimeConstraint(of=of):
                 return self._among(self.denote(of), self._result(form))
             case Greater(one=one, other=other, path=path):
@@ -140,13 +140,13 @@ class Tracer:
             nodes = np.unique(nodes)
         return _union(found)
 
-    def _each(self, parts: Sequence[Form]) -> list[Denoted]:
+    def _each(self, parts: Sequence[Form]) -> list[TracedNodes]:
         return [self.denote(part) for part in parts]
 
-    def _there(self, nodes: Ints) -> Denoted:
-        return Denoted(nodes[self.graph.there[nodes]], lambda kept, one: [])
+    def _there(self, nodes: Ints) -> TracedNodes:
+        return TracedNodes(nodes[self.graph.there[nodes]], lambda kept, one: [])
 
-    def _join(self, path: Steps, of: Denoted) -> Denoted:
+    def _join(self, path: Steps, of: TracedNodes) -> TracedNodes:
         """Nodes that the path leads from to a member of `of`; each step is followed from its end."""
         nodes, levels = of.nodes, []
         for step in reversed(path):
@@ -156,9 +156,9 @@ class Tracer:
             )
             levels.append((triples, start, end))
             nodes = np.unique(end)
-        return Denoted(nodes, _back(levels, of.proof))
+        return TracedNodes(nodes, _back(levels, of.proof))
 
-    def _having(self, path: Steps, of: Denoted) -> Denoted:
+    def _having(self, path: Steps, of: TracedNodes) -> TracedNodes:
         """The members that have something at the end of a path; its triples are part of their proof."""
         nodes = of.nodes
         levels: list[tuple[Ints, ...]] = []
@@ -183,9 +183,9 @@ class Tracer:
                 here = np.unique(end[chosen])
             return found
 
-        return Denoted(nodes, proof)
+        return TracedNodes(nodes, proof)
 
-    def _valued(self, form: Form) -> Denoted:
+    def _valued(self, form: Form) -> TracedNodes:
         """A literal, or what has a value that compares so: found once in the whole graph, and still having it."""
         found = self._there(self._result(form))
         return self._having(form.path, found) if isinstance(form, Compare) else found
@@ -196,8 +196,8 @@ class Tracer:
         return self._static[form]
 
     @staticmethod
-    def _among(found: Denoted, allowed: Ints) -> Denoted:
-        return Denoted(np.intersect1d(found.nodes, allowed, assume_unique=True), found.proof)
+    def _among(found: TracedNodes, allowed: Ints) -> TracedNodes:
+        return TracedNodes(np.intersect1d(found.nodes, allowed, assume_unique=True), found.proof)
 
 
 def _back(levels: Sequence[tuple[Ints, Ints, Ints]], before: Proof) -> Proof:
@@ -216,14 +216,14 @@ def _back(levels: Sequence[tuple[Ints, Ints, Ints]], before: Proof) -> Proof:
     return proof
 
 
-def _all(parts: list[Denoted]) -> Denoted:
+def _all(parts: list[TracedNodes]) -> TracedNodes:
     nodes = parts[0].nodes
     for part in parts[1:]:
         nodes = np.intersect1d(nodes, part.nodes, assume_unique=True)
-    return Denoted(nodes, lambda kept, one: [triples for part in parts for triples in part.proof(kept, one)])
+    return TracedNodes(nodes, lambda kept, one: [triples for part in parts for triples in part.proof(kept, one)])
 
 
-def _any(parts: list[Denoted], *, always: bool = False) -> Denoted:
+def _any(parts: list[TracedNodes], *, always: bool = False) -> TracedNodes:
     """The union; always: whatever is kept, every part is part of the proof."""
     nodes = _union([part.nodes for part in parts])
 
@@ -236,7 +236,7 @@ def _any(parts: list[Denoted], *, always: bool = False) -> Denoted:
                 break
         return found
 
-    return Denoted(nodes, proof)
+    return TracedNodes(nodes, proof)
 
 
 def _union(arrays: list[Ints]) -> Ints:

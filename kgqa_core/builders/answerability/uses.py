@@ -113,7 +113,7 @@ class Index:
         return np.bincount(self._elements, weights=weights, minlength=self.size).astype(np.float64)
 
 
-class Uses:
+class ElementIndexes:
     """The indexes of a question set over a graph.
 
     relations, names: what forms name; names are entities and classes.  facts: triples on the ways to answers, entities:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.builders.answerability.records import FACT, GRAPH, Benchmark, read_benchmark
-from kgqa_core.builders.answerability.replay import ROWS, Replay, Rests, Taken
+from kgqa_core.builders.answerability.replay import ROWS, ProofBySql, RemovedByDrops, Replay
 from kgqa_core.builders.answerability.verify_splits import Case, Check, Checks, case_of, check_splits
 from kgqa_core.errors import FormError, FormTimeout, InputError
 from kgqa_core.kg.store import KgStore
@@ -49,9 +49,9 @@ class _Verifier:
     def __init__(self, benchmark: Benchmark, ideal: KgStore, modified: KgStore, monitor: Monitor) -> None:
         self.benchmark, self.ideal, self.modified, self.monitor = benchmark, ideal, modified, monitor
         self.checks = Checks()
-        self.graph = Taken(benchmark.drops, ideal)
+        self.graph = RemovedByDrops(benchmark.drops, ideal)
         self.keys: dict[int, str] = {}
-        self.rests = Rests(ideal)
+        self.rests = ProofBySql(ideal)
         for store in (ideal, modified):
             index(store)
             store.connection.execute("SET threads = 1")  # more of them cost more than so small queries take

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kgqa_core.builders.answerability.records import FULL, IID, PARTIAL, Asked, Benchmark, IdealOf
+from kgqa_core.builders.answerability.records import FULL, IID, PARTIAL, Benchmark, BenchmarkQuestion, IdealRecord
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
@@ -40,15 +40,15 @@ class Checks:
 class Case:
     """A question as it is asked and as it ideally is, with what its ideal form names; names: entities and classes."""
 
-    asked: Asked
-    ideal: IdealOf
+    asked: BenchmarkQuestion
+    ideal: IdealRecord
     form: Form
     relations: frozenset[str]
     names: frozenset[str]
     classes: frozenset[str]
 
 
-def case_of(asked: Asked, ideal: IdealOf) -> Case:
+def case_of(asked: BenchmarkQuestion, ideal: IdealRecord) -> Case:
     """Raises FormError where the ideal form cannot be read."""
     form = parse(ideal.s_expression)
     used = elements(form)
@@ -132,6 +132,6 @@ def _elements(case: Case) -> frozenset[str]:
     return frozenset(kind + key for kind, keys in parts for key in keys)
 
 
-def _shown(asked: Asked) -> str:
+def _shown(asked: BenchmarkQuestion) -> str:
     """Everything that training reads of a question but its text and topics."""
     return " ".join((str(asked.s_expression), *asked.answers))

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kgqa_core.builders.ltgen.conv import SMALL_TALK
 from kgqa_core.builders.ltgen.prompts import ANNOTATION_RULE, CONV, QA, VERSION
-from kgqa_core.builders.ltgen.records import Item, Reject, Subject
+from kgqa_core.builders.ltgen.records import BenchmarkItem, RejectedItem, Subject
 from kgqa_core.config import WritingOptions
 from kgqa_core.prompts import prompt_digest
 from kgqa_core.store.artifacts import MANIFEST
@@ -30,7 +30,11 @@ COLUMNS = {
 
 
 def statistics(
-    kind: str, subjects: Sequence[Subject], items: Sequence[Item], rejects: Sequence[Reject], counts: Mapping[str, int]
+    kind: str,
+    subjects: Sequence[Subject],
+    items: Sequence[BenchmarkItem],
+    rejects: Sequence[RejectedItem],
+    counts: Mapping[str, int],
 ) -> dict[str, Any]:
     """What a benchmark has, by level and in all, and what was rejected by reason (small talk apart)."""
     levels = {level: _row(kind, level, subjects, items) for level in LEVELS}
@@ -67,7 +71,7 @@ def rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _row(kind: str, level: str | None, subjects: Sequence[Subject], items: Sequence[Item]) -> dict[str, Any]:
+def _row(kind: str, level: str | None, subjects: Sequence[Subject], items: Sequence[BenchmarkItem]) -> dict[str, Any]:
     mine = [item for item in items if level in (None, item.subject.level)]
     groups = Counter(cited_group(len(item.triples)) for item in mine)
     asked = {item.subject.end.id for item in mine}

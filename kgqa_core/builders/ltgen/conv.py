@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa_core.builders.ltgen.parse import AGENT, TRIPLES, USER, Citable, Field, Mentions, read_conv
-from kgqa_core.builders.ltgen.records import Batch, End, Item, Reject, Subject, Triple, date_forms
+from kgqa_core.builders.ltgen.parse import AGENT, TRIPLES, USER, Citable, Field, NameMatcher, read_conv
+from kgqa_core.builders.ltgen.records import BenchmarkItem, End, RejectedItem, ReplyItems, Subject, Triple, date_forms
 from kgqa_core.metrics.normalise import tokens
 
 AGENT_FIRST = "agent speaks first"
@@ -50,13 +50,13 @@ class _Turn:
     cut: bool
 
 
-def read_batch(subject: Subject, text: str, mentions: Mentions, *, truncated: bool = False) -> Batch:
+def read_batch(subject: Subject, text: str, mentions: NameMatcher, *, truncated: bool = False) -> ReplyItems:
     """The good turns of a completion as questions, all its turns, and what was rejected and why."""
     citable = Citable(triple.names for triple in subject.triples)
     fields, cut = read_conv(text, truncated=truncated)
     turns, rejects = _turns(subject, fields, cut)
     history: list[tuple[str, str]] = []
-    items: list[Item] = []
+    items: list[BenchmarkItem] = []
     told: list[dict[str, Any]] = []
     asked: set[tuple[str, ...]] = set()
     for turn in turns:
@@ -64,7 +64,7 @@ def read_batch(subject: Subject, text: str, mentions: Mentions, *, truncated: bo
         if found is not None:
             items.append(found)
         else:
-            rejects.append(Reject(subject, "turn", reason, turn.number, turn.query, detail))
+            rejects.append(RejectedItem(subject, "turn", reason, turn.number, turn.query, detail))
         told.append(
             {
                 "number": turn.number, "user": turn.query, "agent": turn.reply,
@@ -77,20 +77,20 @@ def read_batch(subject: Subject, text: str, mentions: Mentions, *, truncated: bo
         asked.add(tokens(turn.query))
         history += [(USER, turn.query), (AGENT, turn.reply)]
     rejects.sort(key=lambda reject: reject.number)
-    return Batch(tuple(items), tuple(rejects), tuple(told))
+    return ReplyItems(tuple(items), tuple(rejects), tuple(told))
 
 
-def _turns(subject: Subject, fields: list[Field], cut: bool) -> tuple[list[_Turn], list[Reject]]:
+def _turns(subject: Subject, fields: list[Field], cut: bool) -> tuple[list[_Turn], list[RejectedItem]]:
     """Queries with their replies, and what belongs to none.  Two replies to one query are one, and so are two T."""
     turns: list[_Turn] = []
-    rejects: list[Reject] = []
+    rejects: list[RejectedItem] = []
     query: str | None = None
     reply: list[str] = []
     cited: list[str] = []
     number = 0
 
     def stray(reason: str, text: str) -> None:
-        rejects.append(Reject(subject, "turn", reason, max(number, 1), text))
+        rejects.append(RejectedItem(subject, "turn", reason, max(number, 1), text))
 
     def end(broken: bool = False) -> None:
         nonlocal query
@@ -127,8 +127,8 @@ def _turns(subject: Subject, fields: list[Field], cut: bool) -> tuple[list[_Turn
 
 def _check(
     subject: Subject, turn: _Turn, citable: Citable, history: list[tuple[str, str]], asked: set[tuple[str, ...]],
-    mentions: Mentions,
-) -> tuple[Item | None, str, str]:  # fmt: skip
+    mentions: NameMatcher,
+) -> tuple[BenchmarkItem | None, str, str]:  # fmt: skip
     """The question that a turn makes, or why it makes none and what exactly."""
     if turn.cut:
         return None, CUT, ""
@@ -147,12 +147,12 @@ def _check(
         return None, NO_TOPIC, turn.cited
     if not any(_told(answer, turn.reply, mentions) for answer in answers):
         return None, UNTOLD, "; ".join(answer.name for answer in answers)
-    item = Item(subject, turn.number, turn.query, triples, topics, answers, tuple(history), turn.reply)
+    item = BenchmarkItem(subject, turn.number, turn.query, triples, topics, answers, tuple(history), turn.reply)
     return item, "", ""
 
 
 def _ends(
-    subject: Subject, triples: tuple[Triple, ...], query: str, history: list[tuple[str, str]], mentions: Mentions
+    subject: Subject, triples: tuple[Triple, ...], query: str, history: list[tuple[str, str]], mentions: NameMatcher
 ) -> tuple[tuple[End, ...], tuple[End, ...]]:
     """The ends of the triples that a query is about, and those that it asks for.
 
@@ -176,7 +176,7 @@ def _ends(
     return tuple(end for end in topics.values() if end.entity), tuple(kept.values())
 
 
-def _told(answer: End, reply: str, mentions: Mentions) -> bool:
+def _told(answer: End, reply: str, mentions: NameMatcher) -> bool:
     """Whether a reply names an answer; of a date the year is enough, since it may be said in many ways."""
     if mentions.any((*answer.forms, *date_forms(answer)), reply):
         return True

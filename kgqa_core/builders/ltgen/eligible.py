@@ -33,7 +33,7 @@ SEEN = r"[^\s\p{Z}\p{C}]"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EligibleEntity:
     """An entity that may be drawn.  degree: of the whole graph.  views: those that the graph has.  triples: usable."""
 
     entity: int
@@ -47,7 +47,7 @@ class Candidate:
 class Eligible:
     """Candidates in the order of the draw, and what was left out and why."""
 
-    candidates: list[Candidate]
+    candidates: list[EligibleEntity]
     counts: dict[str, int]
 
 
@@ -82,9 +82,9 @@ def find_eligible(store: KgStore, options: SamplingOptions, seed: int, monitor: 
         WHERE e.kind = 'entity' AND b.triples BETWEEN ? AND ? ORDER BY sha256(? || e.key), e.key""",
         [options.least_triples, options.most_triples, f"ltgen/{seed}/"],
     )
-    candidates: list[Candidate] = []
+    candidates: list[EligibleEntity] = []
     while rows := found.fetchmany(ROWS):
-        candidates += (Candidate(*row) for row in rows)
+        candidates += (EligibleEntity(*row) for row in rows)
     counts = _counts(store, options)
     if not candidates:
         raise InputError(

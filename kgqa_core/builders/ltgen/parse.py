@@ -251,7 +251,7 @@ class Citable:
         return found, rest
 
 
-class Mentions:
+class NameMatcher:
     """Whether names occur in texts, on the boundaries of words; forms are normalised once."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from kgqa_core.builders.ltgen.eligible import Candidate
+from kgqa_core.builders.ltgen.eligible import EligibleEntity
 from kgqa_core.builders.ltgen.page_views import PageViews
 from kgqa_core.config import PopularityOptions
 from kgqa_core.errors import InputError, KgInputError
@@ -177,7 +177,7 @@ def choose_source(options: PopularityOptions, has_views: bool) -> str:
 
 def measure(
     store: KgStore,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[EligibleEntity],
     options: PopularityOptions,
     *,
     enough: Callable[[Mapping[int, float]], bool] = lambda values: False,
@@ -226,7 +226,7 @@ def measure(
 
 
 def _result(
-    values: dict[int, float], looked: Sequence[Candidate], source: str, unit: str, about: str, **more: int
+    values: dict[int, float], looked: Sequence[EligibleEntity], source: str, unit: str, about: str, **more: int
 ) -> Popularity:
     if not values:
         raise InputError(
@@ -238,7 +238,7 @@ def _result(
 
 
 def _titles(
-    store: KgStore, candidates: Sequence[Candidate], options: PopularityOptions, monitor: Monitor
+    store: KgStore, candidates: Sequence[EligibleEntity], options: PopularityOptions, monitor: Monitor
 ) -> tuple[dict[int, str], int]:
     """Article titles by entity, and how many entities lost theirs to a better connected one of the same label."""
     if options.titles:

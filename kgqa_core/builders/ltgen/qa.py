@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgqa_core.builders.ltgen.parse import Citable, Mentions, read_qa
-from kgqa_core.builders.ltgen.records import Batch, Item, Pair, Reject, Subject, shuffled
+from kgqa_core.builders.ltgen.parse import Citable, NameMatcher, read_qa
+from kgqa_core.builders.ltgen.records import (
+    BenchmarkItem,
+    EntityRelationPair,
+    RejectedItem,
+    ReplyItems,
+    Subject,
+    shuffled,
+)
 from kgqa_core.metrics.normalise import tokens
 
 NO_PAIR = "no pair"
@@ -22,7 +29,7 @@ REASONS = (CUT, NO_PAIR, UNKNOWN_PAIR, REPEATED, NO_QUESTION, TOO_SHORT, UNNAMED
 """Why a question is rejected; the first that holds."""
 
 
-def pairs_to_ask(subject: Subject, mentions: Mentions, seed: int) -> list[Pair]:
+def pairs_to_ask(subject: Subject, mentions: NameMatcher, seed: int) -> list[EntityRelationPair]:
     """The pairs that a question may be asked for, in seeded order, those with the entity as subject first.
 
     Left out are pairs whose answer is in the name of their subject, since a question that names it gives it away, and a
@@ -45,29 +52,36 @@ def pairs_to_ask(subject: Subject, mentions: Mentions, seed: int) -> list[Pair]:
 
 
 def read_batch(
-    subject: Subject, pairs: Sequence[Pair], first: int, text: str, mentions: Mentions, *, truncated: bool = False
-) -> Batch:
+    subject: Subject,
+    pairs: Sequence[EntityRelationPair],
+    first: int,
+    text: str,
+    mentions: NameMatcher,
+    *,
+    truncated: bool = False,
+) -> ReplyItems:
     """The questions in a completion that are good, and the rest with reasons.
 
     pairs: those of the prompt.  first: number of the first pair among all that the entity was asked for.
     """
     citable = Citable(pair.names for pair in pairs)
-    items: dict[int, Item] = {}
+    items: dict[int, BenchmarkItem] = {}
     rejects = []
     for number, field in enumerate(read_qa(text, truncated=truncated), start=1):
         reason, detail, place = _check(field.pair, field.question, field.cut, citable, pairs, items, mentions)
         if reason is not None:
-            rejects.append(Reject(subject, "question", reason, number, field.question or field.pair, detail))
+            rejects.append(RejectedItem(subject, "question", reason, number, field.question or field.pair, detail))
             continue
         pair = pairs[place]
         answers = tuple({triple.tail.id: triple.tail for triple in pair.triples}.values())
-        items[place] = Item(subject, first + place, field.question, pair.triples, (pair.head,), answers)
-    return Batch(tuple(items[place] for place in sorted(items)), tuple(rejects))
+        items[place] = BenchmarkItem(subject, first + place, field.question, pair.triples, (pair.head,), answers)
+    return ReplyItems(tuple(items[place] for place in sorted(items)), tuple(rejects))
 
 
 def _check(
-    pair_text: str, question: str, cut: bool, citable: Citable, pairs: Sequence[Pair], done: dict[int, Item],
-    mentions: Mentions,
+    pair_text: str, question: str, cut: bool, citable: Citable, pairs: Sequence[EntityRelationPair],
+    done: dict[int, BenchmarkItem],
+    mentions: NameMatcher,
 ) -> tuple[str | None, str, int]:  # fmt: skip
     """Why a question is no good, what exactly, and the place of its pair."""
     if cut:

@@ -60,7 +60,7 @@ class Triple:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class EntityRelationPair:
     """A subject with a relation, and all that it leads to.  forward: the drawn entity is the subject."""
 
     forward: bool
@@ -90,11 +90,11 @@ class Subject:
     level: str
     split: str
     triples: tuple[Triple, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[EntityRelationPair, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BenchmarkItem:
     """A question of the benchmark, as it goes into questions.jsonl.
 
     number: of the question or turn within its entity.  triples: that the answer rests on.  topics and answers: ends of
@@ -135,7 +135,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class RejectedItem:
     """Something that was written and not kept.
 
     what: `question`, `turn`, `dialogue` or `completion`.  number: its place in the output, from 1.  attempt: the
@@ -160,11 +160,11 @@ class Reject:
 
 
 @dataclass(frozen=True)
-class Batch:
+class ReplyItems:
     """What was made of one completion.  turns: what was said, for dialogues, with whether a turn is a question."""
 
-    items: tuple[Item, ...] = ()
-    rejects: tuple[Reject, ...] = ()
+    items: tuple[BenchmarkItem, ...] = ()
+    rejects: tuple[RejectedItem, ...] = ()
     turns: tuple[dict[str, Any], ...] = field(default=())
 
 
@@ -174,9 +174,9 @@ def read_sample(sample: Path, store: KgStore, options: WritingOptions, seed: int
     pairs = pl.read_parquet(sample / "pairs.parquet", glob=False)
     wanted = set(frame["triples"].explode().to_list()) | set(pairs["triples"].explode().to_list())
     triples = read_triples(store, (triple for triple in wanted if triple is not None))
-    own: dict[int, list[Pair]] = {}
+    own: dict[int, list[EntityRelationPair]] = {}
     for entity, forward, found in pairs.iter_rows():
-        own.setdefault(entity, []).append(Pair(forward, tuple(triples[triple] for triple in found)))
+        own.setdefault(entity, []).append(EntityRelationPair(forward, tuple(triples[triple] for triple in found)))
     subjects = []
     for entity, key, level, _, _, mine in frame.iter_rows():
         cited = tuple(triples[triple] for triple in mine)
@@ -241,7 +241,7 @@ def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> int:
     return number
 
 
-def _paths(item: Item) -> list[list[str]]:
+def _paths(item: BenchmarkItem) -> list[list[str]]:
     """The relation of each triple from the topic."""
     topic = item.topics[0]
     found: dict[str, None] = {}

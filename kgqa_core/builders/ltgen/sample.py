@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.builders.ltgen.eligible import Candidate, find_eligible, pairs_of, triples_of
+from kgqa_core.builders.ltgen.eligible import EligibleEntity, find_eligible, pairs_of, triples_of
 from kgqa_core.builders.ltgen.popularity import Popularity, choose_source, measure
 from kgqa_core.config import PopularityOptions, SamplingOptions
 from kgqa_core.errors import InputError
@@ -187,9 +187,11 @@ def _is_absolute(options: SamplingOptions, source: str) -> bool:
     return options.levels == "absolute" or (options.levels == "auto" and source != "degree")
 
 
-def _levels(candidates: Sequence[Candidate], values: Mapping[int, float], bounds: Bounds) -> dict[str, list[Candidate]]:
+def _levels(
+    candidates: Sequence[EligibleEntity], values: Mapping[int, float], bounds: Bounds
+) -> dict[str, list[EligibleEntity]]:
     """Candidates of each level, in the order of the draw."""
-    found: dict[str, list[Candidate]] = {level: [] for level in LEVELS}
+    found: dict[str, list[EligibleEntity]] = {level: [] for level in LEVELS}
     for each in candidates:
         level = bounds.level(values[each.entity]) if each.entity in values else None
         if level is not None:
@@ -197,7 +199,7 @@ def _levels(candidates: Sequence[Candidate], values: Mapping[int, float], bounds
     return found
 
 
-def _full(chosen: Mapping[str, Sequence[Candidate]], wanted: int) -> bool:
+def _full(chosen: Mapping[str, Sequence[EligibleEntity]], wanted: int) -> bool:
     return all(len(each) >= wanted for each in chosen.values())
 
 

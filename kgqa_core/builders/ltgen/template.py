@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from kgqa_core.builders.ltgen.records import Pair, Subject, Triple, shuffled
+from kgqa_core.builders.ltgen.records import EntityRelationPair, Subject, Triple, shuffled
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.prompts import triple_form
 from kgqa_core.rewriting.phrases import phrase, plural
@@ -25,7 +25,7 @@ MOST_CITED = 6
 _AUXILIARIES = ("is", "are", "was", "were")
 
 
-def qa_text(pairs: Sequence[Pair]) -> str:
+def qa_text(pairs: Sequence[EntityRelationPair]) -> str:
     """A question for each pair, in the format of the prompt."""
     parts = [
         f"Entity Relation Pair: <<<({', '.join(pair.names)})>>>\n"

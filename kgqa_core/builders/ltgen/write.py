@@ -14,9 +14,17 @@ from typing import Any, Literal
 
 from kgqa_core.builders.ltgen import conv, qa, template
 from kgqa_core.builders.ltgen.card import statistics, write_card
-from kgqa_core.builders.ltgen.parse import Mentions
+from kgqa_core.builders.ltgen.parse import NameMatcher
 from kgqa_core.builders.ltgen.prompts import conv_prompt, qa_prompt
-from kgqa_core.builders.ltgen.records import Batch, Item, Pair, Reject, Subject, read_sample, write_lines
+from kgqa_core.builders.ltgen.records import (
+    BenchmarkItem,
+    EntityRelationPair,
+    RejectedItem,
+    ReplyItems,
+    Subject,
+    read_sample,
+    write_lines,
+)
 from kgqa_core.config import LlmOptions, WritingOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
@@ -48,7 +56,7 @@ class Job:
     subject: Subject
     prompt: str
     by_rule: Callable[[], str]
-    read: Callable[[str, bool], Batch]
+    read: Callable[[str, bool], ReplyItems]
 
 
 @dataclass
@@ -100,27 +108,27 @@ def write(
     return _counts(table, work.counts)
 
 
-def _qa(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[Batch]]:
+def _qa(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batches of each entity: one prompt for its first pairs, and further rounds for what is missing.
 
     No pair is asked for twice: one that several drawn entities are in belongs to its subject if that is drawn, else to
     the first of them.
     """
-    mentions = Mentions()
+    mentions = NameMatcher()
     own = {pair.key for subject in subjects for pair in subject.pairs if pair.forward}
     waiting = [
         [pair for pair in qa.pairs_to_ask(subject, mentions, seed) if pair.forward or pair.key not in own]
         for subject in subjects
     ]
     work.counts["without_pair"] = sum(not pairs for pairs in waiting)
-    batches: list[list[Batch]] = [[] for _ in subjects]
+    batches: list[list[ReplyItems]] = [[] for _ in subjects]
     asked = [0] * len(subjects)
     taken: set[tuple[int, str]] = set()
     for turn in range(work.options.rounds):
         places, jobs = [], []
         for place, subject in enumerate(subjects):
             missing = work.options.questions_per_entity - sum(len(batch.items) for batch in batches[place])
-            chosen: list[Pair] = []
+            chosen: list[EntityRelationPair] = []
             while waiting[place] and len(chosen) < missing:
                 pair = waiting[place].pop(0)
                 if pair.key not in taken:
@@ -136,7 +144,7 @@ def _qa(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[Batch]]
     return batches
 
 
-def _qa_job(subject: Subject, pairs: Sequence[Pair], first: int, mentions: Mentions) -> Job:
+def _qa_job(subject: Subject, pairs: Sequence[EntityRelationPair], first: int, mentions: NameMatcher) -> Job:
     return Job(
         subject,
         qa_prompt(pair.names for pair in pairs),
@@ -145,13 +153,13 @@ def _qa_job(subject: Subject, pairs: Sequence[Pair], first: int, mentions: Menti
     )
 
 
-def _conv(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[Batch]]:
+def _conv(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batch of each entity: one dialogue over all its triples."""
-    mentions = Mentions()
+    mentions = NameMatcher()
     return [[batch] for batch in _run(work, [_conv_job(subject, mentions, seed) for subject in subjects], "dialogues")]
 
 
-def _conv_job(subject: Subject, mentions: Mentions, seed: int) -> Job:
+def _conv_job(subject: Subject, mentions: NameMatcher, seed: int) -> Job:
     return Job(
         subject,
         conv_prompt(triple.names for triple in subject.triples),
@@ -160,7 +168,7 @@ def _conv_job(subject: Subject, mentions: Mentions, seed: int) -> Job:
     )
 
 
-def _run(work: Work, jobs: Sequence[Job], what: str) -> list[Batch]:
+def _run(work: Work, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
     """The batch of each job.  Rejects of attempts before the last are in it too."""
     work.counts["prompts"] += len(jobs)
     if work.model is None:
@@ -170,7 +178,7 @@ def _run(work: Work, jobs: Sequence[Job], what: str) -> list[Batch]:
             if number % 100 == 0 or number == len(jobs):
                 work.monitor.progress(number, len(jobs), what)
         return found
-    earlier: dict[str, list[Batch]] = {}
+    earlier: dict[str, list[ReplyItems]] = {}
 
     def validate(place: int, text: str) -> str | None:
         batch = jobs[place].read(text, False)
@@ -184,7 +192,7 @@ def _run(work: Work, jobs: Sequence[Job], what: str) -> list[Batch]:
 
 
 def _ask(
-    work: Work, jobs: Sequence[Job], validate: Callable[[int, str], str | None], earlier: dict[str, list[Batch]],
+    work: Work, jobs: Sequence[Job], validate: Callable[[int, str], str | None], earlier: dict[str, list[ReplyItems]],
     what: str,
 ) -> list[Outcome]:  # fmt: skip
     """`ask`, and again for prompts on which the endpoint failed."""
@@ -202,24 +210,28 @@ def _ask(
     return insist(once, model, what)
 
 
-def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[Batch]]) -> Batch:
+def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[ReplyItems]]) -> ReplyItems:
     """What a job came to, with the rejects of all its attempts."""
-    rejects: list[Reject] = []
+    rejects: list[RejectedItem] = []
     read = iter(earlier.get(job.prompt, ()))
     for attempt, reason in enumerate(outcome.spent, start=1):
-        rejects.append(Reject(job.subject, "completion", reason.partition(":")[0], detail=reason, attempt=attempt))
+        rejects.append(
+            RejectedItem(job.subject, "completion", reason.partition(":")[0], detail=reason, attempt=attempt)
+        )
         if reason not in (REFUSED, EMPTY) and not reason.startswith(UNREADABLE):
             # an equal prompt of another entity was read for that one
-            rejects += [replace(each, subject=job.subject, attempt=attempt) for each in next(read, Batch()).rejects]
+            rejects += [
+                replace(each, subject=job.subject, attempt=attempt) for each in next(read, ReplyItems()).rejects
+            ]
     work.counts["spent_attempts"] += len(outcome.spent)
     completion = outcome.completion
     if completion is None or completion.finish == "error":
         work.counts["given_up" if completion is None else "failed"] += 1
         if completion is not None:
             rejects.append(
-                Reject(job.subject, "completion", ENDPOINT_FAILED, attempt=len(outcome.spent) + 1)
+                RejectedItem(job.subject, "completion", ENDPOINT_FAILED, attempt=len(outcome.spent) + 1)
             )  # fmt: skip
-        return Batch(rejects=tuple(rejects))
+        return ReplyItems(rejects=tuple(rejects))
     work.counts["prompt_tokens"] += completion.prompt_tokens
     work.counts["completion_tokens"] += completion.completion_tokens
     work.counts["truncated"] += completion.finish == "length"
@@ -229,11 +241,11 @@ def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[Batch
 
 
 def _collect(
-    kind: Kind, subjects: Sequence[Subject], batches: Sequence[Sequence[Batch]]
-) -> tuple[list[Item], list[Reject], list[dict[str, Any]]]:
+    kind: Kind, subjects: Sequence[Subject], batches: Sequence[Sequence[ReplyItems]]
+) -> tuple[list[BenchmarkItem], list[RejectedItem], list[dict[str, Any]]]:
     """Questions without duplicates, rejects, and the dialogues that have a question, all in the order of entities."""
-    items: list[Item] = []
-    rejects: list[Reject] = []
+    items: list[BenchmarkItem] = []
+    rejects: list[RejectedItem] = []
     dialogues: list[dict[str, Any]] = []
     seen: dict[tuple[Any, ...], str] = {}
     for subject, mine in zip(subjects, batches, strict=True):
@@ -244,14 +256,16 @@ def _collect(
                 words = (tokens(item.text), tuple(tokens(text) for _, text in item.dialogue))
                 if words in seen:
                     what = "question" if kind == "qa" else "turn"
-                    rejects.append(Reject(subject, what, qa.DUPLICATE, item.number, item.text, f"as {seen[words]}"))
+                    rejects.append(
+                        RejectedItem(subject, what, qa.DUPLICATE, item.number, item.text, f"as {seen[words]}")
+                    )
                     continue
                 seen[words] = str(item.record(kind)["id"])
                 good.append(item)
         items += good
         turns = [turn for batch in mine for turn in batch.turns]
         if kind == "conv" and not good:
-            rejects.append(Reject(subject, "dialogue", conv.NO_TURN))
+            rejects.append(RejectedItem(subject, "dialogue", conv.NO_TURN))
         elif kind == "conv":
             kept = {item.number for item in good}
             told = [{**turn, "question": turn["number"] in kept} for turn in turns]
@@ -272,7 +286,7 @@ def _counts(table: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _nothing(kind: Kind, options: WritingOptions, rejects: Sequence[Reject]) -> str:
+def _nothing(kind: Kind, options: WritingOptions, rejects: Sequence[RejectedItem]) -> str:
     reasons = Counter(reject.reason for reject in rejects).most_common(3)
     said = ", ".join(f"{reason} {number:,}" for reason, number in reasons) or "no entity has a pair to ask about"
     return (

@@ -29,7 +29,7 @@ SMALLEST_TOPIC_CITY = 50_000
 
 
 @dataclass(frozen=True)
-class Draft:
+class QuestionDraft:
     """One question without its words.
 
     slots: letter of the slot in the wording to the entity key or the plain text that fills it.

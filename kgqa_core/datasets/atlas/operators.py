@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from kgqa_core.datasets.atlas.drafts import Draft, World, expression, full
+from kgqa_core.datasets.atlas.drafts import QuestionDraft, World, expression, full
 from kgqa_core.datasets.atlas.graph import AtlasGraph
 
-Maker = Callable[[World, random.Random], Iterator[Draft]]
+Maker = Callable[[World, random.Random], Iterator[QuestionDraft]]
 
 LARGEST_SET = 20
 LARGEST_RANKED = 25
@@ -20,7 +20,7 @@ ORDINALS = ("second", "third", "fourth")
 def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, subtract: bool) -> Maker:
     """Entities that the step reaches from x and also (or but not) the other step from y; one hop each."""
 
-    def make(world: World, rng: random.Random) -> Iterator[Draft]:
+    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         others = {key: frozenset(world.reach(key, [step_y])) for key in world.pools[kind_y]}
         symmetric = not subtract and (kind_x, step_x) == (kind_y, step_y)
         pairs = []
@@ -34,7 +34,7 @@ def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, 
             if not 1 <= len(answers) <= LARGEST_SET or {x, y} & answers:
                 continue
             first, second = expression(x, full(step_x)), expression(y, full(step_y))
-            yield Draft(
+            yield QuestionDraft(
                 template=template,
                 complexity="difference" if subtract else "intersection",
                 slots={"x": x, "y": y},
@@ -48,13 +48,13 @@ def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, 
 
 
 def _count(template: str, kind: str, step: str, *, smallest_city: int = 0) -> Maker:
-    def make(world: World, rng: random.Random) -> Iterator[Draft]:
+    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         for x in world.drawn(kind, rng):
             members = world.reach(x, [step])
             small = smallest_city and any((world.graph.number(m, "population") or 0) < smallest_city for m in members)
             dull = len(members) == 1 and rng.random() > SHARE_OF_ONES
             if members and len(members) <= 60 and not small and not dull:
-                yield Draft(
+                yield QuestionDraft(
                     template=template,
                     complexity="count",
                     slots={"x": x},
@@ -71,13 +71,13 @@ def _count(template: str, kind: str, step: str, *, smallest_city: int = 0) -> Ma
 def _compare(template: str, kind: str, relation: str, *, margin: float = 0.0, ratio: float = 1.0) -> Maker:
     """Which of two has more; relation `borders` compares how many, others the number itself."""
 
-    def make(world: World, rng: random.Random) -> Iterator[Draft]:
+    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         pool = [key for key in world.pools[kind] if _measure(world.graph, key, relation) is not None]
         for _ in range(20 * len(pool)):
             x, y = rng.sample(pool, 2)
             a, b = _measure(world.graph, x, relation) or 0.0, _measure(world.graph, y, relation) or 0.0
             if abs(a - b) > margin and max(a, b) >= ratio * min(a, b):
-                yield Draft(
+                yield QuestionDraft(
                     template=template,
                     complexity="comparative",
                     slots={"x": x, "y": y},
@@ -98,7 +98,7 @@ def _measure(graph: AtlasGraph, key: str, relation: str) -> float | None:
 def _ranked(template: str, sources: dict[str, str], relation: str, *, least: bool = False, nth: bool = False) -> Maker:
     """The member with the largest (or least, or n-th largest) number.  sources: kind of topic to step to members."""
 
-    def make(world: World, rng: random.Random) -> Iterator[Draft]:
+    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         topics = [(key, step) for kind, step in sources.items() for key in world.pools[kind]]
         for x, step in rng.sample(topics, len(topics)):
             members = world.reach(x, [step])
@@ -110,7 +110,7 @@ def _ranked(template: str, sources: dict[str, str], relation: str, *, least: boo
                 around = [numbers[m] for m in order[max(0, place - 1) : place + 2]]
                 if len(set(around)) < len(around):
                     continue
-                yield Draft(
+                yield QuestionDraft(
                     template=template,
                     complexity="ordinal" if nth else "superlative",
                     slots={"x": x, **({"n": ORDINALS[place - 1]} if nth else {})},
@@ -130,7 +130,7 @@ def _best(least: bool, members: str, relation: str) -> str:
 def _yes_no(template: str, kind: str, relation: str, wrong: Callable[[World, str, list[str]], list[str]]) -> Maker:
     """Is y what the relation gives for x?  wrong: plausible entities that it does not give."""
 
-    def make(world: World, rng: random.Random) -> Iterator[Draft]:
+    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         pools = {key for pool in world.pools.values() for key in pool}
         for _ in range(6):
             for x in world.drawn(kind, rng):
@@ -140,7 +140,7 @@ def _yes_no(template: str, kind: str, relation: str, wrong: Callable[[World, str
                 if not good or not bad:
                     continue
                 for answer, y in (("yes", rng.choice(good)), ("no", rng.choice(bad))):
-                    yield Draft(
+                    yield QuestionDraft(
                         template=template,
                         complexity="yes/no",
                         slots={"x": x, "y": y},

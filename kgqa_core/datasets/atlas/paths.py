@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 
 from kgqa_core.datasets.atlas import vocabulary as v
-from kgqa_core.datasets.atlas.drafts import Draft, World, expression
-from kgqa_core.datasets.atlas.templates import Attribute, Phrase, Wordings, compose, templates
+from kgqa_core.datasets.atlas.drafts import QuestionDraft, World, expression
+from kgqa_core.datasets.atlas.templates import Attribute, NamePhrase, TemplateWordings, compose, templates
 
 LARGEST_ANSWER = 30
 LARGEST_MIDDLE = 60
@@ -22,13 +22,13 @@ def answer_type(attribute: str) -> str:
     return "number" if attribute in NUMBERS else "text" if attribute in TEXTS else "entities"
 
 
-def generic(world: World, rng: random.Random) -> Iterator[tuple[str, Wordings, Iterator[Draft]]]:
+def generic(world: World, rng: random.Random) -> Iterator[tuple[str, TemplateWordings, Iterator[QuestionDraft]]]:
     """Every 1-hop template with its wordings and an endless-enough supply of drafts."""
     for attribute in templates().attributes:
         yield attribute.name, attribute.one, _one_hop(world, attribute, random.Random(rng.random()))
 
 
-def multi_hop(world: World, rng: random.Random) -> Iterator[tuple[str, Wordings, Iterator[Draft]]]:
+def multi_hop(world: World, rng: random.Random) -> Iterator[tuple[str, TemplateWordings, Iterator[QuestionDraft]]]:
     """Every 2-hop template: an attribute of what a phrase names."""
     for phrase in templates().phrases:
         for attribute in templates().attributes:
@@ -46,13 +46,13 @@ _TRIVIAL = {
 """Pairs that lead back or ask for what the phrase says already."""
 
 
-def _one_hop(world: World, attribute: Attribute, rng: random.Random) -> Iterator[Draft]:
+def _one_hop(world: World, attribute: Attribute, rng: random.Random) -> Iterator[QuestionDraft]:
     pool = [key for kind in attribute.of for key in world.pools[kind]]
     for topic in rng.sample(pool, len(pool)):
         yield from _draft(world, attribute.name, "generic", topic, attribute.path, answer_type(attribute.name))
 
 
-def _two_hops(world: World, attribute: Attribute, phrase: Phrase, rng: random.Random) -> Iterator[Draft]:
+def _two_hops(world: World, attribute: Attribute, phrase: NamePhrase, rng: random.Random) -> Iterator[QuestionDraft]:
     for topic in world.drawn(phrase.of, rng):
         middle = world.graph.follow([topic], phrase.path)
         if not middle or (len(middle) > 1) != phrase.several or len(middle) > LARGEST_MIDDLE:
@@ -64,10 +64,12 @@ def _two_hops(world: World, attribute: Attribute, phrase: Phrase, rng: random.Ra
         yield from _draft(world, name, "multi-hop", topic, path, answer_type(attribute.name))
 
 
-def _draft(world: World, name: str, complexity: str, topic: str, path: tuple[str, ...], kind: str) -> Iterator[Draft]:
+def _draft(
+    world: World, name: str, complexity: str, topic: str, path: tuple[str, ...], kind: str
+) -> Iterator[QuestionDraft]:
     answers = world.graph.follow([topic], path)
     if answers and len(answers) <= LARGEST_ANSWER and topic not in answers:
-        yield Draft(
+        yield QuestionDraft(
             template=name,
             complexity=complexity,
             slots={"x": topic},

@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.atlas.drafts import Draft, World
+from kgqa_core.datasets.atlas.drafts import QuestionDraft, World
 from kgqa_core.datasets.atlas.graph import AtlasGraph, atlas_path
 from kgqa_core.datasets.atlas.operators import OPERATORS
 from kgqa_core.datasets.atlas.paths import generic, multi_hop
-from kgqa_core.datasets.atlas.templates import Wordings, templates
+from kgqa_core.datasets.atlas.templates import TemplateWordings, templates
 from kgqa_core.datasets.base import DatasetSpec, Loader
 from kgqa_core.types import COMPLEXITY_TYPES, SPLITS
 
@@ -97,7 +97,7 @@ def _bundled_world() -> World:
     return World(AtlasGraph.read())
 
 
-def _supplies(world: World, seed: int) -> Iterator[tuple[int, Wordings, Iterator[Draft]]]:
+def _supplies(world: World, seed: int) -> Iterator[tuple[int, TemplateWordings, Iterator[QuestionDraft]]]:
     """Every template with its quota; the path types share theirs out evenly, leftovers going to the later ones."""
     for complexity, maker in (("generic", generic), ("multi-hop", multi_hop)):
         supplies = [
@@ -127,7 +127,7 @@ def _held_out(world: World, seed: int) -> list[str]:
     )
 
 
-def _split(draft: Draft, held_out: set[str], seed: int) -> str:
+def _split(draft: QuestionDraft, held_out: set[str], seed: int) -> str:
     if held_out.intersection(draft.topics):
         return "test"
     place = _unit(seed, "split", draft.group)
@@ -140,7 +140,9 @@ def _tips(balance: Counter[tuple[str, str]], split: str, answer: str) -> bool:
     return balance[split, answer] > balance[split, other]
 
 
-def _say(world: World, draft: Draft, wordings: Wordings, split: str, texts: set[str], seed: int) -> str | None:
+def _say(
+    world: World, draft: QuestionDraft, wordings: TemplateWordings, split: str, texts: set[str], seed: int
+) -> str | None:
     """The question in words that nobody has used yet and that name no other entity; None where there are none."""
     rng = random.Random(f"{seed}/words/{draft.template}/{draft.group}/{draft.slots}")
     special = split == "test" and rng.random() < TEST_WORDING_SHARE
@@ -152,7 +154,7 @@ def _say(world: World, draft: Draft, wordings: Wordings, split: str, texts: set[
     return None
 
 
-def _worded(world: World, draft: Draft, wording: str) -> str:
+def _worded(world: World, draft: QuestionDraft, wording: str) -> str:
     text = wording
     for slot, value in draft.slots.items():
         text = text.replace(f"{{{slot}}}", world.name(value))
@@ -176,7 +178,7 @@ def _mentions(world: World, text: str) -> set[str]:
     return found
 
 
-def _row(draft: Draft, text: str, split: str) -> dict[str, Any]:
+def _row(draft: QuestionDraft, text: str, split: str) -> dict[str, Any]:
     return {
         "question": text,
         "topic_entities": list(draft.topics),

@@ -13,7 +13,7 @@ from kgqa_core.datasets.atlas import vocabulary as v
 
 
 @dataclass(frozen=True)
-class Wordings:
+class TemplateWordings:
     """Sentences of one template: `seen` in every split, `test` in test questions only."""
 
     seen: tuple[str, ...]
@@ -27,12 +27,12 @@ class Attribute:
     name: str
     of: tuple[str, ...]
     path: tuple[str, ...]
-    one: Wordings
-    many: Wordings | None
+    one: TemplateWordings
+    many: TemplateWordings | None
 
 
 @dataclass(frozen=True)
-class Phrase:
+class NamePhrase:
     """A name for a thing (or several) one hop away from the topic entity."""
 
     name: str
@@ -40,7 +40,7 @@ class Phrase:
     to: str
     path: tuple[str, ...]
     several: bool
-    wordings: Wordings
+    wordings: TemplateWordings
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Templates:
     """Everything in templates.yaml."""
 
     attributes: tuple[Attribute, ...]
-    phrases: tuple[Phrase, ...]
-    operators: dict[str, Wordings]
+    phrases: tuple[NamePhrase, ...]
+    operators: dict[str, TemplateWordings]
 
 
 @cache
@@ -68,7 +68,7 @@ def templates() -> Templates:
         for name, row in tree["attributes"].items()
     )
     phrases = tuple(
-        Phrase(
+        NamePhrase(
             name=name,
             of=row["of"],
             to=row["to"],
@@ -82,7 +82,7 @@ def templates() -> Templates:
     return Templates(attributes, phrases, operators)
 
 
-def compose(attribute: Attribute, phrase: Phrase) -> Wordings | None:
+def compose(attribute: Attribute, phrase: NamePhrase) -> TemplateWordings | None:
     """Sentences of an attribute with a phrase in the place of {x}; None where the two do not fit.
 
     A sentence is for test only when either part is.
@@ -94,7 +94,7 @@ def compose(attribute: Attribute, phrase: Phrase) -> Wordings | None:
     seen = [_fill(s, p) for s in known for p in phrase.wordings.seen]
     test = [_fill(s, p) for s in new for p in phrase.wordings.seen + phrase.wordings.test]
     test += [_fill(s, p) for s in known for p in phrase.wordings.test]
-    return Wordings(tuple(seen), tuple(test))
+    return TemplateWordings(tuple(seen), tuple(test))
 
 
 def _open_to_phrases(sentences: tuple[str, ...]) -> list[str]:
@@ -106,5 +106,5 @@ def _fill(sentence: str, phrase: str) -> str:
     return sentence.replace("{x}", phrase)
 
 
-def _wordings(row: dict[str, Any], seen: str, test: str) -> Wordings:
-    return Wordings(tuple(row[seen]), tuple(row[test]))
+def _wordings(row: dict[str, Any], seen: str, test: str) -> TemplateWordings:
+    return TemplateWordings(tuple(row[seen]), tuple(row[test]))

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kgqa_core.datasets.jsonl import canonical
-from kgqa_core.datasets.link import Linked, link
+from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
 
 
-def linked(store: KgStore, gold: bool = True, **changes: Any) -> Linked:
+def linked(store: KgStore, gold: bool = True, **changes: Any) -> LinkedQuestions:
     row = {"id": "q", "question": "?", "topic_entities": ["France"], "answers": ["Madrid"], **changes}
     return link([canonical(row, gold=gold)], store, source="test", gold=gold)
 

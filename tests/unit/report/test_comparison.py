@@ -7,7 +7,7 @@ from kgqa_core.report.comparison import (
     helpful_groups_table,
     helpful_table,
 )
-from kgqa_core.report.grid import Cell, Grid, Pair
+from kgqa_core.report.grid import Cell, Grid, PairedCell
 from kgqa_core.report.tables import table_1
 
 from .fake import FORMATS, fake_aggregates
@@ -38,7 +38,7 @@ def test_helpful_and_harmful_stand_against_every_baseline_or_the_rows_own() -> N
         "No knowledge", "Random facts", "KAPING facts", "Rigel facts", "HopPath facts", "Oracle facts",
     )  # fmt: skip
     row = dict(every.rows)["HopPath facts (rewritten)"]
-    assert row[4] == Pair(208, 119, 2412, 1.3e-9) and str(row[4]) == "+208 −119  p < 0.001"
+    assert row[4] == PairedCell(208, 119, 2412, 1.3e-9) and str(row[4]) == "+208 −119  p < 0.001"
     own = helpful_table(AGGREGATES, "builtin", every=False)
     assert own.columns[1:] == ("against no knowledge", "against its own triples")
     assert dict(own.rows)["HopPath facts (rewritten)"] == (row[0], row[4])
@@ -58,7 +58,7 @@ def test_groups_have_scores_and_counts() -> None:
     assert [name for name, _ in grid.rows] == [
         "Rigel facts (template)", "HopPath facts (template)", "HopPath facts (rewritten)", "Oracle facts (rewritten)",
     ]  # fmt: skip
-    assert dict(grid.rows)["HopPath facts (rewritten)"][0] == Pair(104, 59, 1206)
+    assert dict(grid.rows)["HopPath facts (rewritten)"][0] == PairedCell(104, 59, 1206)
 
 
 def test_cost_has_only_the_columns_that_were_measured() -> None:
@@ -82,5 +82,5 @@ def test_a_wide_grid_is_turned_and_a_narrow_one_is_not() -> None:
 
 def test_turning_twice_gives_the_grid_back() -> None:
     cell = Cell(0.5, 0.4, 0.6, 10)
-    grid = Grid("t", ("a", "x", "y", "z"), (("r", (cell, None, 3)), ("s", ("w", Pair(1, 2, 9), None))))
+    grid = Grid("t", ("a", "x", "y", "z"), (("r", (cell, None, 3)), ("s", ("w", PairedCell(1, 2, 9), None))))
     assert grid.turned("b").turned("a") == grid

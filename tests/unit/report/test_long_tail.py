@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from kgqa_core.evaluation.labels import percent
-from kgqa_core.report.charts import Series, Spot, lines, spots
+from kgqa_core.report.charts import ChartPoint, Series, lines, spots
 from kgqa_core.report.grid import Cell
 from kgqa_core.report.long_tail import groups_table, long_tail_part, retrieval_table, settings_table
 from kgqa_core.report.page import render
@@ -131,7 +131,7 @@ def test_a_group_without_questions_is_a_gap_and_everything_stays_in_the_frame() 
     points = [tuple(map(float, pair)) for pair in re.findall(r"translate\(([\d.-]+) ([\d.-]+)\)", drawing)]
     assert len(points) == 360
     assert all(0 < x < 480 and 0 < y < 270 for x, y in points)
-    drawing = str(spots([Spot("a", 0.0, HALF, 0), Spot("b", 123_456.0, HALF, 1)], "tokens", "title"))
+    drawing = str(spots([ChartPoint("a", 0.0, HALF, 0), ChartPoint("b", 123_456.0, HALF, 1)], "tokens", "title"))
     points = [tuple(map(float, pair)) for pair in re.findall(r"translate\(([\d.-]+) ([\d.-]+)\)", drawing)]
     assert all(0 < x < 480 and 0 < y < 270 for x, y in points)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.runs.champion import Contender, Decision, decide, in_order
+from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
 from tests.support.finished import Rows, binary, questions, score_frame
 
 
-def contender(name: str, rows: Rows, number: int = 200, text: str = "What is") -> Contender:
+def contender(name: str, rows: Rows, number: int = 200, text: str = "What is") -> Challenger:
     asked = questions([f"{text} {n}?" for n in range(number)])
-    return Contender(name, score_frame(rows, asked))
+    return Challenger(name, score_frame(rows, asked))
 
 
-def duel(old: list[float], new: list[float], **options: object) -> Decision:
+def duel(old: list[float], new: list[float], **options: object) -> ChampionDecision:
     return decide(
         contender("new", binary(new), len(new)), contender("old", binary(old), len(old)), metric="hits_at_1", **options
     )

@@ -19,7 +19,7 @@ from kgqa_core.errors import ArtifactError, OutputError, StorageError
 from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.dates import started
-from kgqa_core.store.gc import Plan, plan, sweep
+from kgqa_core.store.gc import RemovalPlan, plan, sweep
 from kgqa_core.store.home import SCHEMA_VERSION, read_runs
 from kgqa_core.store.inventory import survey
 from kgqa_core.store.locks import free, gate, held, in_use, shared
@@ -61,7 +61,7 @@ def age(path: Path, days: float) -> None:
         os.utime(inner, (then, then))
 
 
-def going(result: Plan) -> set[str]:
+def going(result: RemovalPlan) -> set[str]:
     return {item.name for item in result.items}
 
 

@@ -19,7 +19,7 @@ from kgqa_core.store import remote as store_module
 from kgqa_core.store.artifacts import Home, read_manifest, verify
 from kgqa_core.store.digest import hash_file
 from kgqa_core.store.home import note_unpushed, unpushed
-from kgqa_core.store.remote import INDEX_BYTES, Disagreement, Store, StoreFault, safe_name
+from kgqa_core.store.remote import INDEX_BYTES, Disagreement, RemoteStore, StoreFault, safe_name
 from tests.support.object_store import CREDENTIALS, ObjectStore
 
 KEY = "a" * 64
@@ -123,7 +123,7 @@ def test_an_artifact_whose_index_is_missing_is_not_seen_and_sending_goes_on_from
     weights = next(folder_store.glob("*/deep/er/weights.bin"))
     weights.write_bytes(b"half")
     kept = next(folder_store.glob("*/facts.json")).stat().st_ino
-    Store.current().push(ref.folder)  # type: ignore[union-attr]
+    RemoteStore.current().push(ref.folder)  # type: ignore[union-attr]
     assert Home(tmp_path / "two").find("facts", KEY) is not None
     assert next(folder_store.glob("*/facts.json")).stat().st_ino == kept
 
@@ -133,7 +133,7 @@ def test_a_kill_while_it_is_sent_leaves_a_note_for_the_next_run(
 ) -> None:
     home = Home(tmp_path / "one").prepare()
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(RemoteStore, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             home.compute("facts", KEY, fill, {})
     assert Home(tmp_path / "two").prepare().find("facts", KEY) is None
@@ -196,7 +196,7 @@ def test_a_name_that_leaves_the_home_is_refused(folder_store: Path, tmp_path: Pa
     _forge(folder_store, lambda index: index["files"].update({name: index["files"]["empty"]}))
     before = sorted(tmp_path.rglob("escaped"))
     with pytest.raises(ArtifactError, match="could leave its folder"):
-        Store.current().fetch("facts", KEY, tmp_path / "into")  # type: ignore[union-attr]
+        RemoteStore.current().fetch("facts", KEY, tmp_path / "into")  # type: ignore[union-attr]
     assert Home(tmp_path / "two").prepare().find("facts", KEY) is None
     assert sorted(tmp_path.rglob("escaped")) == before == [] and not Path("/tmp/escaped").exists()
 
@@ -208,7 +208,7 @@ def test_a_folder_of_the_index_and_names_of_the_manifest_cannot_leave_either(
     (tmp_path / "store" / "secret").mkdir()
     _forge(folder_store, lambda index: index.update(folder="../../../secret"))
     with pytest.raises(ArtifactError, match="could leave its folder"):
-        Store.current().fetch("facts", KEY, tmp_path / "into")  # type: ignore[union-attr]
+        RemoteStore.current().fetch("facts", KEY, tmp_path / "into")  # type: ignore[union-attr]
     manifest = read_manifest(ref.folder)
     manifest["files"]["../../outside"] = manifest["files"]["empty"]
     (ref.folder / "manifest.json").write_text(json.dumps(manifest))
@@ -258,7 +258,7 @@ def test_a_symbolic_link_in_a_store_is_not_followed(folder_store: Path, tmp_path
     weights.unlink()
     weights.symlink_to(tmp_path / "private")
     with pytest.raises(ArtifactError, match="symbolic link"):
-        Store.current().fetch("facts", KEY, tmp_path / "into")  # type: ignore[union-attr]
+        RemoteStore.current().fetch("facts", KEY, tmp_path / "into")  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("what", ["another artifact", "a loose file", "a file and folder"])
@@ -275,7 +275,7 @@ def test_an_index_that_does_not_fit_its_manifest_is_refused(folder_store: Path, 
             index["files"]["empty/inner"] = index["files"]["empty"]
 
     _forge(folder_store, change)
-    store = Store.current()
+    store = RemoteStore.current()
     assert store is not None
     with pytest.raises(ArtifactError):
         store.fetch("facts", KEY, tmp_path / "into")
@@ -301,7 +301,7 @@ def test_two_outcomes_of_one_key_are_reported_and_the_first_stays(
     [entry] = unpushed(two.root)
     assert entry.conflict and two.catch_up() == 0
     with pytest.raises(Disagreement):
-        Store.current().push(two.folder("facts", KEY))  # type: ignore[union-attr]
+        RemoteStore.current().push(two.folder("facts", KEY))  # type: ignore[union-attr]
 
 
 def test_equal_outcomes_of_two_machines_do_not_mix_their_files(folder_store: Path, tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_equal_outcomes_of_two_machines_do_not_mix_their_files(folder_store: Pat
         ref, _ = Home(tmp_path / name).prepare().compute("facts", KEY, fill, {"run_id": name})
         folders.append(ref.folder)
         os.environ["KGQA_STORE"] = url
-    store = Store.current()
+    store = RemoteStore.current()
     assert store is not None
     store.push(folders[0])
     store.push(folders[1], again=True)
@@ -395,7 +395,7 @@ def test_wrong_credentials_are_named_by_their_variable_and_not_shown(
     try:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        store = Store.current()
+        store = RemoteStore.current()
         assert store is not None
         with pytest.raises(StoreFault) as caught:
             store.fetch("facts", KEY, tmp_path / "into")

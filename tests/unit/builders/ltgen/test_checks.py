@@ -7,29 +7,29 @@ from collections import Counter
 import pytest
 
 from kgqa_core.builders.ltgen import conv, qa
-from kgqa_core.builders.ltgen.parse import Mentions
-from kgqa_core.builders.ltgen.records import Batch, Pair, Subject
+from kgqa_core.builders.ltgen.parse import NameMatcher
+from kgqa_core.builders.ltgen.records import EntityRelationPair, ReplyItems, Subject
 from kgqa_core.types import INVERSE
 
 Subjects = dict[str, Subject]
 
 
-def pairs_of(subject: Subject, *names: str) -> list[Pair]:
+def pairs_of(subject: Subject, *names: str) -> list[EntityRelationPair]:
     """The pairs in which the subject has a relation, by the relation's name."""
     found = {pair.names[1]: pair for pair in subject.pairs if pair.forward}
     return [found[name] for name in names]
 
 
-def read_qa(subjects: Subjects, text: str, *relations: str, key: str = "Q2", truncated: bool = False) -> Batch:
+def read_qa(subjects: Subjects, text: str, *relations: str, key: str = "Q2", truncated: bool = False) -> ReplyItems:
     pairs = pairs_of(subjects[key], *relations)
-    return qa.read_batch(subjects[key], pairs, 1, text, Mentions(), truncated=truncated)
+    return qa.read_batch(subjects[key], pairs, 1, text, NameMatcher(), truncated=truncated)
 
 
 def question(pair: str, text: str) -> str:
     return f"Entity Relation Pair: <<<{pair}>>>\nQuestion: <<<{text}>>>\n"
 
 
-def reasons(batch: Batch) -> list[str]:
+def reasons(batch: ReplyItems) -> list[str]:
     return [reject.reason for reject in batch.rejects]
 
 
@@ -86,8 +86,8 @@ def test_good_questions_of_a_bad_batch_are_kept(subjects: Subjects) -> None:
 
 
 def test_pairs_to_ask_are_seeded_forward_first_and_never_give_the_answer_away(subjects: Subjects) -> None:
-    one, two = (qa.pairs_to_ask(subjects["Q1"], Mentions(), 7) for _ in range(2))
-    other = qa.pairs_to_ask(subjects["Q1"], Mentions(), 8)
+    one, two = (qa.pairs_to_ask(subjects["Q1"], NameMatcher(), 7) for _ in range(2))
+    other = qa.pairs_to_ask(subjects["Q1"], NameMatcher(), 8)
     assert one == two != other and Counter(map(id, one)) == Counter(map(id, other))
     assert [pair.forward for pair in one] == sorted((pair.forward for pair in one), reverse=True)
     backward = next(pair for pair in one if pair.names == ("Book 1", "author"))
@@ -107,8 +107,8 @@ WORK = turn(
 )
 
 
-def read_conv(subjects: Subjects, text: str, key: str = "Q2", *, truncated: bool = False) -> Batch:
-    return conv.read_batch(subjects[key], text, Mentions(), truncated=truncated)
+def read_conv(subjects: Subjects, text: str, key: str = "Q2", *, truncated: bool = False) -> ReplyItems:
+    return conv.read_batch(subjects[key], text, NameMatcher(), truncated=truncated)
 
 
 def test_good_turns_are_questions_with_their_history(subjects: Subjects) -> None:
@@ -214,7 +214,7 @@ def test_what_was_said_before_the_cut_is_kept(subjects: Subjects) -> None:
 
 
 def test_nothing_usable_is_no_item(subjects: Subjects) -> None:
-    assert read_conv(subjects, "I'm sorry, but I cannot help.") == Batch()
+    assert read_conv(subjects, "I'm sorry, but I cannot help.") == ReplyItems()
 
 
 def test_a_turn_about_an_entity_and_a_date_has_no_relation_path(subjects: Subjects) -> None:
@@ -222,7 +222,7 @@ def test_a_turn_about_an_entity_and_a_date_has_no_relation_path(subjects: Subjec
         "User: <<<Who wrote Book 8 and was born on 1908-05-17?>>>\nAgent: <<<Hal Roe.>>>\n"
         "T: <<<(Hal Roe, notable work, Book 8), (Hal Roe, date of birth, 1908-05-17)>>>"
     )
-    (item,) = conv.read_batch(subjects["Q8"], text, Mentions()).items
+    (item,) = conv.read_batch(subjects["Q8"], text, NameMatcher()).items
     record = item.record("conv")
     assert (record["topic_entities"], record["answers"]) == (["Q208"], ["Q8"])
     assert "relation_path" not in record, "no date of birth leads to a book"

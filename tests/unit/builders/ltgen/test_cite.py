@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa_core.builders.ltgen.parse import Citable, Citation, Mentions
+from kgqa_core.builders.ltgen.parse import Citable, Citation, NameMatcher
 
 TRIPLES = (
     ("Oslo", "country", "Norway"),
@@ -73,7 +73,7 @@ def test_a_list_of_all_choices_cites_nothing_foreign(choices: list[tuple[str, st
 
 
 def test_names_are_found_on_word_boundaries_and_short_aliases_are_not_looked_for() -> None:
-    mentions = Mentions()
+    mentions = NameMatcher()
     assert mentions.any(("Ada Byron", "Countess of Lovelace"), "Was ada byron (the poet) there?")
     assert mentions.any(("Ada Byron", "Countess of Lovelace"), "the Countess of Lovelace's machine".replace("'s", ""))
     assert not mentions.any(("Ada",), "Adair was there")

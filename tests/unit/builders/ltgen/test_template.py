@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from kgqa_core.builders.ltgen import conv, qa, template
-from kgqa_core.builders.ltgen.parse import Mentions
+from kgqa_core.builders.ltgen.parse import NameMatcher
 from kgqa_core.builders.ltgen.records import Subject
 
 
 def test_every_question_by_rule_is_good(subjects: dict[str, Subject]) -> None:
     for subject in subjects.values():
-        pairs = qa.pairs_to_ask(subject, Mentions(), 7)
-        batch = qa.read_batch(subject, pairs, 1, template.qa_text(pairs), Mentions())
+        pairs = qa.pairs_to_ask(subject, NameMatcher(), 7)
+        batch = qa.read_batch(subject, pairs, 1, template.qa_text(pairs), NameMatcher())
         assert len(batch.items) == len(pairs) > 0 and not batch.rejects
 
 
 def test_every_turn_by_rule_is_good_and_names_the_entity_first(subjects: dict[str, Subject]) -> None:
     said_it = 0
     for subject in subjects.values():
-        batch = conv.read_batch(subject, template.conv_text(subject, 7), Mentions())
+        batch = conv.read_batch(subject, template.conv_text(subject, 7), NameMatcher())
         groups = {(triple.head == subject.end, triple.relation) for triple in subject.triples}
         assert not batch.rejects
         if not batch.items:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import webqsp_paths as bench
-from kgqa_core.datasets.webqsp import Parsed
+from kgqa_core.datasets.webqsp import ParsedQuestion
 
 
-def question(number: int, split: str, chain: tuple[str, ...] = ("a.b.c",)) -> Parsed:
+def question(number: int, split: str, chain: tuple[str, ...] = ("a.b.c",)) -> ParsedQuestion:
     text = f"what does jamaican people speak {number}"
-    return Parsed(f"{split}-{number}", text, split, "jamaican", "m.03_r3", "Jamaica", chain, (), False)
+    return ParsedQuestion(f"{split}-{number}", text, split, "jamaican", "m.03_r3", "Jamaica", chain, (), False)
 
 
 def test_a_tenth_of_train_is_dev_and_questions_without_chain_are_left_out() -> None:
@@ -31,9 +31,9 @@ def test_the_topic_is_masked_by_its_mention_or_its_name() -> None:
         (1.0,),
         2,
     )
-    by_name = Parsed("q", "who rules Jamaica", "test", None, "m.03_r3", "Jamaica", ("a.b.c",), (), False)
+    by_name = ParsedQuestion("q", "who rules Jamaica", "test", None, "m.03_r3", "Jamaica", ("a.b.c",), (), False)
     assert bench.row(by_name, "[X]").text == "who rules [X]"
-    nameless = Parsed("q", "who rules", "test", None, None, None, ("a.b.c",), (), False)
+    nameless = ParsedQuestion("q", "who rules", "test", None, None, None, ("a.b.c",), (), False)
     assert bench.row(nameless, "[X]").text == "who rules"
 
 
