@@ -40,7 +40,7 @@ def test_a_run_learns_when_not_to_answer_and_says_so(tmp_path: Path) -> None:
     page = Path(found["report"]).read_text(encoding="utf-8")
     assert "Knowing when not to answer" in page and "Errors against coverage" in page
 
-    asked = [one for one in read_benchmark(made).asked if one.split == "test"]
+    asked = [one for one in read_benchmark(made).questions if one.split == "test"]
     path, out = tmp_path / "asked.jsonl", tmp_path / "out.jsonl"
     lines = [json.dumps({"id": one.id, "question": one.question}) for one in asked]
     path.write_text("".join(line + "\n" for line in [*lines, '{"id": "x", "question": "Who?"}']), encoding="utf-8")

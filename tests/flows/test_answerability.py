@@ -39,7 +39,7 @@ def test_it_is_verified_shown_and_scored(place: Path) -> None:
     stats = kgqa("answerability", "stats", place / "register")
     assert "Table 1: what the splits hold" in stats.out and "Table 2" in stats.out
     benchmark = read_benchmark(place / "register")
-    rows = [{"id": one.id, "s_expression": one.s_expression, "answers": one.answers} for one in benchmark.asked]
+    rows = [{"id": one.id, "s_expression": one.s_expression, "answers": one.answers} for one in benchmark.questions]
     path = place / "predicted.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     scored = kgqa("answerability", "score", place / "register", "--predictions", path, "--json").json
@@ -55,7 +55,7 @@ def test_parsers_are_scored_and_shown_everywhere(place: Path) -> None:
             folder,
             (
                 Parsed(asked.id, 0, ideal.s_expression, math.log(0.9 if asked.s_expression else 0.4))
-                for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True)
+                for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
             ),
         )
         return {}

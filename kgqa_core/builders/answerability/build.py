@@ -144,14 +144,14 @@ def build(
     kg: the ideal graph, which is not touched.  questions: an artifact of questions that are linked to it.
     Raises InputError when too few questions have a form, or no drop makes one unanswerable.
     """
-    asked = _drawn(read_questions(questions), options.limit, seed)
+    drawn = _drawn(read_questions(questions), options.limit, seed)
     with KgStore.open(kg) as store:
         graph = Graph.read(store)
         tracer = Tracer(graph, store)
-        ideals, left_out = find_ideals(asked, tracer, monitor)
+        ideals, left_out = find_ideals(drawn, tracer, monitor)
         if len(ideals) < 10:
             raise InputError(
-                f"{len(ideals)} of {len(asked)} questions have a form with an answer ({reasons(left_out)}); a "
+                f"{len(ideals)} of {len(drawn)} questions have a form with an answer ({reasons(left_out)}); a "
                 "benchmark needs ten at least. Give questions with s_expression or relation_path"
             )
         dropped = _drop(ideals, tracer, options, seed, monitor)
@@ -175,7 +175,7 @@ def build(
         goals=_goals(options, dropped, seed), agreeing=sum(ideal.agrees for ideal in ideals),
     )  # fmt: skip
     write_json(out / STATISTICS, table)
-    write_card(out, table=table, graph=about, questions=asked[0].source or "questions")
+    write_card(out, table=table, graph=about, questions=drawn[0].source or "questions")
     return _counts(table)
 
 

@@ -142,7 +142,7 @@ def evaluate(
         forms = read_parsed(folder)
         _check(name, forms, made)
         for thresholds in (None, tune_on(made, forms)):
-            predicted = {one.id: decide(forms.get(one.id, ()), thresholds) for one in made.asked}
+            predicted = {one.id: decide(forms.get(one.id, ()), thresholds) for one in made.questions}
             given = {question: one for question, one in predicted.items() if one is not None}
             system: dict[str, Any] = {"parser": parser, "training": training, "thresholds": None, "scores": {}}
             if thresholds is not None:
@@ -151,32 +151,36 @@ def evaluate(
                 scored = score(made, given, split)
                 system["scores"][split] = {group: _cells(mine, seed) for group, mine in by_group(scored).items()}
                 told = (parser, training, thresholds is not None, split)
-                rows += [(*told, *_row(one, given.get(one.asked.id))) for one in scored]
+                rows += [(*told, *_row(one, given.get(one.question.id))) for one in scored]
             systems.append(system)
         monitor.progress(number, len(parsed), "parsers")
     pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(out / SCORES, compression="zstd")
     write_json(out / AGGREGATES, {"systems": systems, "statistics": made.statistics})
-    return {"systems": len(systems), "questions": sum(one.split == TEST for one in made.asked), **_headline(systems)}
+    return {
+        "systems": len(systems),
+        "questions": sum(one.split == TEST for one in made.questions),
+        **_headline(systems),
+    }
 
 
 def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[Parsed]], split: str = DEV) -> Thresholds:
     """The thresholds with the best exact match over all questions of a split."""
     tried = []
-    for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True):
-        rows = parsed.get(asked.id, ())
-        if asked.split == split and rows and rows[0].form is not None:
-            wanted = gold(asked, ideal)
+    for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
+        rows = parsed.get(question.id, ())
+        if question.split == split and rows and rows[0].form is not None:
+            wanted = gold(question, ideal)
             kept, dropped = (exact_match(wanted, decide(rows), same_form), exact_match(wanted, Predicted(), same_form))
             tried.append(Tried(rows[0].rho, math.exp(rows[0].score), kept, dropped))
     return tune(tried)
 
 
 def _check(name: str, forms: Mapping[str, Sequence[Parsed]], benchmark: Benchmark) -> None:
-    known = {one.id for one in benchmark.asked}
+    known = {one.id for one in benchmark.questions}
     other = sorted(set(forms) - known)
     if other:
         raise InputError(f"{name} parsed {len(other)} questions that are not in {benchmark.folder}, as {other[0]!r}")
-    if not any(one.split == TEST and one.id in forms for one in benchmark.asked):
+    if not any(one.split == TEST and one.id in forms for one in benchmark.questions):
         raise InputError(f"{name} parsed no test question of {benchmark.folder}; parse dev and test")
 
 
@@ -188,7 +192,7 @@ def _cells(scored: Sequence[Scored], seed: int) -> dict[str, Any]:
 
 def _row(scored: Scored, predicted: Predicted | None) -> tuple[Any, ...]:
     form = None if predicted is None else predicted.form
-    return scored.asked.id, form, predicted is None, *(scored.values[metric] for metric in METRICS)
+    return scored.question.id, form, predicted is None, *(scored.values[metric] for metric in METRICS)
 
 
 def _headline(systems: Sequence[Mapping[str, Any]]) -> dict[str, float]:

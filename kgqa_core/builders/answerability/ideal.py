@@ -146,8 +146,8 @@ def result_of(form: Form, tracer: Tracer, memory: MemoryGraph) -> Result:
     if isinstance(form, Count):
         return Result(value=len(nodes))
     if isinstance(form, Holds):
-        asked = tracer.denote(form.one).nodes
-        return Result(value=bool(len(asked)) and len(nodes) == len(asked))
+        compared = tracer.denote(form.one).nodes
+        return Result(value=bool(len(compared)) and len(nodes) == len(compared))
     return Result(nodes=tuple(nodes.tolist()))
 
 

@@ -43,16 +43,16 @@ def benchmark_questions(
     kg: the benchmark's modified graph.  Topics that were dropped are not there; what cannot be answered has no answers
     and is unlinkable.  Raises InputError when the folder is no benchmark.
     """
-    asked = read_benchmark(benchmark).asked
+    entries = read_benchmark(benchmark).questions
     with KgStore.open(kg) as store:
-        topics = _topics(asked, store)
-        made = link([_raw(one, topics) for one in asked], store, source=SOURCE, gold=False).questions
-    questions = [_there(one, topics, question) for one, question in zip(asked, made, strict=True)]
+        topics = _topics(entries, store)
+        made = link([_raw(one, topics) for one in entries], store, source=SOURCE, gold=False).questions
+    questions = [_there(one, topics, question) for one, question in zip(entries, made, strict=True)]
     write_questions(out, questions)
     monitor.progress(len(questions), len(questions), "questions")
     return {
         "questions": dict(sorted(Counter(question.split for question in questions).items())),
-        "answerable": sum(one.answerable for one in asked),
+        "answerable": sum(one.answerable for one in entries),
         "with_topics": sum(bool(question.topic_entities) for question in questions),
     }
 
@@ -67,64 +67,64 @@ def questions_and_labels(
     """
     counts = benchmark_questions(out, benchmark=benchmark, kg=kg, monitor=monitor)
     read = read_benchmark(benchmark)
-    known = {asked.id: asked for asked in read.asked}
+    known = {entry.id: entry for entry in read.questions}
     questions = [_as_learnt(question, known[question.id]) for question in read_questions(out)]
     write_questions(out, questions)
     table = leakage(questions)
     write_leakage(out, table)
     there = {question.id: len(question.topic_entities) for question in questions}
-    labels = [_label(asked, ideal, there[asked.id]) for asked, ideal in zip(read.asked, read.ideal, strict=True)]
+    labels = [_label(entry, ideal, there[entry.id]) for entry, ideal in zip(read.questions, read.ideal, strict=True)]
     write_labels(out, labels)
     paths = sum(bool(question.relation_paths) for question in questions)
     return {**counts, "with_paths": paths, "leaked": table["counts"]["leaked"], "leakage": table["counts"]}
 
 
-def _as_learnt(question: Question, asked: BenchmarkQuestion) -> Question:
-    if not asked.answerable or asked.s_expression is None:
+def _as_learnt(question: Question, entry: BenchmarkQuestion) -> Question:
+    if not entry.answerable or entry.s_expression is None:
         return replace(question, s_expression=None)
     try:
-        paths = to_paths(parse(asked.s_expression))
+        paths = to_paths(parse(entry.s_expression))
     except FormError:
         return question
     found = tuple(dict.fromkeys(path.relations for path in paths if path.relations))
     return replace(question, relation_paths=found, hops=question.hops or max(map(len, found), default=None))
 
 
-def _label(asked: BenchmarkQuestion, ideal: IdealRecord, there: int) -> Label:
+def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int) -> Label:
     """With what is truly missing: a topic, else an element of the form, else facts.  there: topics that are left."""
-    if asked.answerable:
-        return Label(asked.id, True)
-    gone = there < len(set(asked.topic_entities))
-    why = FACT if asked.s_expression is not None else ENTITY if gone else RELATION
-    return Label(asked.id, False, why, ideal.drop, ideal.level)
+    if entry.answerable:
+        return Label(entry.id, True)
+    gone = there < len(set(entry.topic_entities))
+    why = FACT if entry.s_expression is not None else ENTITY if gone else RELATION
+    return Label(entry.id, False, why, ideal.drop, ideal.level)
 
 
-def _raw(asked: BenchmarkQuestion, topics: dict[str, int]) -> RawQuestion:
+def _raw(entry: BenchmarkQuestion, topics: dict[str, int]) -> RawQuestion:
     return canonical(
         {
-            "id": asked.id, "question": asked.question, "split": asked.split, "language": asked.language,
-            "topic_entities": [key for key in asked.topic_entities if key in topics],
-            "answers": list(asked.answers) if asked.answerable else [],
-            "answer_type": asked.answer_type, "s_expression": asked.s_expression, "complexity": asked.complexity,
-            "hops": asked.hops,
+            "id": entry.id, "question": entry.question, "split": entry.split, "language": entry.language,
+            "topic_entities": [key for key in entry.topic_entities if key in topics],
+            "answers": list(entry.answers) if entry.answerable else [],
+            "answer_type": entry.answer_type, "s_expression": entry.s_expression, "complexity": entry.complexity,
+            "hops": entry.hops,
         },
         gold=False,
     )  # fmt: skip
 
 
-def _topics(asked: tuple[BenchmarkQuestion, ...], store: KgStore) -> dict[str, int]:
+def _topics(entries: tuple[BenchmarkQuestion, ...], store: KgStore) -> dict[str, int]:
     """Key → id of the topics that are left; a dropped one is not looked for by its name."""
-    wanted = sorted({key for one in asked for key in one.topic_entities})
+    wanted = sorted({key for one in entries for key in one.topic_entities})
     rows = store.connection.execute(
         "SELECT key, id FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))", [wanted]
     ).fetchall()
     return dict(rows)
 
 
-def _there(asked: BenchmarkQuestion, topics: dict[str, int], question: Question) -> Question:
-    found = tuple(topics[key] for key in asked.topic_entities if key in topics)
-    keys = tuple(key for key in asked.topic_entities if key in topics)
-    lost = None if asked.answerable else NO_ANSWER
+def _there(entry: BenchmarkQuestion, topics: dict[str, int], question: Question) -> Question:
+    found = tuple(topics[key] for key in entry.topic_entities if key in topics)
+    keys = tuple(key for key in entry.topic_entities if key in topics)
+    lost = None if entry.answerable else NO_ANSWER
     return replace(question, topic_keys=keys, topic_entities=found, unlinkable=lost)
 
 
@@ -147,13 +147,13 @@ def benchmark_examples(
     kg: the modified graph.  questions: `benchmark_questions` of it.  linked: the same with linked topics, which then
     are the topics; an entity that was dropped cannot be found.  Raises InputError, ArtifactError.
     """
-    asked = read_benchmark(benchmark).asked
+    entries = read_benchmark(benchmark).questions
     with KgStore.open(kg) as store:
         topics = _gold(questions, store) if linked is None else linked_topics(linked, store)
-    missing = sorted({one.id for one in asked} - {question.id for question in read_questions(questions)})
+    missing = sorted({one.id for one in entries} - {question.id for question in read_questions(questions)})
     if missing:
         raise InputError(f"{len(missing)} questions of {benchmark} are not in {questions}, such as {missing[0]!r}")
-    made = [_example(one, topics.get(one.id, ()), training) for one in asked]
+    made = [_example(one, topics.get(one.id, ()), training) for one in entries]
     write_examples(out, made)
     monitor.progress(len(made), len(made), "examples")
     return {
@@ -171,16 +171,16 @@ def _gold(questions: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
     return {question.id: gold_topics(question, keys, names, labels) for question in every}
 
 
-def _example(asked: BenchmarkQuestion, topics: tuple[Topic, ...], training: Training) -> ParseExample:
-    form, known = _shown(asked, training)
+def _example(entry: BenchmarkQuestion, topics: tuple[Topic, ...], training: Training) -> ParseExample:
+    form, known = _shown(entry, training)
     return ParseExample(
-        id=asked.id, text=asked.question, split=asked.split, language=asked.language, topics=topics, form=form,
+        id=entry.id, text=entry.question, split=entry.split, language=entry.language, topics=topics, form=form,
         known=known,
     )  # fmt: skip
 
 
-def _shown(asked: BenchmarkQuestion, training: Training) -> tuple[str | None, bool]:
+def _shown(entry: BenchmarkQuestion, training: Training) -> tuple[str | None, bool]:
     """The form that a parser is shown, and whether it is told anything at all."""
-    if asked.split == TEST or (training == "A" and not asked.answerable):
+    if entry.split == TEST or (training == "A" and not entry.answerable):
         return None, False
-    return asked.s_expression, True
+    return entry.s_expression, True

@@ -105,10 +105,10 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark that was read.  asked and ideal go in the same order, by split and id."""
+    """A benchmark that was read.  questions and ideal go in the same order, by split and id."""
 
     folder: Path
-    asked: tuple[BenchmarkQuestion, ...]
+    questions: tuple[BenchmarkQuestion, ...]
     ideal: tuple[IdealRecord, ...]
     drops: tuple[Drop, ...]
     statistics: dict[str, Any]
@@ -131,7 +131,7 @@ def read_benchmark(folder: Path) -> Benchmark:
     if not (folder / STATISTICS).is_file():
         raise InputError(f"{folder} is no answerability benchmark: it has no {STATISTICS}; `kgqa answerability build`")
     try:
-        asked = [
+        questions = [
             BenchmarkQuestion(**row) for split in SPLITS for row in _rows(folder / f"{split}.jsonl", BenchmarkQuestion)
         ]
         ideal = [
@@ -141,9 +141,9 @@ def read_benchmark(folder: Path) -> Benchmark:
         statistics = json.loads((folder / STATISTICS).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError) as fault:
         raise InputError(f"{folder} cannot be read as an answerability benchmark: {fault}") from None
-    if [row.id for row in asked] != [row.id for row in ideal]:
+    if [row.id for row in questions] != [row.id for row in ideal]:
         raise InputError(f"{folder}: the questions and those of {IDEAL}/ are not the same; build it again")
-    return Benchmark(folder, tuple(asked), tuple(ideal), tuple(drops), statistics)
+    return Benchmark(folder, tuple(questions), tuple(ideal), tuple(drops), statistics)
 
 
 def _rows(path: Path, kind: Any) -> Iterator[dict[str, Any]]:

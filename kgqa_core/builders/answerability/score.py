@@ -21,24 +21,24 @@ Holds = Callable[[BenchmarkQuestion, IdealRecord], bool]
 
 
 def _of_drop(kind: str) -> Holds:
-    return lambda asked, ideal: ideal.drop == kind
+    return lambda question, ideal: ideal.drop == kind
 
 
 def _of_level(level: str) -> Holds:
-    return lambda asked, ideal: ideal.level == level
+    return lambda question, ideal: ideal.level == level
 
 
 GROUPS: Mapping[str, Holds] = {
-    "all": lambda asked, ideal: True,
-    "A": lambda asked, ideal: asked.answerable,
-    "U": lambda asked, ideal: not asked.answerable,
-    "NK": lambda asked, ideal: asked.s_expression is None,
-    "NA": lambda asked, ideal: not asked.answerable and asked.s_expression is not None,
+    "all": lambda question, ideal: True,
+    "A": lambda question, ideal: question.answerable,
+    "U": lambda question, ideal: not question.answerable,
+    "NK": lambda question, ideal: question.s_expression is None,
+    "NA": lambda question, ideal: not question.answerable and question.s_expression is not None,
     **{f"{kind} drop": _of_drop(kind) for kind in KINDS},
-    "entity drop, NK": lambda asked, ideal: ideal.drop == "entity" and asked.s_expression is None,
-    "entity drop, NA": lambda asked, ideal: ideal.drop == "entity" and asked.s_expression is not None,
+    "entity drop, NK": lambda question, ideal: ideal.drop == "entity" and question.s_expression is None,
+    "entity drop, NA": lambda question, ideal: ideal.drop == "entity" and question.s_expression is not None,
     **{f"{level}{'' if level == IID else ' zero-shot'}": _of_level(level) for level in LEVELS},
-    "zero-shot": lambda asked, ideal: ideal.level not in (None, IID),
+    "zero-shot": lambda question, ideal: ideal.level not in (None, IID),
 }
 """Rows of the table: which questions each is about.  NA: the form is known and finds nothing."""
 
@@ -47,7 +47,7 @@ GROUPS: Mapping[str, Holds] = {
 class Scored:
     """A question with the value of each metric, by name, in [0, 1]."""
 
-    asked: BenchmarkQuestion
+    question: BenchmarkQuestion
     ideal: IdealRecord
     values: Mapping[str, float]
 
@@ -55,15 +55,15 @@ class Scored:
 def score(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[Scored]:
     """The questions of a split, scored, in their order; predicted: by id, a question without one scores 0."""
     return [
-        Scored(asked, ideal, scores(gold(asked, ideal), predicted.get(asked.id), same_form))
-        for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True)
-        if asked.split == split
+        Scored(question, ideal, scores(gold(question, ideal), predicted.get(question.id), same_form))
+        for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
+        if question.split == split
     ]
 
 
 def by_group(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
     """The groups that have questions, in the order of the table."""
-    found = {name: [one for one in scored if holds(one.asked, one.ideal)] for name, holds in GROUPS.items()}
+    found = {name: [one for one in scored if holds(one.question, one.ideal)] for name, holds in GROUPS.items()}
     return {name: mine for name, mine in found.items() if mine}
 
 
@@ -78,9 +78,9 @@ def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str =
     ]
 
 
-def gold(asked: BenchmarkQuestion, ideal: IdealRecord) -> GoldForm:
+def gold(question: BenchmarkQuestion, ideal: IdealRecord) -> GoldForm:
     """What a question is scored against."""
-    return GoldForm(asked.s_expression, frozenset(asked.answers), frozenset(ideal.answers))
+    return GoldForm(question.s_expression, frozenset(question.answers), frozenset(ideal.answers))
 
 
 def same_form(one: str, other: str) -> bool:
@@ -120,8 +120,8 @@ def check_predicted(benchmark: Benchmark, predicted: Mapping[str, Predicted], sp
 
     Raises InputError for ids that the benchmark has not, and where no question of the split has a prediction.
     """
-    own = {row.id for row in benchmark.asked}
-    there = {row.id for row in benchmark.asked if row.split == split}
+    own = {row.id for row in benchmark.questions}
+    there = {row.id for row in benchmark.questions if row.split == split}
     strange = sorted(set(predicted) - own)
     if strange:
         some = ", ".join(repr(name) for name in strange[:3])

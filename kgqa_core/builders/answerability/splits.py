@@ -80,7 +80,7 @@ class _Splitter:
         self.where: list[str | None] = [None] * len(groups)
         total = sum(shares.splits)
         self.out = {name: part / total for name, part in zip(SPLITS, shares.splits, strict=True)}
-        self.asked = {True: self._size(lambda g: g.kind is None), False: self._size(lambda g: g.kind is not None)}
+        self.totals = {True: self._size(lambda g: g.kind is None), False: self._size(lambda g: g.kind is not None)}
         self.by_step = self._index(lambda group: group.touched)
         self.by_element = self._index(lambda group: group.elements)
         self.held: set[int] = set()
@@ -114,7 +114,7 @@ class _Splitter:
         for round_ in (0, 1):
             for kind in sorted(steps, key=lambda name: len(steps[name])):
                 order = self.random.sample(steps[kind], len(steps[kind]))
-                limit = wanted if round_ else sizes[kind] / max(1, self.asked[False]) * wanted
+                limit = wanted if round_ else sizes[kind] / max(1, self.totals[False]) * wanted
                 for step in order:
                     self._hold_step(step, limit, wanted, None if round_ else kind, chosen, unseen)
         return chosen
@@ -202,7 +202,7 @@ class _Splitter:
     def _give(self, g: int) -> bool:
         """Gives a group to whichever of dev and test lacks more of its label; False when both are full."""
         answerable = self.groups[g].kind is None
-        lack = {name: self.out[name] * self.asked[answerable] - self.given[name, answerable] for name in (DEV, TEST)}
+        lack = {name: self.out[name] * self.totals[answerable] - self.given[name, answerable] for name in (DEV, TEST)}
         name = max(lack, key=lambda split: (lack[split] / max(self.out[split], 1e-9), split))
         if lack[name] < self.groups[g].size / 2:
             return False
@@ -214,7 +214,7 @@ class _Splitter:
         self.given[name, self.groups[g].kind is None] += self.groups[g].size
 
     def _held_out(self, answerable: bool) -> float:
-        return (self.out[DEV] + self.out[TEST]) * self.asked[answerable]
+        return (self.out[DEV] + self.out[TEST]) * self.totals[answerable]
 
     def _count(self, places: Iterable[int]) -> int:
         return sum(self.groups[g].size for g in places)

@@ -34,7 +34,7 @@ Pair = tuple[BenchmarkQuestion, IdealRecord]
 
 
 def statistics(
-    asked: Sequence[BenchmarkQuestion], ideal: Sequence[IdealRecord], drops: Sequence[Drop], *,
+    questions: Sequence[BenchmarkQuestion], ideal: Sequence[IdealRecord], drops: Sequence[Drop], *,
     goals: Mapping[str, Any],
     left_out: Mapping[str, int], graphs: Mapping[str, Mapping[str, int]], agreeing: int,
 ) -> dict[str, Any]:  # fmt: skip
@@ -43,7 +43,7 @@ def statistics(
     goals: what was asked for (`p_u`, `quotas` by kind, `zero_shot`, `full`).  left_out: questions by reason.
     graphs: counts of the `ideal` and the `modified` graph.  agreeing: questions whose ideal result is the annotation.
     """
-    pairs = list(zip(asked, ideal, strict=True))
+    pairs = list(zip(questions, ideal, strict=True))
     return {
         "questions": len(pairs),
         "splits": [_split_row(name, [p for p in pairs if p[0].split == name]) for name in SPLITS]

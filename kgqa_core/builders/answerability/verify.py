@@ -37,7 +37,7 @@ def verify(folder: Path, *, kg: Path | None = None, monitor: Monitor = QUIET) ->
             checks = _Verifier(benchmark, ideal, modified, monitor).run()
     return {
         "clean": not any(check.faults for check in checks),
-        "questions": len(benchmark.asked),
+        "questions": len(benchmark.questions),
         "checks": [
             {"rule": check.rule, "checked": check.checked, "faults": len(check.faults), "first": check.faults[:5]}
             for check in checks
@@ -68,7 +68,7 @@ class _Verifier:
                 touched.append(self._question(case))
             except (FormError, FormTimeout) as fault:
                 touched.append(frozenset())
-                self.checks.that("every form runs", False, f"{case.asked.id}: {fault}")
+                self.checks.that("every form runs", False, f"{case.question.id}: {fault}")
             if number % 100 == 0 or number == len(cases):
                 self.monitor.progress(number, len(cases), "questions on both graphs")
         self._causes(cases)
@@ -78,11 +78,11 @@ class _Verifier:
     def _cases(self) -> list[Case]:
         """The questions whose ideal form can be read."""
         found = []
-        for asked, ideal in zip(self.benchmark.asked, self.benchmark.ideal, strict=True):
+        for question, ideal in zip(self.benchmark.questions, self.benchmark.ideal, strict=True):
             try:
-                found.append(case_of(asked, ideal))
+                found.append(case_of(question, ideal))
             except FormError as fault:
-                self.checks.that("every form runs", False, f"{asked.id}: {fault}")
+                self.checks.that("every form runs", False, f"{question.id}: {fault}")
         return found
 
     def _dropped(self) -> None:
@@ -108,8 +108,8 @@ class _Verifier:
 
     def _question(self, case: Case) -> frozenset[int]:
         """Checks the labels of a question; returns the steps that touch it."""
-        asked, ideal, form = case.asked, case.ideal, case.form
-        name = asked.id
+        question, ideal, form = case.question, case.ideal, case.form
+        name = question.id
         whole = self.rests.run(form)
         texts = self._texts(form, whole)
         self.checks.that(
@@ -119,30 +119,30 @@ class _Verifier:
         missing = sorted(case.relations - self.relations) + sorted(case.names - self.there)
         self.checks.that(
             "NK where the graph lacks what the form names, and only there",
-            (asked.s_expression is None) == bool(missing),
-            f"{name} is {asked.form_label}, and the graph lacks {missing}",
+            (question.s_expression is None) == bool(missing),
+            f"{name} is {question.form_label}, and the graph lacks {missing}",
         )
         self.checks.that(
             "a form that is known is the ideal one",
-            asked.s_expression in (None, ideal.s_expression),
-            f"{name}: {asked.s_expression} is not {ideal.s_expression}",
+            question.s_expression in (None, ideal.s_expression),
+            f"{name}: {question.s_expression} is not {ideal.s_expression}",
         )
         answerable, texts = self._modified(form, whole, bool(missing))
         self.checks.that(
-            "A where the modified graph answers, else NA", asked.answerable == answerable,
-            f"{name} is {asked.answer_label}, but the modified graph gives {texts[:3]}",
+            "A where the modified graph answers, else NA", question.answerable == answerable,
+            f"{name} is {question.answer_label}, but the modified graph gives {texts[:3]}",
         )  # fmt: skip
         self.checks.that(
-            "the answers are those of the modified graph", asked.answers == texts,
-            f"{name}: {asked.answers[:3]} are not {texts[:3]}",
+            "the answers are those of the modified graph", question.answers == texts,
+            f"{name}: {question.answers[:3]} are not {texts[:3]}",
         )  # fmt: skip
         of_form = {self.graph.relations[k] for k in case.relations if k in self.graph.relations}
         of_form |= {self.graph.entities[k] for k in case.names if k in self.graph.entities}
         of_facts = {self.graph.triples[t] for t in self._support(form, whole) if t in self.graph.triples}
         of_facts |= self.graph.unnamed(form, case.classes)
-        if not asked.answerable and not of_form and not of_facts:
+        if not question.answerable and not of_form and not of_facts:
             of_facts = self.graph.members(case.classes)
-        lost = () if asked.answerable else tuple(sorted(of_form or of_facts))
+        lost = () if question.answerable else tuple(sorted(of_form or of_facts))
         self.checks.that(
             "what a question misses is what took it", ideal.missing == lost,
             f"{name}: {ideal.missing[:5]} are not {lost[:5]}",
@@ -152,7 +152,7 @@ class _Verifier:
         )
         self.checks.that(
             "every unanswerable question has its drop, and no other has one",
-            cause and (ideal.drop is None) == asked.answerable and (ideal.step is None) == asked.answerable,
+            cause and (ideal.drop is None) == question.answerable and (ideal.step is None) == question.answerable,
             f"{name}: drop {ideal.drop}, step {ideal.step} of {sorted(of_form | of_facts)[:5]}",
         )
         return frozenset(of_form | of_facts)
@@ -203,5 +203,5 @@ class _Verifier:
                 stands = replay.answers(case.form, case.ideal.answers)
                 self.checks.that(
                     "the drop that a question names took its answer", stood and not stands,
-                    f"{case.asked.id}: step {drop.step} {'came after the one that did' if not stood else 'did not'}",
+                    f"{case.question.id}: step {drop.step} {'came after the one that did' if not stood else 'did not'}",
                 )  # fmt: skip

@@ -40,7 +40,7 @@ class Checks:
 class Case:
     """A question as it is asked and as it ideally is, with what its ideal form names; names: entities and classes."""
 
-    asked: BenchmarkQuestion
+    question: BenchmarkQuestion
     ideal: IdealRecord
     form: Form
     relations: frozenset[str]
@@ -48,12 +48,12 @@ class Case:
     classes: frozenset[str]
 
 
-def case_of(asked: BenchmarkQuestion, ideal: IdealRecord) -> Case:
+def case_of(question: BenchmarkQuestion, ideal: IdealRecord) -> Case:
     """Raises FormError where the ideal form cannot be read."""
     form = parse(ideal.s_expression)
     used = elements(form)
     names = frozenset((*used.entities, *used.classes))
-    return Case(asked, ideal, form, frozenset(used.relations), names, frozenset(used.classes))
+    return Case(question, ideal, form, frozenset(used.relations), names, frozenset(used.classes))
 
 
 SPLIT_SLACK, SHARE_SLACK = 0.005, 0.01
@@ -66,15 +66,15 @@ def check_splits(
     """Checks sizes, shares, what splits share and levels.  touched: steps that touch each question."""
     goals = benchmark.statistics["goals"]
     for row in benchmark.statistics["splits"]:
-        own = [case.asked for case in cases if row["split"] in (case.asked.split, "all")]
-        counted = {"questions": len(own), "U": sum(not asked.answerable for asked in own),
-                "NK": sum(asked.s_expression is None for asked in own)}  # fmt: skip
+        own = [case.question for case in cases if row["split"] in (case.question.split, "all")]
+        counted = {"questions": len(own), "U": sum(not question.answerable for question in own),
+                "NK": sum(question.s_expression is None for question in own)}  # fmt: skip
         checks.that(
             "the tables count what is there", counted == {name: row[name] for name in counted},
             f"{row['split']}: {counted} are not what statistics.json says",
         )  # fmt: skip
-    sizes = Counter(case.asked.split for case in cases)
-    lost = Counter(case.asked.split for case in cases if not case.asked.answerable)
+    sizes = Counter(case.question.split for case in cases)
+    lost = Counter(case.question.split for case in cases if not case.question.answerable)
     share = sum(lost.values()) / len(cases)
     keys = [str(normalise(case.form)) for case in cases]
     largest = max(Counter(keys).values())
@@ -97,32 +97,32 @@ def check_splits(
         )
     places: dict[str, set[str]] = {}
     for key, case in zip(keys, cases, strict=True):
-        places.setdefault(key, set()).add(case.asked.split)
+        places.setdefault(key, set()).add(case.question.split)
     for form, where in sorted(places.items()):
         checks.that("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
     in_train = frozenset().union(
-        *(mine for case, mine in zip(cases, touched, strict=True) if case.asked.split == SPLITS[0])
+        *(mine for case, mine in zip(cases, touched, strict=True) if case.question.split == SPLITS[0])
     )
-    shown = frozenset(part for case in cases if case.asked.split == SPLITS[0] for part in _elements(case))
+    shown = frozenset(part for case in cases if case.question.split == SPLITS[0] for part in _elements(case))
     for case in cases:
         level = None
-        if case.asked.split != SPLITS[0] and not case.asked.answerable:
+        if case.question.split != SPLITS[0] and not case.question.answerable:
             missing = set(case.ideal.missing)
             level = IID if missing <= in_train else PARTIAL if missing & in_train or _elements(case) & shown else FULL
         checks.that(
             "levels are what training has seen", case.ideal.level == level,
-            f"{case.asked.id} is {case.ideal.level}, but it is {level}",
+            f"{case.question.id} is {case.ideal.level}, but it is {level}",
         )  # fmt: skip
         if case.ideal.level not in (None, IID):
             new = set(case.ideal.missing) - in_train
             checks.that(
                 "a zero-shot question misses something that no training question touches", bool(new),
-                f"{case.asked.id} misses {case.ideal.missing[:5]}",
+                f"{case.question.id} misses {case.ideal.missing[:5]}",
             )  # fmt: skip
-        if case.asked.split == SPLITS[0] and case.asked.s_expression is None:
+        if case.question.split == SPLITS[0] and case.question.s_expression is None:
             checks.that(
                 "training shows no ideal form of a question whose form is gone",
-                case.ideal.s_expression not in _shown(case.asked), f"{case.asked.id} shows it",
+                case.ideal.s_expression not in _shown(case.question), f"{case.question.id} shows it",
             )  # fmt: skip
 
 
@@ -132,6 +132,6 @@ def _elements(case: Case) -> frozenset[str]:
     return frozenset(kind + key for kind, keys in parts for key in keys)
 
 
-def _shown(asked: BenchmarkQuestion) -> str:
+def _shown(question: BenchmarkQuestion) -> str:
     """Everything that training reads of a question but its text and topics."""
-    return " ".join((str(asked.s_expression), *asked.answers))
+    return " ".join((str(question.s_expression), *question.answers))

@@ -68,7 +68,7 @@ def test_what_was_dropped_is_gone_and_labels_follow_from_it(made: Path) -> None:
         assert gone and not any(store.resolve(sorted(gone)).values())
     lost = {key for drop in benchmark.drops for key in drop.relations}
     assert lost and not lost & relations
-    for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True):
+    for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
         names = any(f"{key}" in ideal.s_expression.replace(")", " ").split() for key in lost)
         assert asked.s_expression is None or not names
         if asked.complexity == "count":
@@ -81,7 +81,7 @@ def test_training_holds_no_ideal_form_of_what_is_gone(made: Path) -> None:
     text = (made / "train.jsonl").read_text(encoding="utf-8")
     gone = [
         ideal.s_expression
-        for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True)
+        for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
         if asked.split == "train" and asked.s_expression is None
     ]
     assert gone and not any(json.dumps(form)[1:-1] in text for form in gone)
@@ -94,14 +94,14 @@ def test_the_same_seed_gives_the_same_benchmark(inputs: tuple[Path, Path], made:
 
 def test_gold_scores_full_and_nothing_scores_nothing(made: Path) -> None:
     benchmark = read_benchmark(made)
-    gold = {row.id: Predicted(row.s_expression, frozenset(row.answers)) for row in benchmark.asked}
+    gold = {row.id: Predicted(row.s_expression, frozenset(row.answers)) for row in benchmark.questions}
     rows = table(benchmark, gold)
     assert {row["group"] for row in rows} >= {"all", "A", "U", "NK", "NA", "iid", "zero-shot"}
     assert all(row["EM"] == row["F1(R)"] == row["F1(L)"] == 100.0 for row in rows)
     assert all(row["EM"] == row["F1(R)"] == row["F1(L)"] == 0.0 for row in table(benchmark, {}))
     ideal = {
         asked.id: Predicted("(JOIN x y)", frozenset(one.answers))
-        for asked, one in zip(benchmark.asked, benchmark.ideal, strict=True)
+        for asked, one in zip(benchmark.questions, benchmark.ideal, strict=True)
     }
     lenient = {row["group"]: row for row in table(benchmark, ideal)}
     assert lenient["U"]["F1(L)"] == 100.0 and lenient["U"]["F1(R)"] == 0.0
@@ -113,7 +113,7 @@ def rewrite(path: Path, change: Callable[[Rows], Rows]) -> None:
 
 
 def answerable(benchmark: Benchmark) -> list[int]:
-    return [n for n, row in enumerate(benchmark.asked) if row.split == "train" and row.answerable]
+    return [n for n, row in enumerate(benchmark.questions) if row.split == "train" and row.answerable]
 
 
 def test_the_verifier_finds_wrong_labels(made: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_the_verifier_finds_wrong_drops_and_splits(made: Path, tmp_path: Path) -
     rewrite(copy / "drops.jsonl", lambda rows: rows[:-1])
     benchmark = read_benchmark(made)
     level = next(one for one in benchmark.ideal if one.level == "iid")
-    split = next(row.split for row in benchmark.asked if row.id == level.id)
+    split = next(row.split for row in benchmark.questions if row.id == level.id)
 
     def claim(rows: Rows) -> Rows:
         return [{**row, "level": "full"} if row["id"] == level.id else row for row in rows]
@@ -226,7 +226,7 @@ def test_who_is_of_a_class_by_a_dropped_type_is_not_of_it_any_more(tmp_path: Pat
     benchmark = read_benchmark(made)
     dropped = [drop.element for drop in benchmark.drops]
     artists = [
-        (asked, ideal) for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True) if asked.id[0] == "a"
+        (asked, ideal) for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True) if asked.id[0] == "a"
     ]
     if ("Poet",) in dropped:
         assert not any(asked.answerable for asked, _ in artists)
@@ -265,7 +265,7 @@ def test_the_verifier_finds_wrong_causes_drops_and_tables(made: Path, tmp_path: 
     benchmark = read_benchmark(made)
     wrong = {
         asked.id: next(drop.step for drop in benchmark.drops if drop.step > ideal.step)
-        for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True)
+        for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
         if ideal.step is not None and ideal.step < benchmark.drops[-1].step and asked.s_expression is not None
     }
     for split in ("train", "dev", "test"):
@@ -316,7 +316,7 @@ def triples(graph: Path) -> list[tuple[int, ...]]:
 def test_answers_without_forms_are_no_claim_that_there_is_no_form(made: Path, tmp_path: Path) -> None:
     benchmark = read_benchmark(made)
     path = tmp_path / "predicted.jsonl"
-    test = [row for row in benchmark.asked if row.split == "test"]
+    test = [row for row in benchmark.questions if row.split == "test"]
     path.write_text("".join(json.dumps({"id": row.id, "answers": ["wrong"]}) + "\n" for row in test), encoding="utf-8")
     assert check_predicted(benchmark, read_predicted(path), "test") == 0
     rows = table(benchmark, read_predicted(path))

@@ -62,7 +62,7 @@ def test_questions_have_the_topics_and_answers_that_are_left(made: Path, questio
     benchmark = read_benchmark(made)
     asked = {one.id: one for one in read_questions(questions)}
     lost = gone(benchmark)
-    for row in benchmark.asked:
+    for row in benchmark.questions:
         question = asked[row.id]
         assert set(question.topic_keys) == set(row.topic_entities) - lost
         assert len(question.topic_entities) == len(question.topic_keys)
@@ -75,7 +75,7 @@ def test_training_on_a_shows_no_unanswerable_question_and_on_a_u_shows_what_they
 ) -> None:
     only = examples(made, questions, tmp_path / "A", "A")
     both = examples(made, questions, tmp_path / "AU", "A+U")
-    for row in read_benchmark(made).asked:
+    for row in read_benchmark(made).questions:
         a: ParseExample = only[row.id]
         au: ParseExample = both[row.id]
         if row.split == "test":
@@ -83,7 +83,7 @@ def test_training_on_a_shows_no_unanswerable_question_and_on_a_u_shows_what_they
         else:
             assert a.known == row.answerable and a.form == (row.s_expression if row.answerable else None)
             assert au.known and au.form == row.s_expression
-    missing = [row for row in read_benchmark(made).asked if row.split == "train" and not row.answerable]
+    missing = [row for row in read_benchmark(made).questions if row.split == "train" and not row.answerable]
     assert {both[row.id].form is None for row in missing} == {True, False}, "some NK, some NA"
 
 
@@ -95,7 +95,7 @@ def test_an_entity_that_was_dropped_is_not_linked(made: Path, questions: Path, l
         assert topics and not topics & lost
     right = [
         set(row.topic_entities) - lost <= {topic.key for topic in found[row.id].topics}
-        for row in read_benchmark(made).asked
+        for row in read_benchmark(made).questions
     ]
     assert sum(right) > 0.9 * len(right)
 
@@ -111,7 +111,7 @@ def say(made: Path, out: Path, *, sure: bool) -> Path:
                 asked.id, 0, ideal.s_expression, math.log(0.3 if sure and asked.s_expression is None else 0.9),
                 answers=asked.answers if asked.s_expression else ideal.answers,
             )
-            for asked, ideal in zip(benchmark.asked, benchmark.ideal, strict=True)
+            for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
             if asked.split != "train"
         ],
     )  # fmt: skip
@@ -142,7 +142,7 @@ def test_thresholds_turn_unsure_forms_into_nk(made: Path, scores: Path) -> None:
     [tuned] = [s["thresholds"] for s in aggregates["systems"] if s["parser"] == "rng" and s["thresholds"]]
     assert tuned["entity"] == 0.0 and 0.3 < tuned["form"] <= 0.9
     frame = pl.read_parquet(scores / "scores.parquet")
-    test = [row for row in read_benchmark(made).asked if row.split == "test"]
+    test = [row for row in read_benchmark(made).questions if row.split == "test"]
     assert len(frame.filter(split="test", parser="rng", thresholds=True)) == len(test)
     nk = frame.filter(split="test", parser="rng", thresholds=True)["form"].null_count()
     assert nk == sum(row.s_expression is None for row in test)
