@@ -22,7 +22,7 @@ from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 
 
-def champions(home: Path) -> dict[str, str]:
+def current_champions(home: Path) -> dict[str, str]:
     """Registered system → id of the run that is its champion."""
     found = {}
     for path in sorted((home / "champions").glob("*.json")):
@@ -107,7 +107,7 @@ def artifact_folder(record: Record, name: str) -> Path:
 
 
 def _champion(home: Path, name: str) -> str:
-    known = champions(home)
+    known = current_champions(home)
     if not known:
         raise InputError(f"the home {home} has no champion yet; the first finished run becomes one")
     if name:

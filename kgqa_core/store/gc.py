@@ -28,7 +28,7 @@ from kgqa_core.store.inventory import (
     Disk,
     RunFolder,
     StoredArtifact,
-    champions,
+    runs_of_champions,
     entries,
     newest_change,
     runs,
@@ -142,7 +142,7 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
     built = [run for run in every if run.status == "made"][-keep:] if keep else []
     oldest = min((run.started for run in last), default=float("-inf"))
     try:
-        named = champions(root)
+        named = runs_of_champions(root)
     except (OSError, ValueError) as fault:
         raise ArtifactError(f"a champion's record cannot be read ({fault}); nothing is removed") from None
     _check_champions(root, every, named)

@@ -97,7 +97,7 @@ def runs(root: Path) -> list[RunFolder]:
     return sorted((_read_run(folder) for folder in entries(root / "runs")), key=lambda run: run_order(run.id))
 
 
-def champions(root: Path) -> dict[str, list[str]]:
+def runs_of_champions(root: Path) -> dict[str, list[str]]:
     """Runs that each champion record names: the champion, then the one before it.
 
     Raises ValueError for a record that cannot be read.
@@ -210,7 +210,7 @@ PLACES = {
 def survey(root: Path) -> dict[str, Any]:
     """What the home at `root` holds, with bytes on disk; a file with several names counts once.
 
-    Keys: `home`, `layout`, `kgqa`, `created`, `bytes`, `disk_free`, `places`, `kinds`, `runs`, `champions`, `store`,
+    Keys: `home`, `layout`, `kgqa`, `created`, `bytes`, `disk_free`, `places`, `kinds`, `runs`, `runs_of_champions`, `store`,
     `in_use`, `locks`.  A run's `bytes` are those of its artifacts, which runs share; `own` is its folder alone.
     Raises StorageError when the home's record cannot be read.
     """
@@ -286,7 +286,7 @@ def _run(run: RunFolder, sizes: dict[str, tuple[int, int]], own: int, used: froz
 
 def _champions(root: Path) -> dict[str, list[str]]:
     try:
-        return champions(root)
+        return runs_of_champions(root)
     except (OSError, ValueError):
         return {"(damaged)": []}
 
