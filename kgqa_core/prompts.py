@@ -88,15 +88,15 @@ def answer_prompt(
     lines of the context.
     """
     if template == "ltgen2024":
-        asked = "\n".join(f"{SPEAKERS[role]}: {_line(text)}" for role, text in (*dialogue, ("user", question)))
+        turns = "\n".join(f"{SPEAKERS[role]}: {_line(text)}" for role, text in (*dialogue, ("user", question)))
         known = "\n".join(filter(None, map(_line, context.split("\n")))) if context else ""
     else:
-        asked = _line(question)
+        turns = _line(question)
         known = _line(context) if context else ""
     if not known:
-        return BARE[template].replace("{question}", asked)
+        return BARE[template].replace("{question}", turns)
     before, after = TEMPLATES[template].split("{context}")
-    return before + known + after.replace("{question}", asked)
+    return before + known + after.replace("{question}", turns)
 
 
 def chat(system: str, user: str) -> str:

@@ -50,7 +50,7 @@ def gold_paths(
         return []
     topics = question.topic_entities
     paired = len(question.relation_paths) == len(topics) > 1
-    kept: dict[tuple[int, tuple[str, ...]], GoldPath] = {}
+    best: dict[tuple[int, tuple[str, ...]], GoldPath] = {}
     for number, keys in enumerate(question.relation_paths):
         ids = relation_ids(dkg, keys)
         if ids is None:
@@ -61,10 +61,10 @@ def gold_paths(
             if question.answers:
                 ends, _ = reach(dkg, topic, ids, avoid=topics, budget=budget)
                 f1 = round(answer_f1(ends, question.answers), 6)
-            kept.setdefault((topic, keys), GoldPath(topic, keys, "annotated", f1))
+            best.setdefault((topic, keys), GoldPath(topic, keys, "annotated", f1))
     answers = set(question.answers) - set(topics)
-    if kept or not searched or not answers:
-        return list(kept.values())
+    if best or not searched or not answers:
+        return list(best.values())
     names = dkg.relation_keys
     return [
         GoldPath(found.topic, tuple(names[relation] for relation in found.relations), "searched", round(found.f1, 6))

@@ -99,8 +99,8 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
     if loader.without_dev and options.train_from == "train":
-        kept = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
-        rows = [{**row, "split": "dev"} if row["id"] in kept else row for row in rows]
+        held_out = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
+        rows = [{**row, "split": "dev"} if row["id"] in held_out else row for row in rows]
     if options.train_from == "dev":
         rows = _train_on_dev(rows, options, seed)
     if not rows:
@@ -131,9 +131,9 @@ def _train_on_dev(rows: list[RawQuestion], options: QuestionsOptions, seed: int)
         raise QuestionFileError(
             f"{options.path or options.source} has no dev questions to train on; set questions.train_from to train"
         )
-    kept = hold_out(dev, HELD_OUT, seed)
+    held_out = hold_out(dev, HELD_OUT, seed)
     return [
-        {**row, "split": "train"} if row["split"] == "dev" and row["id"] not in kept else row
+        {**row, "split": "train"} if row["split"] == "dev" and row["id"] not in held_out else row
         for row in rows
         if row["split"] != "train"
     ]

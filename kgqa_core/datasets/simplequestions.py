@@ -86,7 +86,7 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
     Added answers follow the annotated one, in order of id.  A question without topic or relation in the graph stays
     as it is.
     """
-    asked = pl.DataFrame(
+    queries = pl.DataFrame(
         [
             (number, question.topic_entities[0], path[0].removeprefix(INVERSE), path[0].startswith(INVERSE))
             for number, question in enumerate(questions)
@@ -96,7 +96,7 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
         schema={"question": pl.Int64, "topic": pl.Int64, "relation": pl.String, "inverse": pl.Boolean},
         orient="row",
     )
-    store.connection.register("asked", asked.to_arrow())
+    store.connection.register("asked", queries.to_arrow())
     try:
         # A topic and relation that many questions share are looked up once.
         rows = store.connection.execute(
@@ -117,7 +117,7 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
     keys, names = store.entity_keys(every), store.surface_forms(every)
     forms = {entity: tuple(names[entity]) for entity in every}
     completed = list(questions)
-    for number, topic, key, inverse in asked.iter_rows():
+    for number, topic, key, inverse in queries.iter_rows():
         question = questions[number]
         more = [entity for entity in reached.get((topic, key, inverse), ()) if entity not in question.answers]
         completed[number] = replace(

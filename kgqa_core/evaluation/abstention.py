@@ -61,13 +61,13 @@ def score(
         raise ArtifactError("no question that was judged has a label; judge questions of the benchmark")
     names = sorted(verdicts)
     output = dict(pl.read_parquet(answers / "answers.parquet", glob=False).select("question", "output").iter_rows())
-    asked = {question.id: question for question in read_questions(questions)}
-    wrong = np.array([_wrong(asked[name], known[name], output.get(name) or "") for name in names])
+    questions_by_id = {question.id: question for question in read_questions(questions)}
+    wrong = np.array([_wrong(questions_by_id[name], known[name], output.get(name) or "") for name in names])
     found = measure([known[name] for name in names], [verdicts[name] for name in names], wrong, seed, bootstrap)
     meta = json.loads((answers / "meta.json").read_text(encoding="utf-8"))
     write_json(out / SCORES, {"experiment": meta["experiment"], **found})
-    told = ("auroc", "ece", "area", "accuracy", "wrong_reasons")
-    return {"questions": len(names), **{name: found[name] for name in told if found[name] is not None}}
+    summary_names = ("auroc", "ece", "area", "accuracy", "wrong_reasons")
+    return {"questions": len(names), **{name: found[name] for name in summary_names if found[name] is not None}}
 
 
 def _wrong(question: Question, label: Label, output: str) -> float:
@@ -138,16 +138,19 @@ def _reasons(labels: Sequence[Label], verdicts: Sequence[Verdict]) -> dict[str, 
         for label, verdict in zip(labels, verdicts, strict=True)
         if not label.answerable and verdict.reason is not None
     ]
-    by_drop = [(WANTED[label.drop], said) for label, said in pairs if label.drop in WANTED]
+    by_drop = [(WANTED[label.drop], system_verdict) for label, system_verdict in pairs if label.drop in WANTED]
     table: Mapping[str, dict[str, int]] = {
-        why: {said: sum(label.why == why and told == said for label, told in pairs) for said in REASONS}
+        why: {
+            system_verdict: sum(label.why == why and summary_names == system_verdict for label, summary_names in pairs)
+            for system_verdict in REASONS
+        }
         for why in REASONS
     }
-    explained = [(label.why, said) for label, said in pairs if label.why is not None]
+    explained = [(label.why, system_verdict) for label, system_verdict in pairs if label.why is not None]
     return {
         "reasons": table,
-        "wrong_reasons": _mean(np.array([why != said for why, said in explained])),
-        "wrong_reasons_by_drop": _mean(np.array([wanted != said for wanted, said in by_drop])),
+        "wrong_reasons": _mean(np.array([why != system_verdict for why, system_verdict in explained])),
+        "wrong_reasons_by_drop": _mean(np.array([wanted != system_verdict for wanted, system_verdict in by_drop])),
     }
 
 

@@ -62,17 +62,19 @@ def entail(
     }
     columns = ("question", "retriever", "format", "model", "output")
     frame = read_frame(answers / "answers.parquet", columns).sort(*columns)
-    asked = [row for row in frame.iter_rows() if row[0] in references]
-    if judge is None and asked:
+    answered = [row for row in frame.iter_rows() if row[0] in references]
+    if judge is None and answered:
         with LOADING:
             judge = open_judge(model, max_tokens=options.max_tokens, device=options.device)
-    read = [_read(judge, (*row[:4],), row[4] or "", references[row[0]]) for row in asked] if judge is not None else []
+    read = (
+        [_read(judge, (*row[:4],), row[4] or "", references[row[0]]) for row in answered] if judge is not None else []
+    )
     pairs = sorted(
         {(p, h) for one in read for p in one.premises for h in one.hypotheses},
         key=lambda pair: (len(pair[0]) + len(pair[1]), pair),
     )
-    told = f"pairs {name}".strip()
-    scores = _judged(judge, pairs, work, monitor, told) if judge is not None else np.zeros((0, 2))
+    progress_name = f"pairs {name}".strip()
+    scores = _judged(judge, pairs, work, monitor, progress_name) if judge is not None else np.zeros((0, 2))
     place = {pair: number for number, pair in enumerate(pairs)}
     rows = [(*one.key, *(round(combine(_matrix(one, place, scores))[name], 6) for name in NLI_METRICS)) for one in read]
     schema = dict.fromkeys(columns[:4], pl.String) | dict.fromkeys(NLI_METRICS, pl.Float64)
@@ -115,27 +117,29 @@ def _matrix(one: _Read, place: dict[Pair, int], scores: Scores) -> Scores:
     return scores[np.array(places, dtype=np.int64)] if places else np.zeros((0, len(one.hypotheses), 2))
 
 
-def _judged(judge: EntailmentModel, pairs: Sequence[Pair], work: Path | None, monitor: Monitor, told: str) -> Scores:
+def _judged(
+    judge: EntailmentModel, pairs: Sequence[Pair], work: Path | None, monitor: Monitor, progress_name: str
+) -> Scores:
     """Scores [pairs, 2], chunk by chunk; chunks that an earlier try has kept are taken as they are."""
     found = [np.zeros((0, 2))]
     for start in range(0, len(pairs), CHUNK):
-        monitor.progress(start, len(pairs), told)
+        monitor.progress(start, len(pairs), progress_name)
         chunk = pairs[start : start + CHUNK]
-        kept = None if work is None else work / f"judged-{start:09d}.npy"
-        scores = _kept(kept, len(chunk))
+        checkpoint = None if work is None else work / f"judged-{start:09d}.npy"
+        scores = _read_checkpoint(checkpoint, len(chunk))
         if scores is None:
             scores = judge.scores(chunk)
-            if kept is not None:
-                scratch = kept.with_suffix(".tmp")
+            if checkpoint is not None:
+                scratch = checkpoint.with_suffix(".tmp")
                 with scratch.open("wb") as stream:
                     np.save(stream, scores, allow_pickle=False)
-                os.replace(scratch, kept)
+                os.replace(scratch, checkpoint)
         found.append(scores)
-    monitor.progress(len(pairs), len(pairs), told)
+    monitor.progress(len(pairs), len(pairs), progress_name)
     return np.concatenate(found)
 
 
-def _kept(file: Path | None, size: int) -> Scores | None:
+def _read_checkpoint(file: Path | None, size: int) -> Scores | None:
     if file is None or not file.is_file():
         return None
     try:

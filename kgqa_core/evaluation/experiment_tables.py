@@ -85,7 +85,7 @@ FINISHES = ("stop", "length", "refusal", "empty", "error")
 def cost(
     answers: Mapping[str, pl.DataFrame],
     knowledge: Mapping[str, Path],
-    asked: Collection[str],
+    evaluated: Collection[str],
     prices: Mapping[str, Price] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Experiment → what a question costs on average, over every question asked.
@@ -96,12 +96,12 @@ def cost(
     `completion_tokens`, by the answerer's own count; `cost_per_1000`, the money for 1,000 questions were each asked by
     itself, by `prices`, the making of the knowledge not included; `finish`, how many answers ended in which way.
     """
-    lengths = _lengths(knowledge, asked)
+    lengths = _lengths(knowledge, evaluated)
     found: dict[str, dict[str, Any]] = {}
     for experiment, frame in sorted(answers.items()):
         parsed = Experiment.parse(experiment)
         read = str(parsed.variant), parsed.format
-        n = len(asked)
+        n = len(evaluated)
         if not n:
             continue
         entry: dict[str, Any] = {"questions": n}
@@ -124,9 +124,9 @@ def cost(
     return found
 
 
-def _lengths(knowledge: Mapping[str, Path], asked: Collection[str]) -> dict[tuple[str, str], tuple[int, int, int]]:
+def _lengths(knowledge: Mapping[str, Path], evaluated: Collection[str]) -> dict[tuple[str, str], tuple[int, int, int]]:
     """(retriever, format) → words and characters of all texts, and number of questions without text."""
-    wanted = pl.Series(sorted(asked), dtype=pl.String).implode()
+    wanted = pl.Series(sorted(evaluated), dtype=pl.String).implode()
     found: dict[tuple[str, str], tuple[int, int, int]] = {}
     for _, folder in sorted(knowledge.items()):
         frame = read_frame(folder / "knowledge.parquet", ("question", "retriever", "format", "text"))
@@ -134,7 +134,7 @@ def _lengths(knowledge: Mapping[str, Path], asked: Collection[str]) -> dict[tupl
         for (retriever, form), part in frame.group_by("retriever", "format", maintain_order=True):
             texts = [text.strip() for text in part["text"].to_list() if text and text.strip()]
             words, characters = sum(map(count_words, texts)), sum(map(len, texts))
-            found[str(retriever), str(form)] = (words, characters, len(asked) - len(texts))
+            found[str(retriever), str(form)] = (words, characters, len(evaluated) - len(texts))
     return found
 
 
@@ -178,7 +178,7 @@ def linking_costs(rows: Scores, records: Sequence[Question], seed: int = 0) -> l
     interval.  only_gold: questions that score higher from gold topics; only_linked: the other way round.
     """
     split_of = {record.id: record.split for record in records}
-    told = []
+    rows_by_experiment = []
     for experiment in sorted(rows):
         parsed = Experiment.parse(experiment)
         against = str(replace(parsed, topics="gold"))
@@ -197,7 +197,7 @@ def linking_costs(rows: Scores, records: Sequence[Question], seed: int = 0) -> l
                 continue
             schema = {"before": pl.Float64, "after": pl.Float64}
             found = difference(pl.DataFrame(pairs, schema=schema, orient="row"), seed=seed).rounded()
-            told.append(
+            rows_by_experiment.append(
                 {
                     "experiment": experiment, "against": against, "metric": metric, "split": split,
                     "gold": found["after"], "linked": found["before"], "loss": found["value"],
@@ -205,7 +205,7 @@ def linking_costs(rows: Scores, records: Sequence[Question], seed: int = 0) -> l
                     "only_gold": found["won"], "only_linked": found["lost"], "p": found["p"],
                 }
             )  # fmt: skip
-    return told
+    return rows_by_experiment
 
 
 def link_rows(folder: Path | None, records: Sequence[Question]) -> dict[str, dict[str, dict[str, float]]]:

@@ -81,12 +81,12 @@ def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Alternative
         triples, relations = store.triples(frame["triple"].unique()), store.relation_keys()
     found: Ranks = {question: [None] * len(pairs) for question, pairs in wanted.items()}
     for (question,), part in frame.sort("question", "rank").group_by("question", maintain_order=True):
-        told: dict[Pair, int] = {}
+        places_of: dict[Pair, int] = {}
         held: dict[Pair, int] = {}
         for triple, direction in part.select("triple", "direction").iter_rows():
             head, relation, tail = triples[triple]
             both = triple_pairs(head, relations[relation], tail)
-            place = told.setdefault(both[direction < 0], len(told) + 1)
+            place = places_of.setdefault(both[direction < 0], len(places_of) + 1)
             for pair in both:
                 held.setdefault(pair, place)
         found[str(question)] = [
@@ -96,7 +96,7 @@ def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Alternative
 
 
 def recall_by_k(
-    ranks: Mapping[str, Ranks], asked: Collection[str], *, samples: int, seed: int
+    ranks: Mapping[str, Ranks], evaluated: Collection[str], *, samples: int, seed: int
 ) -> dict[str, dict[str, dict[str, float | int]]]:
     """Experiment → k → mean pair recall, with its interval, of the first k pairs that its facts tell.
 
@@ -104,7 +104,7 @@ def recall_by_k(
     """
     found = {}
     for experiment, own in sorted(ranks.items()):
-        counted = [places for question, places in sorted(own.items()) if question in asked]
+        counted = [places for question, places in sorted(own.items()) if question in evaluated]
         if counted:
             found[experiment] = {
                 str(k): bootstrap_interval(

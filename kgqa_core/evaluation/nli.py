@@ -175,7 +175,7 @@ def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> En
     chatter.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        network, said = AutoModelForSequenceClassification.from_pretrained(
+        network, loading = AutoModelForSequenceClassification.from_pretrained(
             folder, use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True
         )
     except _FAULTS as fault:
@@ -183,9 +183,9 @@ def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> En
             f"evaluation.nli {model!r} cannot be loaded: {_first_line(fault)}; it needs config.json, a tokenizer and "
             "*.safetensors of a sequence classifier"
         ) from fault
-    if said["missing_keys"]:
+    if loading["missing_keys"]:
         raise ModelError(
-            f"evaluation.nli {model!r} is no trained classifier: its weights lack {min(said['missing_keys'])}; give "
+            f"evaluation.nli {model!r} is no trained classifier: its weights lack {min(loading['missing_keys'])}; give "
             "one that was trained on natural language inference"
         )
     places = label_places(network.config.id2label, model)
@@ -264,5 +264,5 @@ def combine(scores: Scores) -> dict[str, float]:
 
 
 def _first_line(fault: BaseException) -> str:
-    said = str(fault).strip()
-    return said.splitlines()[0][:200] if said else type(fault).__name__
+    loading = str(fault).strip()
+    return loading.splitlines()[0][:200] if loading else type(fault).__name__

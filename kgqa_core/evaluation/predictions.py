@@ -46,10 +46,10 @@ def evaluate_predictions(
             f"(the first is '{unknown[0]}'); give the question file that the predictions were made for"
         )
     splits = {record.split for record in records if record.id in given}
-    asked = [record for record in records if record.split in splits]
-    rows = {EXPERIMENT: score_outputs(asked, given)}
-    aggregates = aggregate(rows, asked, samples=options.bootstrap, seed=seed)
-    aggregates["n_missing"] = sum(record.id not in given for record in asked)
+    evaluated = [record for record in records if record.split in splits]
+    rows = {EXPERIMENT: score_outputs(evaluated, given)}
+    aggregates = aggregate(rows, evaluated, samples=options.bootstrap, seed=seed)
+    aggregates["n_missing"] = sum(record.id not in given for record in evaluated)
     aggregates["unknown_ids"] = unknown
     return aggregates
 

@@ -81,14 +81,14 @@ def score(
         for question, places in ranks[f"{name}/-/-"].items():
             alone[question]["pair_recall"] = recall_at(None, places)
     given = {name: frame for key, folder in sorted(answers.items()) for name, frame in _read_answers(key, folder)}
-    asked = _asked(records, given.values(), limit)
-    golds = {record.id: GoldAnswers(record.answer_names) for record in records if record.id in asked}
-    asked_records = [record for record in records if record.id in asked]
+    evaluated = _evaluated(records, given.values(), limit)
+    golds = {record.id: GoldAnswers(record.answer_names) for record in records if record.id in evaluated}
+    evaluated_records = [record for record in records if record.id in evaluated]
     for number, (name, frame) in enumerate(sorted(given.items()), start=len(facts)):
         monitor.progress(number, len(facts) + len(given), "experiments")
         outputs = dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
-        rows[name] = score_outputs(asked_records, outputs, golds)
-    _add_entailment(rows, asked_records, entailment or {})
+        rows[name] = score_outputs(evaluated_records, outputs, golds)
+    _add_entailment(rows, evaluated_records, entailment or {})
     rows |= link_rows(linked, records)
     same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
@@ -99,7 +99,7 @@ def score(
         main = main_split({record.split for record in records if any(record.id in own for own in rows.values())})
         counted = {record.id for record in records if record.split == main}
         aggregates["recall_by_k"] = recall_by_k(ranks, counted, samples=options.bootstrap, seed=seed)
-    aggregates["cost"] = cost(given, knowledge, asked, prices)
+    aggregates["cost"] = cost(given, knowledge, evaluated, prices)
     aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
     table = _write_scores(out, rows, records)
     write_json(out / "aggregates.json", aggregates)
@@ -134,12 +134,12 @@ def score_outputs(
     return found
 
 
-def _add_entailment(rows: Rows, asked: Sequence[Question], judged: Mapping[str, Path]) -> None:
+def _add_entailment(rows: Rows, evaluated: Sequence[Question], judged: Mapping[str, Path]) -> None:
     """Adds the scores of a classifier where a question has a reference; what was lost, or is not linked, scores 0."""
     for _, folder in sorted(judged.items()):
         for experiment, values in read_entailment(folder).items():
             own = rows.get(experiment, {})
-            for record in asked:
+            for record in evaluated:
                 if record.id in own and (record.reference or "").strip():
                     lost = record.unlinkable is not None or record.id not in values
                     own[record.id] |= dict.fromkeys(NLI_METRICS, 0.0) if lost else values[record.id]
@@ -223,7 +223,7 @@ def _read_answers(key: str, folder: Path) -> list[tuple[str, pl.DataFrame]]:
     return parts
 
 
-def _asked(records: Sequence[Question], frames: Iterable[pl.DataFrame], limit: int | None) -> frozenset[str]:
+def _evaluated(records: Sequence[Question], frames: Iterable[pl.DataFrame], limit: int | None) -> frozenset[str]:
     """Ids of the questions that language models were asked, answered or not.
 
     They are the whole splits in which any experiment has an answer; under a limit, the questions that any experiment

@@ -87,15 +87,15 @@ class Budget:
 
         Raises BudgetReached when a limit would be exceeded, ModelError when max_cost is set and the model has no price.
         """
-        asked = self._asked(model, prompt_tokens, max_new_tokens)
-        (made,) = self._store.submit(lambda connection: self._reserve(connection, [asked])).result()
+        request = self._request(model, prompt_tokens, max_new_tokens)
+        (made,) = self._store.submit(lambda connection: self._reserve(connection, [request])).result()
         if isinstance(made, Raised):
             raise made.fault
         return made
 
     async def reserve_soon(self, model: str, prompt_tokens: int, max_new_tokens: int) -> Reservation:
         """`reserve` for an event loop."""
-        made: Reservation = await self._store.run(self._reserve, self._asked(model, prompt_tokens, max_new_tokens))
+        made: Reservation = await self._store.run(self._reserve, self._request(model, prompt_tokens, max_new_tokens))
         return made
 
     def settle(
@@ -119,16 +119,16 @@ class Budget:
         """Waits until all bookings are on disk."""
         self._store.flush()
 
-    def _asked(self, model: str, prompt_tokens: int, max_new_tokens: int) -> Reservation:
+    def _request(self, model: str, prompt_tokens: int, max_new_tokens: int) -> Reservation:
         nanos = self._nanos(model, prompt_tokens, max_new_tokens)
         return Reservation(secrets.randbits(63), self.account, model, prompt_tokens + max_new_tokens, nanos)
 
-    def _reserve(self, connection: sqlite3.Connection, asked: Sequence[Reservation]) -> list[Reservation | Raised]:
+    def _reserve(self, connection: sqlite3.Connection, request: Sequence[Reservation]) -> list[Reservation | Raised]:
         """Books those that have room, in order."""
         calls, tokens, nanos = before = self._totals(connection)
         made: list[Reservation] = []
         results: list[Reservation | Raised] = []
-        for each in asked:
+        for each in request:
             try:
                 self._check((calls, tokens, nanos), each.tokens, each.nanos)
             except BudgetReached as reached:
@@ -166,8 +166,8 @@ class Budget:
         if limits.max_tokens is not None and spent[1] + tokens > limits.max_tokens:
             raise BudgetReached("max_tokens", f"{spent[1]:,} of {limits.max_tokens:,} tokens", f"{tokens:,}")
         if limits.max_cost is not None and spent[2] + nanos > math.floor(limits.max_cost * NANO):
-            said = f"{spent[2] / NANO:.4f} of {limits.max_cost:.4f} of the currency of llm.prices"
-            raise BudgetReached("max_cost", said, f"{nanos / NANO:.6f}")
+            limit = f"{spent[2] / NANO:.4f} of {limits.max_cost:.4f} of the currency of llm.prices"
+            raise BudgetReached("max_cost", limit, f"{nanos / NANO:.6f}")
 
     def _nanos(self, model: str, prompt_tokens: int, completion_tokens: int) -> int:
         price = self.prices.get(model)

@@ -196,11 +196,11 @@ class HFModel:
                 free.put(each)
 
             def take(batch: list[int]) -> list[Completion]:
-                mine = free.get()
+                device_model = free.get()
                 try:
-                    return write(mine, batch)
+                    return write(device_model, batch)
                 finally:
-                    free.put(mine)
+                    free.put(device_model)
 
             listed = list(batches)
             with ThreadPoolExecutor(len(copies)) as pool:
@@ -210,8 +210,8 @@ class HFModel:
         self, model: Any, rows: list[list[int]], prompts: list[str], params: GenerationParams
     ) -> list[Completion]:
         """Completions of a batch; one that fails is halved until the rows at fault stand alone."""
-        asked = _tokens(len(rows), len(rows[0]), params)
-        if len(rows) == 1 or self._too_much is None or asked < self._too_much:
+        tokens = _tokens(len(rows), len(rows[0]), params)
+        if len(rows) == 1 or self._too_much is None or tokens < self._too_much:
             try:
                 seeds = [seed_of(prompt, params.seed) for prompt in prompts]
                 written = decode(model, rows, params, seeds, pad=self.pad, ends=self.ends)
@@ -220,8 +220,8 @@ class HFModel:
                 if len(rows) == 1:
                     return [_failed(fault, len(rows[0]))]
                 if is_out_of_memory(fault):
-                    self._too_much = asked
-                    log.info("a batch of %d rows and %d tokens does not fit into memory; halved", len(rows), asked)
+                    self._too_much = tokens
+                    log.info("a batch of %d rows and %d tokens does not fit into memory; halved", len(rows), tokens)
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
         half = (len(rows) + 1) // 2

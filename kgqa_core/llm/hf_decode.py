@@ -61,8 +61,8 @@ def decode(
         new, logs = _by_steps(model, ids, mask, params, seeds, ends)
     written = [Generated(_until_end(row, ends)) for row in new]
     if logs is not None:
-        for own, told in zip(written, logs, strict=True):
-            own.log_probability = round(sum(told[: len(own.ids)]), 6)
+        for own, log in zip(written, logs, strict=True):
+            own.log_probability = round(sum(log[: len(own.ids)]), 6)
     return written
 
 
@@ -127,8 +127,8 @@ def _by_steps(
         logits = out.logits[:, -1].float()
         chosen = choose(logits, params, generators).to(device)
         if logs is not None:
-            told = logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)
-            for place, value in zip(live, told.tolist(), strict=True):
+            log = logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)
+            for place, value in zip(live, log.tolist(), strict=True):
                 logs[place].append(value)
         going = []
         for place, token in zip(live, chosen.tolist(), strict=True):
@@ -138,9 +138,9 @@ def _by_steps(
             break
         keep = None
         if not seq2seq and going.count(False) * 8 >= len(live):
-            kept = [row for row, goes in enumerate(going) if goes]
-            keep = torch.tensor(kept, device=device)
-            live, generators = [live[row] for row in kept], [generators[row] for row in kept]
+            remaining = [row for row, goes in enumerate(going) if goes]
+            keep = torch.tensor(remaining, device=device)
+            live, generators = [live[row] for row in remaining], [generators[row] for row in remaining]
             cache.batch_select_indices(keep)
             chosen = chosen[keep]
         step = chosen[:, None]
@@ -196,9 +196,9 @@ def _until_end(ids: list[int], ends: tuple[int, ...]) -> list[int]:
 
 def is_out_of_memory(fault: BaseException) -> bool:
     """Whether an exception says that the memory was not enough, of a GPU or of the machine."""
-    said = str(fault)
+    message = str(fault)
     return isinstance(fault, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(fault, RuntimeError) and ("can't allocate memory" in said or "out of memory" in said)
+        isinstance(fault, RuntimeError) and ("can't allocate memory" in message or "out of memory" in message)
     )
 
 

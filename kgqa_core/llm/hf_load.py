@@ -150,8 +150,8 @@ def _numbers(dtype: str, placed: bool) -> Any:
 
 def first_line(fault: BaseException) -> str:
     """What an exception says, on one line of at most 200 characters."""
-    said = str(fault).strip()
-    return said.splitlines()[0][:200] if said else type(fault).__name__
+    message = str(fault).strip()
+    return message.splitlines()[0][:200] if message else type(fault).__name__
 
 
 def _check_folder(source: str) -> bool:

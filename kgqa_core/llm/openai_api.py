@@ -346,21 +346,21 @@ class _Batch:
 
     async def reserve(self, prompt: str) -> Reservation:
         """Room for one request; waits for those under way when what they give back may make it."""
-        budget, asked = self.model.budget, (self.model.name, bound(prompt), self.params.max_new_tokens)
+        budget, requested = self.model.budget, (self.model.name, bound(prompt), self.params.max_new_tokens)
         assert budget is not None
         if self.reached is not None:
             raise self.reached
         self.under_way += 1  # before it is known: one that is being booked may give back too
         try:
             try:
-                return await budget.reserve_soon(*asked)
+                return await budget.reserve_soon(*requested)
             except BudgetReached:
-                return await self.reserve_narrowly(budget, asked)
+                return await self.reserve_narrowly(budget, requested)
         except BaseException:
             self.under_way -= 1
             raise
 
-    async def reserve_narrowly(self, budget: Budget, asked: tuple[str, int, int]) -> Reservation:
+    async def reserve_narrowly(self, budget: Budget, requested: tuple[str, int, int]) -> Reservation:
         """Room for one request when there is little, one request after the other."""
         self.waiting += 1
         self.room.set()
@@ -370,7 +370,7 @@ class _Batch:
                     settled = self.settled
                     self.room.clear()
                     try:
-                        return await budget.reserve_soon(*asked)
+                        return await budget.reserve_soon(*requested)
                     except BudgetReached as reached:
                         if settled != self.settled:
                             continue

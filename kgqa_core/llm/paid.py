@@ -95,7 +95,7 @@ def ask(
     or attempt draws with another seed, a further attempt at retry_temperature where that is given.
     Raises BudgetReached after what was under way has been kept, EndpointError, ModelError, StorageError.
     """
-    kept = cache if cache is not None else ResponseCache()
+    completions_cache = cache if cache is not None else ResponseCache()
     items = _items(prompts, samples)
     identity = identity_of(model)
     done = 0
@@ -116,16 +116,16 @@ def ask(
             finish(item, Outcome(None, tuple(item.spent), item.cached))
         return reason
 
-    def group(asked: Sequence[_Item], requests: Sequence[Request]) -> None:
-        known = kept.get(requests)
+    def group(batch: Sequence[_Item], requests: Sequence[Request]) -> None:
+        known = completions_cache.get(requests)
         whole = not model.batch_sensitive or all(request.key in known for request in requests)
         missing: list[tuple[_Item, Request]] = []
-        for item, request in zip(asked, requests, strict=True):
+        for item, request in zip(batch, requests, strict=True):
             stored = known.get(request.key) if whole else None
             if stored is None:
                 missing.append((item, request))
             elif (reason := judge(item, request, stored.completion)) != stored.reason:
-                kept.put(request, stored.completion, reason)
+                completions_cache.put(request, stored.completion, reason)
         if not missing:
             return
         if known and isinstance(model, Remembering):
@@ -137,21 +137,21 @@ def ask(
             if completion.finish == "error":
                 finish(item, Outcome(completion, tuple(item.spent)))
             else:
-                kept.put(request, completion, judge(item, request, completion))
+                completions_cache.put(request, completion, judge(item, request, completion))
 
         model.generate([item.prompt for item, _ in missing], missing[0][1].params, QUIET, arrived)
 
     try:
         for attempt in range(max(1, attempts)):
             waiting = [item for item in items if item.outcome is None]
-            for asked, requests in _groups(
+            for batch, requests in _groups(
                 identity, waiting, params, attempt, retry_temperature, together=model.batch_sensitive
             ):
-                group(asked, requests)
+                group(batch, requests)
     except BudgetReached as reached:
         raise BudgetReached(reached.limit, reached.spent, reached.needed, done, len(prompts) - done) from None
     finally:
-        kept.flush()
+        completions_cache.flush()
     outcomes: list[Outcome | None] = [None] * len(prompts)
     for item in items:
         for place in item.places:
@@ -217,11 +217,11 @@ def peek(
     waiting = _items(prompts, samples)
     for attempt in range(max(1, attempts)):
         rejected: list[_Item] = []
-        for asked, requests in _groups(identity, waiting, params, attempt, retry_temperature, together=together):
+        for batch, requests in _groups(identity, waiting, params, attempt, retry_temperature, together=together):
             known = cache.get(requests)
             if together and not all(request.key in known for request in requests):
                 continue
-            for item, request in zip(asked, requests, strict=True):
+            for item, request in zip(batch, requests, strict=True):
                 stored = known.get(request.key)
                 if stored is None:
                     continue

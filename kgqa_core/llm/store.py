@@ -169,8 +169,8 @@ class CompletionStore:
         with self._busy:
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
-                for many, mine in places.items():
-                    for place, result in zip(mine, self._write(many, [batch[at][1] for at in mine]), strict=True):
+                for many, own in places.items():
+                    for place, result in zip(own, self._write(many, [batch[at][1] for at in own]), strict=True):
                         results[place] = result
                 self._writer.execute("COMMIT")
             except Exception as fault:  # told to all who wait; the thread goes on

@@ -128,8 +128,8 @@ def _thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     if len(points) <= MOST_POINTS:
         return points
     stride = math.ceil(len(points) / MOST_POINTS)
-    kept = points[::stride]
-    return kept if kept[-1] == points[-1] else [*kept, points[-1]]
+    sampled = points[::stride]
+    return sampled if sampled[-1] == points[-1] else [*sampled, points[-1]]
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 270, 44, 14, 12, 42

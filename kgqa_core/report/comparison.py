@@ -169,12 +169,12 @@ def links_table(aggregates: Mapping[str, Any]) -> Grid:
 
 def costs_table(aggregates: Mapping[str, Any]) -> Grid:
     """What each experiment loses when it starts from linked topics instead of gold ones, in points."""
-    told = sorted(
+    sorted_rows = sorted(
         aggregates.get("linking", ()),
         key=lambda row: (Experiment.parse(row["experiment"]).format != "-", knowledge_place(row["experiment"])),
     )
     rows = []
-    for row in told:
+    for row in sorted_rows:
         alone = Experiment.parse(row["against"]).alone
         name = f"{retriever_label(row['against'])} alone" if alone else knowledge_label(row["against"])
         lost = f"{_points(row['loss'])} [{_points(row['low'])}, {_points(row['high'])}]"

@@ -33,8 +33,10 @@ def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = Non
 def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     """What was linked where nobody said what the question is about, the answer, and the facts behind it."""
     about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
-    said = (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
-    head = VisibleText.assemble(said, f"   about {about}, {reply['seconds']:.2f} s")
+    answer_text = (
+        (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
+    )
+    head = VisibleText.assemble(answer_text, f"   about {about}, {reply['seconds']:.2f} s")
     facts = Table(title="Facts", title_justify="left", title_style="bold")
     facts.add_column("hop", justify="right")
     facts.add_column("score", justify="right")
@@ -77,9 +79,9 @@ def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:
     """`linked France (ρ 0.61)`, with the words that it was found by where they are others."""
     line = VisibleText("linked ", style="dim")
     for place, topic in enumerate(topics):
-        said = "" if topic["mention"] == topic["name"] else f" by “{topic['mention']}”"
+        answer_text = "" if topic["mention"] == topic["name"] else f" by “{topic['mention']}”"
         line.append(", " if place else "").append(topic["name"], style="bold not dim")
-        line.append(f"{said} (ρ {topic['rho']:.2f})")
+        line.append(f"{answer_text} (ρ {topic['rho']:.2f})")
     return line
 
 

@@ -42,12 +42,12 @@ def gather_examples(
         return []
     retriever = next((name for name in (*HEADLINE, *sorted(facts)) if name in facts), HEADLINE[0])
     outputs = _read_outputs(answers)
-    asked = {question for table in outputs.values() for question in table}
+    answered = {question for table in outputs.values() for question in table}
     records = [record for record in read_questions(questions) if record.unlinkable is None]
-    if not asked and retriever in facts:
+    if not answered and retriever in facts:
         known = set(pl.read_parquet(facts[retriever] / "facts.parquet", glob=False)["question"].unique().to_list())
-        asked = {record.id for record in records if record.split == "test" and record.id in known}
-    candidates = [record for record in records if record.id in asked]
+        answered = {record.id for record in records if record.split == "test" and record.id in known}
+    candidates = [record for record in records if record.id in answered]
     judged = {record.id: _judge(record, outputs) for record in candidates}
     chosen = _choose(candidates, {name: _kind(results, retriever) for name, results in judged.items()}, n, seed)
     read = _read_sentences(knowledge or {}, retriever, [record.id for _, record in chosen])

@@ -80,11 +80,11 @@ def _limits(budget: BudgetOptions, total: Amount, most: Amount) -> list[str]:
     ):  # fmt: skip
         if limit is None or value is None or highest is None:
             continue
-        said = f"llm.budget.{name} is {limit:,}, the run"
+        subject = f"llm.budget.{name} is {limit:,}, the run"
         if value > limit:
-            found.append(f"{said} would need about {value:,.6g}: it would stop before")
+            found.append(f"{subject} would need about {value:,.6g}: it would stop before")
         elif highest > limit:
-            found.append(f"{said} may need up to {highest:,.6g}: it may stop before")
+            found.append(f"{subject} may need up to {highest:,.6g}: it may stop before")
     return found
 
 

@@ -83,8 +83,8 @@ def make_cell(given: Mapping[str, Any] | None, gain: float | None = None, gained
     if given is None:
         return None
     value = float(given["value"])
-    told = gained and (gain is not None or value > 0)  # nothing is no gain over nothing
-    return Cell(value, float(given["low"]), float(given["high"]), int(given["n"]), gain, told)
+    shows_gain = gained and (gain is not None or value > 0)  # nothing is no gain over nothing
+    return Cell(value, float(given["low"]), float(given["high"]), int(given["n"]), gain, shows_gain)
 
 
 def score_cell(

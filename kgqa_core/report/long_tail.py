@@ -109,14 +109,14 @@ def settings_table(aggregates: Mapping[str, Any]) -> Grid:
             parsed = Experiment.parse(name)
             plain, form = parsed.retriever, parsed.format
             graph = plain not in ALWAYS
-            told: list[Entry] = [
+            entries: list[Entry] = [
                 RETRIEVER_LABELS.get(plain, plain) if graph else None,
                 parsed.topics if graph else None,
             ]
-            told += [model] if len(models) > 1 else []
-            told += [score_cell(aggregates, name, metric, gains=False) for metric in metrics]
+            entries += [model] if len(models) > 1 else []
+            entries += [score_cell(aggregates, name, metric, gains=False) for metric in metrics]
             tokens = costs.get(name, {}).get("prompt_tokens")
-            rows.append((SETTINGS.get(form, form), (*told, None if tokens is None else round(tokens))))
+            rows.append((SETTINGS.get(form, form), (*entries, None if tokens is None else round(tokens))))
     if not metrics:
         rows = []
     heads = ("Setting", "Facts of", "Entities", *(("Answerer",) if len(models) > 1 else ()))
@@ -130,8 +130,8 @@ def short_settings_table(aggregates: Mapping[str, Any], model: str) -> Grid:
     grid = settings_table({**aggregates, "scores": _of_model(aggregates.get("scores", {}), model)})
     rows = []
     for name, (facts, entities, *cells) in grid.rows:
-        told = f"{name}, {facts}" if facts else name
-        rows.append((f"{told} linked" if entities == "linked" else told, tuple(cells)))
+        entries = f"{name}, {facts}" if facts else name
+        rows.append((f"{entries} linked" if entities == "linked" else entries, tuple(cells)))
     return Grid(f"Settings · {model}", ("Setting", *grid.columns[3:-1], "Tokens"), tuple(rows), compact=True)
 
 

@@ -211,7 +211,7 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
         if metric:
             detail = f"{METRICS[metric].lower()}, relative; the paper's mean is +83 %"
             found.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
-    found += _told(aggregates, names)
+    found += _notes_of(aggregates, names)
     alone = next((f"{first}/-/-" for first in HEADLINE if f"{first}/-/-" in scores), None)
     hits = score_cell(aggregates, alone, "hits_at_1")
     if alone is not None and hits is not None:
@@ -226,7 +226,7 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
     return found
 
 
-def _told(aggregates: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, str]]:
+def _notes_of(aggregates: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, str]]:
     """The rewritten knowledge of a retriever that learns, against its own triples."""
     name = next((name for first in HEADLINE for name in names if name.startswith(f"{first}/rewritten/")), None)
     cell = score_cell(aggregates, name, "hit_rra")

@@ -113,10 +113,10 @@ def _acceptance(title: str, head: str, table: pl.DataFrame, key: str) -> Grid:
         parts.append(("all", table))
     rows = []
     for name, part in parts:
-        asked, kept = int(part["asked"].sum()), int(part["kept"].sum())
-        share = f"{100 * kept / asked:.1f} %" if asked else None
+        n_prompts, n_kept = int(part["asked"].sum()), int(part["kept"].sum())
+        share = f"{100 * n_kept / n_prompts:.1f} %" if n_prompts else None
         tokens = (f"{int(part[column].sum()):,}" for column in ("teacher_tokens", "qa_tokens"))
-        cells: tuple[Entry, ...] = (asked, kept, share, *tokens)
+        cells: tuple[Entry, ...] = (n_prompts, n_kept, share, *tokens)
         rows.append((name, (*cells, f"{part['cost'].sum():,.2f}") if "cost" in part.columns else cells))
     heads = [head, "Questions", "Kept", "Acceptance", "Teacher tokens", "QA tokens"]
     return Grid(title, (*heads, "Cost") if "cost" in table.columns else tuple(heads), tuple(rows), compact=True)

@@ -54,13 +54,15 @@ def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableT
     else:
         parts.append(VisibleText("Stages: all the same", style="dim"))
     for place, name in enumerate(names[1:]):
-        told = [row for row in score_rows(found, place) if row["metric"] in HEADLINES]
-        changed = [row for row in told if row["moved"]]
+        headline_rows = [row for row in score_rows(found, place) if row["metric"] in HEADLINES]
+        changed = [row for row in headline_rows if row["moved"]]
         if changed:
             parts.append(_score_table(changed, name, found["level"]))
-        if len(changed) < len(told):
+        if len(changed) < len(headline_rows):
             parts.append(
-                VisibleText(f"{len(told) - len(changed)} scores of {name} are those of A, question by question", "dim")
+                VisibleText(
+                    f"{len(headline_rows) - len(changed)} scores of {name} are those of A, question by question", "dim"
+                )
             )
     for one in found["questions"]:
         parts += _question_tables(found, one, names, limit)
@@ -129,8 +131,10 @@ def code_rows(found: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str,
     """Stages whose key differs, and why."""
     rows = []
     for row in found["code"]["stages"]:
-        told = [(name, "; ".join(why)) for name, why in zip(names[1:], row["why"][1:], strict=True) if why]
-        rows.append((row["stage"], "; ".join(f"{name}: {why}" if len(names) > 2 else why for name, why in told)))
+        headline_rows = [(name, "; ".join(why)) for name, why in zip(names[1:], row["why"][1:], strict=True) if why]
+        rows.append(
+            (row["stage"], "; ".join(f"{name}: {why}" if len(names) > 2 else why for name, why in headline_rows))
+        )
     return rows
 
 

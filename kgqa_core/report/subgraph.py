@@ -86,16 +86,16 @@ def _arrange(facts: Sequence[ExampleFact], topics: frozenset[int], gold: frozens
         groups.setdefault((fact.hop, source, fact.relation, fact.direction), []).append(fact)
     for hop in range(1, hops + 1):
         sources, relations, targets = layout.columns[2 * hop - 2 : 2 * hop + 1]
-        mine = {key: members for key, members in groups.items() if key[0] == hop}
-        for (_, source, _, direction), members in mine.items():
+        of_hop = {key: members for key, members in groups.items() if key[0] == hop}
+        for (_, source, _, direction), members in of_hop.items():
             if source not in sources:
                 name = members[0].head_name if direction > 0 else members[0].tail_name
                 node = _entity(source, name, topics, gold)
                 node.ghost = hop > 1
                 sources[source] = node
         order = {source: place for place, source in enumerate(sources)}
-        for key in sorted(mine, key=lambda key: (order[key[1]], -mine[key][0].score, key[2], key[3])):
-            _place_group(layout, relations, targets, sources[key[1]], key, mine[key], topics, gold)
+        for key in sorted(of_hop, key=lambda key: (order[key[1]], -of_hop[key][0].score, key[2], key[3])):
+            _place_group(layout, relations, targets, sources[key[1]], key, of_hop[key], topics, gold)
         _untangle(layout, relations, targets)
     while len(layout.columns) > 1 and not layout.columns[-1]:
         layout.columns.pop()

@@ -65,12 +65,12 @@ class ChampionDecision:
 
     def tags(self) -> dict[str, str]:
         """What the tracker is told."""
-        told = {"kgqa.champion": "moved" if self.moved else "stays", "kgqa.champion_why": self.why}
+        champion_tags = {"kgqa.champion": "moved" if self.moved else "stays", "kgqa.champion_why": self.why}
         if self.champion_run:
-            told["kgqa.champion_run"] = self.champion_run
+            champion_tags["kgqa.champion_run"] = self.champion_run
         if self.difference is not None and self.low is not None and self.high is not None:
-            told["kgqa.champion_difference"] = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
-        return told
+            champion_tags["kgqa.champion_difference"] = f"{self.difference:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+        return champion_tags
 
 
 def decide(
@@ -89,24 +89,24 @@ def decide(
     holder = old.run_id if old is not None else None
 
     def stays(why: str, chosen: str | None = None) -> ChampionDecision:
-        said = f"champion stays: {why}" if holder else f"no champion: {why}"
-        return ChampionDecision(False, said, champion_run=holder, against=holder, metric=metric, experiment=chosen)
+        verdict = f"champion stays: {why}" if holder else f"no champion: {why}"
+        return ChampionDecision(False, verdict, champion_run=holder, against=holder, metric=metric, experiment=chosen)
 
-    mine = choose_experiment(new, metric, experiment)
-    if mine is None:
+    new_key = choose_experiment(new, metric, experiment)
+    if new_key is None:
         return stays(_lacks(new, metric, experiment))
     if old is None:
         return ChampionDecision(
-            True, f"first champion: {mine} has {metric} {_mean(new, mine, metric)}",
-            champion_run=new.run_id, metric=metric, experiment=mine,
+            True, f"first champion: {new_key} has {metric} {_mean(new, new_key, metric)}",
+            champion_run=new.run_id, metric=metric, experiment=new_key,
         )  # fmt: skip
     theirs = choose_experiment(old, metric, experiment)
     if theirs is None:
-        return stays(f"{_lacks(old, metric, experiment)}, so nothing can be compared", mine)
-    pairs = pair(old.scored, new.scored, (theirs, mine), metric)
+        return stays(f"{_lacks(old, metric, experiment)}, so nothing can be compared", new_key)
+    pairs = pair(old.scored, new.scored, (theirs, new_key), metric)
     if pairs.height < FEWEST:
         shared = f"only {pairs.height}" if pairs.height else "no"
-        return stays(f"it and this run share {shared} scored questions of the same text", mine)
+        return stays(f"it and this run share {shared} scored questions of the same text", new_key)
     found = difference(pairs, seed=seed, level=level)
     above = found.low > 0
     moved = above and (found.p is None or found.p < 1 - level)
@@ -114,9 +114,9 @@ def decide(
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
     return ChampionDecision(
         moved,
-        f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {mine}, {found.n:,} questions{doubt}",
+        f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {new_key}, {found.n:,} questions{doubt}",
         found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
-        metric=metric, experiment=mine,
+        metric=metric, experiment=new_key,
     )  # fmt: skip
 
 

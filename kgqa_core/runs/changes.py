@@ -37,9 +37,9 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def configuration(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Options that not all runs have alike: rows `{"key", "values"}`, keys dotted as in a profile."""
-    told = [flatten(upgrade(record.get("profile") or {})) for record in records]
-    keys = [key for key in dict.fromkeys(key for flat in told for key in flat) if key not in UNTOLD]
-    rows = [{"key": key, "values": [flat.get(key, ABSENT) for flat in told]} for key in keys]
+    profiles = [flatten(upgrade(record.get("profile") or {})) for record in records]
+    keys = [key for key in dict.fromkeys(key for flat in profiles for key in flat) if key not in UNTOLD]
+    rows = [{"key": key, "values": [flat.get(key, ABSENT) for flat in profiles]} for key in keys]
     return [row for row in rows if not _alike(row["values"])]
 
 
@@ -86,9 +86,9 @@ def code(records: Sequence[Record]) -> dict[str, Any]:
 
 def commit(record: Record) -> str:
     """Commit that a run was made with, as its record or else its newest artifact says."""
-    told = (record.get("environment") or {}).get("git")
-    if told:
-        return str(told)
+    profiles = (record.get("environment") or {}).get("git")
+    if profiles:
+        return str(profiles)
     for stage in reversed(list(record.get("stages", ()))):
         manifest = _manifest(stage)
         if manifest is not None and manifest.get("run_id") == record.get("run_id"):
@@ -130,10 +130,10 @@ def _reasons(first: dict[str, Any] | None, other: dict[str, Any] | None) -> list
         return ["its manifest is gone"] if first != other else []
     differ = [key for key in dict.fromkeys((*first, *other)) if first.get(key) != other.get(key)]
     inputs = [key.partition(".")[2] for key in differ if key.startswith("inputs.")]
-    told = [_reason(key, first.get(key, ABSENT), other.get(key, ABSENT)) for key in differ if key[:7] != "inputs."]
+    profiles = [_reason(key, first.get(key, ABSENT), other.get(key, ABSENT)) for key in differ if key[:7] != "inputs."]
     if inputs:
-        told.append(f"other input {inputs[0]}" if len(inputs) == 1 else f"other inputs {', '.join(inputs)}")
-    return told
+        profiles.append(f"other input {inputs[0]}" if len(inputs) == 1 else f"other inputs {', '.join(inputs)}")
+    return profiles
 
 
 def _reason(key: str, before: Any, after: Any) -> str:

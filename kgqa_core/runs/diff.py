@@ -36,7 +36,7 @@ def compare_runs(
     named = experiment_pairs(first, scored[1:])
     _check(experiment, metric, scored)
     return {
-        "runs": [_told(record) for record in records],
+        "runs": [_run_row(record) for record in records],
         "configuration": changes.configuration(records),
         "data": changes.data(records),
         "code": changes.code(records),
@@ -58,17 +58,17 @@ def experiment_pairs(first: pl.DataFrame | None, others: Sequence[pl.DataFrame |
 
     The same name; or the same retriever and format, where each run has a single answerer.
     """
-    mine = _experiments(first)
+    first_names = _experiments(first)
     found = []
     for other in others:
         theirs = _experiments(other)
-        pairs = {name: name for name in mine if name in theirs}
-        models = [{Experiment.parse(name).answerer for name in names} - {"-"} for names in (mine, theirs)]
+        pairs = {name: name for name in first_names if name in theirs}
+        models = [{Experiment.parse(name).answerer for name in names} - {"-"} for names in (first_names, theirs)]
         if len(models[0]) == len(models[1]) == 1:
             by_knowledge = {replace(Experiment.parse(name), answerer="-"): name for name in theirs}
-            read = {name: replace(Experiment.parse(name), answerer="-") for name in mine if name not in pairs}
+            read = {name: replace(Experiment.parse(name), answerer="-") for name in first_names if name not in pairs}
             pairs |= {name: by_knowledge[knowledge] for name, knowledge in read.items() if knowledge in by_knowledge}
-        found.append({name: pairs[name] for name in mine if name in pairs})
+        found.append({name: pairs[name] for name in first_names if name in pairs})
     return found
 
 
@@ -88,7 +88,7 @@ def _experiments(frame: pl.DataFrame | None) -> list[str]:
     return [*alone, *sorted((name for name in names if name not in alone), key=knowledge_place)]
 
 
-def _told(record: Record) -> dict[str, Any]:
+def _run_row(record: Record) -> dict[str, Any]:
     profile = record.get("profile") or {}
     return {
         "run_id": record["run_id"],
@@ -173,14 +173,18 @@ def _won_and_lost(
         return None
     name, by = chosen
     pairs = pair(first, other, (name, named[name]), by)
-    told = [_outputs(record, one, notes) for record, one in ((records[0], name), (records[place], named[name]))]
-    asked = {question.id: question for question in read_questions(artifact_folder(records[place], "questions"))}
+    outputs_of_runs = [
+        _outputs(record, one, notes) for record, one in ((records[0], name), (records[place], named[name]))
+    ]
+    questions_by_id = {
+        question.id: question for question in read_questions(artifact_folder(records[place], "questions"))
+    }
 
     def row(question: str, before: float, after: float) -> dict[str, Any]:
-        one = asked[question]
+        one = questions_by_id[question]
         return {
             "id": question, "text": one.text, "gold": gold_names(one), "before": before, "after": after,
-            "answer_before": told[0].get(question), "answer_after": told[1].get(question),
+            "answer_before": outputs_of_runs[0].get(question), "answer_after": outputs_of_runs[1].get(question),
         }  # fmt: skip
 
     def rows(which: pl.Expr) -> list[dict[str, Any]]:

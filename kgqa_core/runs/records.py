@@ -82,17 +82,20 @@ def answer_table(scores: Path, questions: Path, answers: Sequence[Path]) -> pl.D
     alone have no answer here.
     """
     table = read_scored(scores, questions).pivot(on="metric", index=["experiment", "split", "question", "text"])
-    asked = read_questions(questions)
+    questions_read = read_questions(questions)
     golds = pl.DataFrame(
-        {"question": [one.id for one in asked], "gold": ["; ".join(gold_names(one)) for one in asked]},
+        {
+            "question": [one.id for one in questions_read],
+            "gold": ["; ".join(gold_names(one)) for one in questions_read],
+        },
         schema={"question": pl.String, "gold": pl.String},
     )
     columns = ("question", "retriever", "format", "model", "output")
-    told = [read_frame(folder / "answers.parquet", columns).select(columns).cast(pl.String) for folder in answers]
-    said = pl.concat([pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), *told]).select(
+    frames = [read_frame(folder / "answers.parquet", columns).select(columns).cast(pl.String) for folder in answers]
+    answers_read = pl.concat([pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), *frames]).select(
         "question", experiment=pl.concat_str("retriever", "format", "model", separator="/"), answer="output"
     )
-    table = table.join(golds, on="question", how="left").join(said, on=["experiment", "question"], how="left")
+    table = table.join(golds, on="question", how="left").join(answers_read, on=["experiment", "question"], how="left")
     first = ["experiment", "split", "question", "text", "gold", "answer"]
     known = [metric for metric in METRICS if metric in table.columns]
     return table.select(*first, *known, pl.exclude(*first, *known)).sort("experiment", "split", "question")

@@ -340,8 +340,8 @@ def _well_formed(manifest: dict[str, Any]) -> bool:
     """Whether a manifest has what is read of every artifact."""
     files = manifest.get("files")
     named = all(isinstance(manifest.get(name), str) for name in ("kind", "key", "digest"))
-    told = all(isinstance(manifest.get(name, {}), dict) for name in ("counts", "made_of"))
-    if not (named and told and isinstance(files, dict)):
+    well_formed = all(isinstance(manifest.get(name, {}), dict) for name in ("counts", "made_of"))
+    if not (named and well_formed and isinstance(files, dict)):
         return False
     return all(
         isinstance(facts, dict) and isinstance(facts.get("bytes"), int) and isinstance(facts.get("sha256"), str)

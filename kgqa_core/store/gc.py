@@ -28,10 +28,10 @@ from kgqa_core.store.inventory import (
     Disk,
     RunFolder,
     StoredArtifact,
-    runs_of_champions,
     entries,
     newest_change,
     runs,
+    runs_of_champions,
     stored,
 )
 from kgqa_core.store.locks import InUse, free, gate, idle, in_use, shared
@@ -165,9 +165,9 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
 
 def _check_champions(root: Path, every: list[RunFolder], named: dict[str, list[str]]) -> None:
     """Raises ArtifactError when it cannot be told which artifacts a champion needs."""
-    told = {run.id for run in every if run.uses}
+    recorded = {run.id for run in every if run.uses}
     for system, (champion, *_) in ((system, names) for system, names in named.items() if names):
-        if champion not in told:
+        if champion not in recorded:
             raise ArtifactError(
                 f"{root / 'runs' / champion / 'run.json'} does not say what the champion of {system} is made of, so "
                 f"nothing is removed; put it back, or delete {root / 'champions' / f'{system}.json'}"

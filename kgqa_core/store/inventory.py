@@ -210,7 +210,7 @@ PLACES = {
 def survey(root: Path) -> dict[str, Any]:
     """What the home at `root` holds, with bytes on disk; a file with several names counts once.
 
-    Keys: `home`, `layout`, `kgqa`, `created`, `bytes`, `disk_free`, `places`, `kinds`, `runs`, `runs_of_champions`, `store`,
+    Keys: `home`, `layout`, `kgqa`, `created`, `bytes`, `disk_free`, `places`, `kinds`, `runs`, `champions`, `store`,
     `in_use`, `locks`.  A run's `bytes` are those of its artifacts, which runs share; `own` is its folder alone.
     Raises StorageError when the home's record cannot be read.
     """

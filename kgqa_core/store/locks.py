@@ -92,16 +92,16 @@ def held(path: Path, doing: str, say: Callable[[str], None], run: str = "") -> I
 
 def acquire(path: Path, wait: Callable[[], None] = lambda: None) -> int:
     """The handle of a lock file that is held until it is closed.  wait: called once, where another holds it."""
-    told = False
+    noted = False
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if not told:
+                if not noted:
                     wait()
-                    told = True
+                    noted = True
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if is_still(handle, path):  # else it was taken away between opening and locking
                 return handle
@@ -119,11 +119,11 @@ def free(path: Path, *, remove: bool = False) -> Iterator[bool]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = is_still(handle, path)
+            acquired = is_still(handle, path)
         except BlockingIOError:
-            taken = False
-        yield taken
-        if taken and remove:
+            acquired = False
+        yield acquired
+        if acquired and remove:
             path.unlink(missing_ok=True)
     finally:
         os.close(handle)
@@ -258,8 +258,8 @@ def is_still(handle: int, path: Path) -> bool:
         there = path.stat()
     except FileNotFoundError:
         return False
-    mine = os.fstat(handle)
-    return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+    own_stat = os.fstat(handle)
+    return (own_stat.st_dev, own_stat.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _tell(handle: int, run: str) -> None:

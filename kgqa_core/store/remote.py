@@ -129,7 +129,7 @@ class RemoteStore:
         jobs: dict[str, Callable[[Any], None]] = {}
         for name, facts in files.items():
             if sent.get(name) != facts["bytes"]:
-                jobs[name] = lambda told, name=name: self._put(folder / name, f"{place}/{name}", told)  # type: ignore[misc]
+                jobs[name] = lambda report, name=name: self._put(folder / name, f"{place}/{name}", report)  # type: ignore[misc]
         self._transfer(jobs, sum(files[name]["bytes"] for name in jobs), monitor, "MB sent to the store")
         index = {
             "schema": SCHEMA_VERSION,
@@ -165,7 +165,7 @@ class RemoteStore:
         place = f"{self._place(kind, key)}/{index['folder']}"
         into.mkdir(parents=True)
         jobs: dict[str, Callable[[Any], None]] = {
-            name: (lambda told, name=name, facts=facts: self._get(f"{place}/{name}", into / name, facts, told))  # type: ignore[misc]
+            name: (lambda report, name=name, facts=facts: self._get(f"{place}/{name}", into / name, facts, report))  # type: ignore[misc]
             for name, facts in names.items()
         }
         for name in names:
@@ -239,11 +239,11 @@ class RemoteStore:
                     system, root = url_to_fs(self.url, use_listings_cache=False, skip_instance_cache=True, **options)
                 except (ImportError, ValueError) as fault:
                     raise ConfigError(
-                        f"{URL}={self.name} cannot be opened: {self._told(fault)}; "
+                        f"{URL}={self.name} cannot be opened: {self._describe(fault)}; "
                         "install the package by which fsspec reads such a URL"
                     ) from None
                 except TypeError as fault:
-                    raise ConfigError(f"{OPTIONS} has an option that is unknown: {self._told(fault)}") from None
+                    raise ConfigError(f"{OPTIONS} has an option that is unknown: {self._describe(fault)}") from None
                 self._opened = system, root.rstrip("/")
             return self._opened
 
@@ -266,15 +266,15 @@ class RemoteStore:
         with self._beside(f"{root}/{path}") as scratch:
             scratch.write_bytes(text)
 
-    def _put(self, file: Path, path: str, told: Any) -> None:
+    def _put(self, file: Path, path: str, report: Any) -> None:
         system, root = self._open()
         if not self._is_local:
-            self._try(lambda: system.put_file(str(file), f"{root}/{path}", callback=told))
+            self._try(lambda: system.put_file(str(file), f"{root}/{path}", callback=report))
             return
 
         def copy() -> None:
             with self._beside(f"{root}/{path}") as scratch:
-                system.put_file(str(file), str(scratch), callback=told)
+                system.put_file(str(file), str(scratch), callback=report)
 
         self._try(copy)
 
@@ -289,14 +289,14 @@ class RemoteStore:
             yield scratch
             os.replace(scratch, target)
 
-    def _get(self, path: str, file: Path, facts: dict[str, Any], told: Any) -> None:
+    def _get(self, path: str, file: Path, facts: dict[str, Any], report: Any) -> None:
         system, root = self._open()
         if self._is_local and any(part.is_symlink() for part in _steps(Path(root), path)):
             raise ArtifactError(f"{self.name}/{path} is a symbolic link; it is not used")
         try:
             size = self._try(lambda: system.info(f"{root}/{path}"))["size"]
             if size == facts["bytes"]:
-                self._try(lambda: system.get_file(f"{root}/{path}", str(file), callback=told), ours=file.parent)
+                self._try(lambda: system.get_file(f"{root}/{path}", str(file), callback=report), ours=file.parent)
         except FileNotFoundError:
             size = None
         if size != facts["bytes"] or not file.is_file() or hash_file(file) != facts["sha256"]:
@@ -341,12 +341,12 @@ class RemoteStore:
         self._resting_until = time.monotonic() + REST
         if refused:
             return StoreFault(
-                f"the store {self.name} refuses us ({self._told(fault)}); check AWS_ACCESS_KEY_ID, "
+                f"the store {self.name} refuses us ({self._describe(fault)}); check AWS_ACCESS_KEY_ID, "
                 f"AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or {OPTIONS}"
             )
-        return StoreFault(f"the store {self.name} cannot be reached ({self._told(fault)})")
+        return StoreFault(f"the store {self.name} cannot be reached ({self._describe(fault)})")
 
-    def _told(self, fault: BaseException) -> str:
+    def _describe(self, fault: BaseException) -> str:
         """What a fault says, in one line and without any secret."""
         text = f"{type(fault).__name__}: {fault}".split("\n", 1)[0]
         for secret in sorted(_secrets(self.url, self.options), key=len, reverse=True):
@@ -357,13 +357,13 @@ class RemoteStore:
         """Run transfers side by side; the first fault stops those that have not begun."""
         if not jobs:
             return
-        told = _counter()
+        report = _counter()
         with ThreadPoolExecutor(min(WORKERS, len(jobs)), thread_name_prefix="kgqa-store") as pool:
-            waiting: set[Future[None]] = {pool.submit(job, told) for job in jobs.values()}
+            waiting: set[Future[None]] = {pool.submit(job, report) for job in jobs.values()}
             try:
                 while waiting:
                     done, waiting = wait(waiting, timeout=0.5, return_when=FIRST_EXCEPTION)
-                    monitor.progress(min(told.bytes, total) / 1e6, total / 1e6, what)
+                    monitor.progress(min(report.bytes, total) / 1e6, total / 1e6, what)
                     for future in done:
                         try:
                             future.result()

@@ -74,8 +74,8 @@ def label_all(
     for number, ideal in enumerate(ideals):
         of_form = {dropped.relations[r] for r in ideal.relations if r in dropped.relations}
         of_form |= {dropped.entities[e] for e in ideal.names if e in dropped.entities}
-        taken = dropped.taken[ideal.support]
-        of_facts = set(np.unique(taken[taken >= 0]).tolist()) | _unnamed(ideal, dropped, tracer)
+        removed_at = dropped.removed_at[ideal.support]
+        of_facts = set(np.unique(removed_at[removed_at >= 0]).tolist()) | _unnamed(ideal, dropped, tracer)
         result = None if of_form else result_of(ideal.form, tracer, modified)
         answerable = result is not None and answers(ideal.form, ideal.value, result, _left(ideal, tracer))
         step = int(dropped.step_of[number])

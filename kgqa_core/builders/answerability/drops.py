@@ -57,7 +57,7 @@ class Dropped:
     steps: list[DropStep] = field(default_factory=list)
     step_of: Ints = field(default_factory=lambda: NONE)
     quotas: dict[str, int] = field(default_factory=dict)
-    taken: Ints = field(default_factory=lambda: NONE)
+    removed_at: Ints = field(default_factory=lambda: NONE)
     relations: dict[int, int] = field(default_factory=dict)
     entities: dict[int, int] = field(default_factory=dict)
 
@@ -87,7 +87,8 @@ class Dropper:
         self.literal, self.largest = literal, largest
         self.answerable: NDArray[np.bool_] = np.ones(len(ideals), dtype=np.bool_)
         self.dropped = Dropped(
-            step_of=np.full(len(ideals), -1, dtype=np.int64), taken=np.full(len(self.graph.head), -1, dtype=np.int64)
+            step_of=np.full(len(ideals), -1, dtype=np.int64),
+            removed_at=np.full(len(self.graph.head), -1, dtype=np.int64),
         )
         self._witness: dict[int, Ints] = {}
         self._random = np.random.default_rng(seed)
@@ -213,7 +214,7 @@ class Dropper:
         self._witness.update(effect.witnesses)
         self.answerable[effect.lost] = False
         self.dropped.step_of[effect.lost] = number
-        self.dropped.taken[effect.triples] = number
+        self.dropped.removed_at[effect.triples] = number
         self.dropped.relations.update(dict.fromkeys(effect.relations, number))
         self.dropped.entities.update(dict.fromkeys(effect.entities, number))
         self.dropped.steps.append(

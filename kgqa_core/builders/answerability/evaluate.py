@@ -54,7 +54,7 @@ class Tried:
 
     rho: float
     probability: float
-    kept: float
+    believed: float
     dropped: float
 
 
@@ -81,7 +81,7 @@ def tune(tried: Sequence[Tried]) -> Thresholds:
     rho = np.array([one.rho for one in tried])
     order = np.argsort([-one.probability for one in tried], kind="stable")
     probability = np.array([tried[place].probability for place in order])
-    gain = np.array([tried[place].kept - tried[place].dropped for place in order])
+    gain = np.array([tried[place].believed - tried[place].dropped for place in order])
     ends = np.append(probability[1:] != probability[:-1], True)  # a threshold cannot part what is equal
     best, found = -np.inf, Thresholds()
     for entity in _cuts(rho):
@@ -101,13 +101,13 @@ def _cuts(values: Floats) -> list[float]:
     return [0.0, *((distinct[1:] + distinct[:-1]) / 2).tolist()]
 
 
-def _between(falling: Floats, kept: int) -> float:
+def _between(falling: Floats, believed: int) -> float:
     """A threshold that keeps the first `kept` of falling probabilities."""
-    if kept == len(falling):
+    if believed == len(falling):
         return 0.0
-    if kept == 0:
+    if believed == 0:
         return math.nextafter(float(falling[0]), 2.0)
-    return float(falling[kept - 1] + falling[kept]) / 2
+    return float(falling[believed - 1] + falling[believed]) / 2
 
 
 AGGREGATES, SCORES = "aggregates.json", "scores.parquet"
@@ -149,9 +149,9 @@ def evaluate(
                 system["thresholds"] = {key: round(value, 6) for key, value in asdict(thresholds).items()}
             for split in (DEV, TEST):
                 scored = score(made, given, split)
-                system["scores"][split] = {group: _cells(mine, seed) for group, mine in by_group(scored).items()}
-                told = (parser, training, thresholds is not None, split)
-                rows += [(*told, *_row(one, given.get(one.question.id))) for one in scored]
+                system["scores"][split] = {group: _cells(members, seed) for group, members in by_group(scored).items()}
+                row_key = (parser, training, thresholds is not None, split)
+                rows += [(*row_key, *_row(one, given.get(one.question.id))) for one in scored]
             systems.append(system)
         monitor.progress(number, len(parsed), "parsers")
     pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(out / SCORES, compression="zstd")
@@ -170,8 +170,11 @@ def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[Parsed]], split:
         rows = parsed.get(question.id, ())
         if question.split == split and rows and rows[0].form is not None:
             wanted = gold(question, ideal)
-            kept, dropped = (exact_match(wanted, decide(rows), same_form), exact_match(wanted, Predicted(), same_form))
-            tried.append(Tried(rows[0].rho, math.exp(rows[0].score), kept, dropped))
+            believed, dropped = (
+                exact_match(wanted, decide(rows), same_form),
+                exact_match(wanted, Predicted(), same_form),
+            )
+            tried.append(Tried(rows[0].rho, math.exp(rows[0].score), believed, dropped))
     return tune(tried)
 
 

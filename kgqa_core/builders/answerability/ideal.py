@@ -185,10 +185,10 @@ def likeness(question: Question, form: Form, nodes: Sequence[int], value: int | 
     if isinstance(form, (Count, Holds)):
         if not question.answer_keys:
             return None
-        said = question.answer_keys[0].casefold()
+        annotated = question.answer_keys[0].casefold()
         if isinstance(form, Holds):
-            return float(said in (("yes", "true") if value else ("no", "false")))
-        return float(said.replace(",", "").removesuffix(".0") == str(value))
+            return float(annotated in (("yes", "true") if value else ("no", "false")))
+        return float(annotated.replace(",", "").removesuffix(".0") == str(value))
     if not question.answers:
         return None
     common = len(set(nodes) & set(question.answers))

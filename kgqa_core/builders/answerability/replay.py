@@ -114,13 +114,13 @@ class ProofBySql:
 class Replay:
     """The ideal graph from which the drops are taken one by one.  taken: what each of them took."""
 
-    def __init__(self, store: KgStore, drops: Sequence[Drop], taken: RemovedByDrops) -> None:
+    def __init__(self, store: KgStore, drops: Sequence[Drop], removed: RemovedByDrops) -> None:
         self._graph = Graph.read(store)
         self._memory = MemoryGraph(store)
         self._living = Living(self._memory, self._graph, Members(store, self._graph.there))
         self._gone: set[str] = set()
-        triples = np.fromiter(taken.triples, dtype=np.int64, count=len(taken.triples))
-        steps = np.fromiter(taken.triples.values(), dtype=np.int64, count=len(triples))
+        triples = np.fromiter(removed.triples, dtype=np.int64, count=len(removed.triples))
+        steps = np.fromiter(removed.triples.values(), dtype=np.int64, count=len(triples))
         self._by_step: dict[int, Ints] = {drop.step: triples[steps == drop.step] for drop in drops}
 
     def make(self, drop: Drop) -> None:

@@ -64,7 +64,7 @@ def score(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str =
 def by_group(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
     """The groups that have questions, in the order of the table."""
     found = {name: [one for one in scored if holds(one.question, one.ideal)] for name, holds in GROUPS.items()}
-    return {name: mine for name, mine in found.items() if mine}
+    return {name: members for name, members in found.items() if members}
 
 
 def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[dict[str, Any]]:
@@ -73,8 +73,8 @@ def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str =
     predicted: by question id; a question without one scores 0.
     """
     return [
-        {"group": name, "questions": len(mine), **{metric: _mean(mine, metric) for metric in METRICS}}
-        for name, mine in by_group(score(benchmark, predicted, split)).items()
+        {"group": name, "questions": len(members), **{metric: _mean(members, metric) for metric in METRICS}}
+        for name, members in by_group(score(benchmark, predicted, split)).items()
     ]
 
 
@@ -109,8 +109,8 @@ def read_predicted(path: Path) -> dict[str, Predicted]:
         elif name in found:
             faults.append(f"line {number}: id '{name}' is already used")
         else:
-            said = frozenset(_text(answer) for answer in answers)
-            found[name] = Predicted(form, said, formless="s_expression" not in value)
+            texts = frozenset(_text(answer) for answer in answers)
+            found[name] = Predicted(form, texts, formless="s_expression" not in value)
     check_faults(path, faults)
     return found
 

@@ -138,8 +138,8 @@ class _Splitter:
     def _room(self, new: Collection[int]) -> bool:
         """Whether dev and test have room for what would be held out with these groups."""
         for answerable in (True, False):
-            mine = (g for g in (*self.held, *new) if (self.groups[g].kind is None) == answerable)
-            if self._count(mine) > self._held_out(answerable):
+            candidates = (g for g in (*self.held, *new) if (self.groups[g].kind is None) == answerable)
+            if self._count(candidates) > self._held_out(answerable):
                 return False
         return True
 

@@ -89,13 +89,13 @@ def _drop_row(
     kind: str, pairs: Sequence[Pair], drops: Sequence[Drop], quotas: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
     """Table 2: what a kind of drop took, and the questions that it made unanswerable."""
-    mine = [drop for drop in drops if kind in (drop.kind, "all")]
+    of_kind = [drop for drop in drops if kind in (drop.kind, "all")]
     lost = [(q, one) for q, one in pairs if not q.answerable and kind in (one.drop, "all")]
     return {
         "drop": kind,
-        "quota": sum(drop.unanswerable for drop in mine) if quotas is None else quotas.get(kind, 0),
-        "elements": len(mine),
-        "facts": sum(drop.facts for drop in mine),
+        "quota": sum(drop.unanswerable for drop in of_kind) if quotas is None else quotas.get(kind, 0),
+        "elements": len(of_kind),
+        "facts": sum(drop.facts for drop in of_kind),
         "U": len(lost),
         "U_share": round(len(lost) / len(pairs), 4) if pairs else 0.0,
         "NK": sum(question.s_expression is None for question, _ in lost),

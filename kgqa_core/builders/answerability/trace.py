@@ -85,7 +85,7 @@ class Tracer:
                 return self._there(np.array([self.entity_ids[key]] if key in self.entity_ids else [], dtype=np.int64))
             case Class(key=key):
                 of_class = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
-                return TracedNodes(of_class, lambda kept, one: [])
+                return TracedNodes(of_class, lambda kept_nodes, one: [])
             case Literal() | Compare():
                 return self._valued(form)
             case Join(path=path, of=of):
@@ -144,7 +144,7 @@ class Tracer:
         return [self.denote(part) for part in parts]
 
     def _there(self, nodes: Ints) -> TracedNodes:
-        return TracedNodes(nodes[self.graph.there[nodes]], lambda kept, one: [])
+        return TracedNodes(nodes[self.graph.there[nodes]], lambda kept_nodes, one: [])
 
     def _join(self, path: Steps, of: TracedNodes) -> TracedNodes:
         """Nodes that the path leads from to a member of `of`; each step is followed from its end."""
@@ -173,8 +173,8 @@ class Tracer:
             levels[place] = tuple(column[fits] for column in levels[place])
             nodes = np.unique(levels[place][1])
 
-        def proof(kept: Ints, one: bool) -> list[Ints]:
-            found, here = of.proof(kept, one), kept
+        def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
+            found, here = of.proof(kept_nodes, one), kept_nodes
             for triples, start, end in levels:
                 chosen = np.isin(start, here)
                 if one and chosen.any():
@@ -203,15 +203,15 @@ class Tracer:
 def _back(levels: Sequence[tuple[Ints, Ints, Ints]], before: Proof) -> Proof:
     """Proof of a chain: from the nodes that are kept back to those it began with."""
 
-    def proof(kept: Ints, one: bool) -> list[Ints]:
+    def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
         found: list[Ints] = []
         for triples, start, end in reversed(levels):
-            chosen = np.isin(end, kept)
+            chosen = np.isin(end, kept_nodes)
             if one and chosen.any():
                 chosen = np.arange(len(end)) == int(np.flatnonzero(chosen)[0])
             found.append(triples[chosen])
-            kept = np.unique(start[chosen])
-        return found + before(kept, one)
+            kept_nodes = np.unique(start[chosen])
+        return found + before(kept_nodes, one)
 
     return proof
 
@@ -220,18 +220,20 @@ def _all(parts: list[TracedNodes]) -> TracedNodes:
     nodes = parts[0].nodes
     for part in parts[1:]:
         nodes = np.intersect1d(nodes, part.nodes, assume_unique=True)
-    return TracedNodes(nodes, lambda kept, one: [triples for part in parts for triples in part.proof(kept, one)])
+    return TracedNodes(
+        nodes, lambda kept_nodes, one: [triples for part in parts for triples in part.proof(kept_nodes, one)]
+    )
 
 
 def _any(parts: list[TracedNodes], *, always: bool = False) -> TracedNodes:
     """The union; always: whatever is kept, every part is part of the proof."""
     nodes = _union([part.nodes for part in parts])
 
-    def proof(kept: Ints, one: bool) -> list[Ints]:
+    def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
         found = []
         for part in parts:
-            mine = part.nodes if always else np.intersect1d(part.nodes, kept, assume_unique=True)
-            found += part.proof(mine[:1] if one else mine, one) if len(mine) else []
+            own = part.nodes if always else np.intersect1d(part.nodes, kept_nodes, assume_unique=True)
+            found += part.proof(own[:1] if one else own, one) if len(own) else []
             if one and found and not always:
                 break
         return found

@@ -101,7 +101,7 @@ def check_splits(
     for form, where in sorted(places.items()):
         checks.that("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
     in_train = frozenset().union(
-        *(mine for case, mine in zip(cases, touched, strict=True) if case.question.split == SPLITS[0])
+        *(steps for case, steps in zip(cases, touched, strict=True) if case.question.split == SPLITS[0])
     )
     shown = frozenset(part for case in cases if case.question.split == SPLITS[0] for part in _elements(case))
     for case in cases:

@@ -72,14 +72,14 @@ def rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _row(kind: str, level: str | None, subjects: Sequence[Subject], items: Sequence[BenchmarkItem]) -> dict[str, Any]:
-    mine = [item for item in items if level in (None, item.subject.level)]
-    groups = Counter(cited_group(len(item.triples)) for item in mine)
-    asked = {item.subject.end.id for item in mine}
+    own = [item for item in items if level in (None, item.subject.level)]
+    groups = Counter(cited_group(len(item.triples)) for item in own)
+    subject_ids = {item.subject.end.id for item in own}
     row: dict[str, Any] = {"entities": sum(level in (None, subject.level) for subject in subjects)}
     if kind == "conv":
-        row |= {"dialogues": len(asked), "turns": len(mine)}
+        row |= {"dialogues": len(subject_ids), "turns": len(own)}
     else:
-        row |= {"entities_asked": len(asked), "questions": len(mine)}
+        row |= {"entities_asked": len(subject_ids), "questions": len(own)}
     return row | {"by_triples": {group: groups[group] for group in CITED}}
 
 

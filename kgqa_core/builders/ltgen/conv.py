@@ -57,15 +57,15 @@ def read_batch(subject: Subject, text: str, mentions: NameMatcher, *, truncated:
     turns, rejects = _turns(subject, fields, cut)
     history: list[tuple[str, str]] = []
     items: list[BenchmarkItem] = []
-    told: list[dict[str, Any]] = []
-    asked: set[tuple[str, ...]] = set()
+    turn_records: list[dict[str, Any]] = []
+    seen_queries: set[tuple[str, ...]] = set()
     for turn in turns:
-        found, reason, detail = _check(subject, turn, citable, history, asked, mentions)
+        found, reason, detail = _check(subject, turn, citable, history, seen_queries, mentions)
         if found is not None:
             items.append(found)
         else:
             rejects.append(RejectedItem(subject, "turn", reason, turn.number, turn.query, detail))
-        told.append(
+        turn_records.append(
             {
                 "number": turn.number, "user": turn.query, "agent": turn.reply,
                 "triples": [list(triple.names) for triple in found.triples] if found else [],
@@ -74,10 +74,10 @@ def read_batch(subject: Subject, text: str, mentions: NameMatcher, *, truncated:
         )  # fmt: skip
         if turn.cut:
             break
-        asked.add(tokens(turn.query))
+        seen_queries.add(tokens(turn.query))
         history += [(USER, turn.query), (AGENT, turn.reply)]
     rejects.sort(key=lambda reject: reject.number)
-    return ReplyItems(tuple(items), tuple(rejects), tuple(told))
+    return ReplyItems(tuple(items), tuple(rejects), tuple(turn_records))
 
 
 def _turns(subject: Subject, fields: list[Field], cut: bool) -> tuple[list[_Turn], list[RejectedItem]]:
@@ -126,7 +126,7 @@ def _turns(subject: Subject, fields: list[Field], cut: bool) -> tuple[list[_Turn
 
 
 def _check(
-    subject: Subject, turn: _Turn, citable: Citable, history: list[tuple[str, str]], asked: set[tuple[str, ...]],
+    subject: Subject, turn: _Turn, citable: Citable, history: list[tuple[str, str]], seen_queries: set[tuple[str, ...]],
     mentions: NameMatcher,
 ) -> tuple[BenchmarkItem | None, str, str]:  # fmt: skip
     """The question that a turn makes, or why it makes none and what exactly."""
@@ -137,7 +137,7 @@ def _check(
         return None, FOREIGN, cited.foreign
     if not cited.places:
         return None, NO_TRIPLE, ""
-    if tokens(turn.query) in asked:
+    if tokens(turn.query) in seen_queries:
         return None, DUPLICATE, "asked before in this dialogue"
     triples = tuple(subject.triples[place] for place in cited.places)
     topics, answers = _ends(subject, triples, turn.query, history, mentions)
@@ -145,7 +145,7 @@ def _check(
         return None, GIVEN_AWAY, turn.cited
     if not topics:
         return None, NO_TOPIC, turn.cited
-    if not any(_told(answer, turn.reply, mentions) for answer in answers):
+    if not any(_mentions_answer(answer, turn.reply, mentions) for answer in answers):
         return None, UNTOLD, "; ".join(answer.name for answer in answers)
     item = BenchmarkItem(subject, turn.number, turn.query, triples, topics, answers, tuple(history), turn.reply)
     return item, "", ""
@@ -172,11 +172,11 @@ def _ends(
             known.append(triple.head)
         for end in ends:
             (topics if end in known else answers)[end.id] = end
-    kept = {i: end for i, end in answers.items() if i not in topics}
-    return tuple(end for end in topics.values() if end.entity), tuple(kept.values())
+    remaining = {i: end for i, end in answers.items() if i not in topics}
+    return tuple(end for end in topics.values() if end.entity), tuple(remaining.values())
 
 
-def _told(answer: End, reply: str, mentions: NameMatcher) -> bool:
+def _mentions_answer(answer: End, reply: str, mentions: NameMatcher) -> bool:
     """Whether a reply names an answer; of a date the year is enough, since it may be said in many ways."""
     if mentions.any((*answer.forms, *date_forms(answer)), reply):
         return True

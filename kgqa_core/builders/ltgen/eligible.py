@@ -106,9 +106,9 @@ def dropped_relations(store: KgStore, options: SamplingOptions, monitor: Monitor
     met: set[str] = set()
     dropped = []
     for number, key, english, labels in rows:
-        mine = {name.casefold() for name in (key, *(labels or ()))} & wanted
-        met |= mine
-        if mine or (options.informative_only and not is_informative(key, english or ())):
+        own_names = {name.casefold() for name in (key, *(labels or ()))} & wanted
+        met |= own_names
+        if own_names or (options.informative_only and not is_informative(key, english or ())):
             dropped.append(int(number))
     for name in sorted(wanted - met):
         known = [text for _, key, _, labels in rows for text in (key, *(labels or ()))]

@@ -78,7 +78,7 @@ class PageViews:
             )
         self.options, self._wait = options, wait
         self.months = _months(options.first_month, options.last_month)
-        self.asked = self.looked_up = self.missing = 0
+        self.requests = self.looked_up = self.missing = 0
         first, last = options.first_month.split("-"), options.last_month.split("-")
         days = calendar.monthrange(int(last[0]), int(last[1]))[1]
         self._period = f"{''.join(first)}0100/{''.join(last)}{days:02d}00"
@@ -149,32 +149,32 @@ class PageViews:
 
         from kgqa_core.llm.faults import ReplyRefused
 
-        said = ""
+        failure = ""
         for attempt in range(self.options.retries + 1):
             self._take_turn()
-            asked: float | None = None
+            retry_after: float | None = None
             try:
                 reply = _without_loop(lambda: self._runner.run(self._get(url)))
-                self.asked += 1
+                self.requests += 1
                 if reply.status_code == 200:
                     return _total(reply.content)
                 if reply.status_code in _NO_ARTICLE:
                     return None
-                said = f"status {reply.status_code}"
+                failure = f"status {reply.status_code}"
                 if reply.status_code not in _TRY_AGAIN:
                     break
-                asked = _retry_after(reply.headers.get("Retry-After"))
+                retry_after = _retry_after(reply.headers.get("Retry-After"))
             except ReplyRefused as fault:
-                said = str(fault)
+                failure = str(fault)
                 break
             except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError, _Unreadable) as fault:
-                said = f"{type(fault).__name__.lstrip('_')}: {fault}"
+                failure = f"{type(fault).__name__.lstrip('_')}: {fault}"
             if attempt < self.options.retries:
                 pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
-                log.debug("%s: %s; asked again", url, said)
-                self._wait(max(pause, min(asked or 0.0, LONGEST_ASKED)))
+                log.debug("%s: %s; asked again", url, failure)
+                self._wait(max(pause, min(retry_after or 0.0, LONGEST_ASKED)))
         raise EndpointError(
-            f"the page-view API does not answer for {url} ({said}); what it answered before is kept: run the same "
+            f"the page-view API does not answer for {url} ({failure}); what it answered before is kept: run the same "
             "command again later, lower ltgen.popularity.rate, or give ltgen.popularity.files"
         )
 

@@ -272,8 +272,8 @@ class NameMatcher:
     def _padded(self, forms: tuple[str, ...]) -> tuple[str, ...]:
         found = self._forms.get(forms)
         if found is None:
-            kept = [tokens(form) for place, form in enumerate(forms) if place == 0 or _tells(form)]
-            found = self._forms[forms] = tuple(dict.fromkeys(_pad(words) for words in kept if words))
+            telling = [tokens(form) for place, form in enumerate(forms) if place == 0 or _tells(form)]
+            found = self._forms[forms] = tuple(dict.fromkeys(_pad(words) for words in telling if words))
         return found
 
 

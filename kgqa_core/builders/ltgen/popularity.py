@@ -212,8 +212,8 @@ def measure(
     with PageViews(options, cache) as api:
         for start in range(0, len(candidates), CHUNK):
             part = candidates[start : start + CHUNK]
-            asked = [titles[each.entity] for each in part if each.entity in titles]
-            found = api.mean(asked, monitor)
+            titles_of_part = [titles[each.entity] for each in part if each.entity in titles]
+            found = api.mean(titles_of_part, monitor)
             values |= {each.entity: found[titles[each.entity]] for each in part if each.entity in titles}
             looked += len(part)
             if enough(values):
@@ -248,8 +248,8 @@ def _titles(
     names = store.names([each.entity for each in candidates], [language])
     wanted = {each.entity: _as_title(names[each.entity]) for each in candidates}
     owners = _owners(store, wanted.values(), language)
-    mine = {each: title for each, title in wanted.items() if owners.get(title, each) == each}
-    return mine, len(wanted) - len(mine)
+    own_titles = {each: title for each, title in wanted.items() if owners.get(title, each) == each}
+    return own_titles, len(wanted) - len(own_titles)
 
 
 def _owners(store: KgStore, titles: Iterable[str], language: str) -> dict[str, int]:

@@ -36,7 +36,7 @@ def pairs_to_ask(subject: Subject, mentions: NameMatcher, seed: int) -> list[Ent
     second pair of the same names.
     """
     seen: set[tuple[str, ...]] = set()
-    kept = []
+    chosen = []
     for pair in subject.pairs:
         words = tuple(word for name in pair.names for word in tokens(name))
         if not words or words in seen:
@@ -44,9 +44,9 @@ def pairs_to_ask(subject: Subject, mentions: NameMatcher, seed: int) -> list[Ent
         if any(mentions.any(triple.tail.forms, pair.head.name) for triple in pair.triples):
             continue
         seen.add(words)
-        kept.append(pair)
-    forward = [pair for pair in kept if pair.forward]
-    backward = [pair for pair in kept if not pair.forward]
+        chosen.append(pair)
+    forward = [pair for pair in chosen if pair.forward]
+    backward = [pair for pair in chosen if not pair.forward]
     key = f"pairs/{seed}/{subject.end.key}"
     return shuffled(forward, key) + shuffled(backward, f"{key}/backward")
 

@@ -178,8 +178,8 @@ def read_sample(sample: Path, store: KgStore, options: WritingOptions, seed: int
     for entity, forward, found in pairs.iter_rows():
         own.setdefault(entity, []).append(EntityRelationPair(forward, tuple(triples[triple] for triple in found)))
     subjects = []
-    for entity, key, level, _, _, mine in frame.iter_rows():
-        cited = tuple(triples[triple] for triple in mine)
+    for entity, key, level, _, _, triple_ids in frame.iter_rows():
+        cited = tuple(triples[triple] for triple in triple_ids)
         end = next(end for triple in cited for end in (triple.head, triple.tail) if end.id == entity)
         subjects.append(Subject(end, level, _split(key, options, seed), cited, tuple(own.get(entity, ()))))
     order = {level: place for place, level in enumerate(LEVELS)}
@@ -197,8 +197,8 @@ def read_triples(store: KgStore, ids: Iterable[int]) -> dict[int, Triple]:
             "SELECT id FROM entities WHERE kind = 'literal' AND id IN (SELECT unnest(?::INTEGER[]))", [sorted(ends)]
         ).fetchall()
     }
-    said = {i: tuple(" ".join(form.split()) for form in forms[i] if form.strip())[:FORMS] for i in ends}
-    made = {i: End(i, keys[i], said[i] or (key_name(keys[i]),), i not in literals) for i in sorted(ends)}
+    clean_names = {i: tuple(" ".join(form.split()) for form in forms[i] if form.strip())[:FORMS] for i in ends}
+    made = {i: End(i, keys[i], clean_names[i] or (key_name(keys[i]),), i not in literals) for i in sorted(ends)}
     names, relations = store.relation_names(), store.relation_keys()
     return {
         i: Triple(i, made[head], relations[relation], names[relation], made[tail])

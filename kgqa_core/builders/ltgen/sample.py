@@ -86,11 +86,11 @@ def quantiles(values: Iterable[float]) -> Bounds:
     lower = []
     for levels_left in range(len(LEVELS), 0, -1):
         lower.append(distinct[place])
-        share, taken = left / levels_left, 0
-        while place < len(distinct) - (levels_left - 1) and (taken == 0 or taken < share):
-            taken += counts[distinct[place]]
+        share, n_drawn = left / levels_left, 0
+        while place < len(distinct) - (levels_left - 1) and (n_drawn == 0 or n_drawn < share):
+            n_drawn += counts[distinct[place]]
             place += 1
-        left -= taken
+        left -= n_drawn
     return Bounds((lower[0], lower[1], lower[2], lower[3]), None, "quantiles")
 
 

@@ -61,16 +61,16 @@ def about_tail(head: str, relation: str, *, many: bool = False) -> str:
     """
     if _chinese(relation):
         return f"{head}的{relation}是什么？"
-    said = phrase(relation)
-    if not said.is_verb:
-        noun = plural(said.noun) if many else said.noun
-        return f"What {'are' if many else 'is'} the {noun}{said.link}{head}{said.rest}?"
-    first, _, rest = said.one.partition(" ")
+    relation_name = phrase(relation)
+    if not relation_name.is_verb:
+        noun = plural(relation_name.noun) if many else relation_name.noun
+        return f"What {'are' if many else 'is'} the {noun}{relation_name.link}{head}{relation_name.rest}?"
+    first, _, rest = relation_name.one.partition(" ")
     if first in _AUXILIARIES:
         return f"{'Who' if rest.endswith(' by') else 'What'} {first} {head} {rest}?"
-    if said.many != said.one:
-        return f"What does {head} {said.many}?"
-    return f"What is it that {head} {said.one}?"
+    if relation_name.many != relation_name.one:
+        return f"What does {head} {relation_name.many}?"
+    return f"What is it that {head} {relation_name.one}?"
 
 
 def about_head(relation: str, tail: str) -> str:
@@ -81,10 +81,10 @@ def about_head(relation: str, tail: str) -> str:
     """
     if _chinese(relation):
         return f"什么的{relation}是{tail}？"
-    said = phrase(relation)
-    if said.is_verb:
-        return f"What {said.one} {tail}?"
-    return f"What has {tail} as its {said.noun}{said.rest}?"
+    relation_name = phrase(relation)
+    if relation_name.is_verb:
+        return f"What {relation_name.one} {tail}?"
+    return f"What has {tail} as its {relation_name.noun}{relation_name.rest}?"
 
 
 def _turns(subject: Subject, seed: int) -> list[tuple[Triple, ...]]:
@@ -127,8 +127,13 @@ def _reply(group: tuple[Triple, ...]) -> str:
 
 
 def _noun(triple: Triple) -> bool:
-    said = phrase(triple.relation)
-    return not said.is_verb and said.link == " of " and not said.rest and not _chinese(triple.relation)
+    relation_name = phrase(triple.relation)
+    return (
+        not relation_name.is_verb
+        and relation_name.link == " of "
+        and not relation_name.rest
+        and not _chinese(triple.relation)
+    )
 
 
 def _chinese(text: str) -> bool:

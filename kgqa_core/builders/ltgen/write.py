@@ -122,8 +122,8 @@ def _qa(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[ReplyIt
     ]
     work.counts["without_pair"] = sum(not pairs for pairs in waiting)
     batches: list[list[ReplyItems]] = [[] for _ in subjects]
-    asked = [0] * len(subjects)
-    taken: set[tuple[int, str]] = set()
+    prompts_of = [0] * len(subjects)
+    used: set[tuple[int, str]] = set()
     for turn in range(work.options.rounds):
         places, jobs = [], []
         for place, subject in enumerate(subjects):
@@ -131,13 +131,13 @@ def _qa(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[ReplyIt
             chosen: list[EntityRelationPair] = []
             while waiting[place] and len(chosen) < missing:
                 pair = waiting[place].pop(0)
-                if pair.key not in taken:
-                    taken.add(pair.key)
+                if pair.key not in used:
+                    used.add(pair.key)
                     chosen.append(pair)
             if chosen:
                 places.append(place)
-                jobs.append(_qa_job(subject, chosen, asked[place] + 1, mentions))
-                asked[place] += len(chosen)
+                jobs.append(_qa_job(subject, chosen, prompts_of[place] + 1, mentions))
+                prompts_of[place] += len(chosen)
         what = "questions" if turn == 0 else f"questions, round {turn + 1}"
         for place, batch in zip(places, _run(work, jobs, what), strict=True):
             batches[place].append(batch)
@@ -248,9 +248,9 @@ def _collect(
     rejects: list[RejectedItem] = []
     dialogues: list[dict[str, Any]] = []
     seen: dict[tuple[Any, ...], str] = {}
-    for subject, mine in zip(subjects, batches, strict=True):
+    for subject, own_batch in zip(subjects, batches, strict=True):
         good = []
-        for batch in mine:
+        for batch in own_batch:
             rejects += batch.rejects
             for item in batch.items:
                 words = (tokens(item.text), tuple(tokens(text) for _, text in item.dialogue))
@@ -263,14 +263,14 @@ def _collect(
                 seen[words] = str(item.record(kind)["id"])
                 good.append(item)
         items += good
-        turns = [turn for batch in mine for turn in batch.turns]
+        turns = [turn for batch in own_batch for turn in batch.turns]
         if kind == "conv" and not good:
             rejects.append(RejectedItem(subject, "dialogue", conv.NO_TURN))
         elif kind == "conv":
-            kept = {item.number for item in good}
-            told = [{**turn, "question": turn["number"] in kept} for turn in turns]
+            numbers = {item.number for item in good}
+            kept_turns = [{**turn, "question": turn["number"] in numbers} for turn in turns]
             dialogues.append(
-                {"entity": subject.end.key, "name": subject.end.name, "level": subject.level, "turns": told}
+                {"entity": subject.end.key, "name": subject.end.name, "level": subject.level, "turns": kept_turns}
             )
     return items, rejects, dialogues
 
@@ -288,8 +288,8 @@ def _counts(table: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
 
 def _nothing(kind: Kind, options: WritingOptions, rejects: Sequence[RejectedItem]) -> str:
     reasons = Counter(reject.reason for reject in rejects).most_common(3)
-    said = ", ".join(f"{reason} {number:,}" for reason, number in reasons) or "no entity has a pair to ask about"
+    summary = ", ".join(f"{reason} {number:,}" for reason, number in reasons) or "no entity has a pair to ask about"
     return (
-        f"the writer '{options.writer}' wrote not one good {'question' if kind == 'qa' else 'turn'} ({said}); try "
+        f"the writer '{options.writer}' wrote not one good {'question' if kind == 'qa' else 'turn'} ({summary}); try "
         "another ltgen.writing.writer, more ltgen.writing.max_new_tokens, or llm.attempts"
     )

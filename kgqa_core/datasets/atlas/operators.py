@@ -25,11 +25,11 @@ def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, 
         symmetric = not subtract and (kind_x, step_x) == (kind_y, step_y)
         pairs = []
         for x in world.pools[kind_x]:
-            mine = frozenset(world.reach(x, [step_x]))
-            for y in world.pools[kind_y] if mine else ():
-                common = mine & others[y]
-                if common and x != y and not (symmetric and x > y) and (mine - common):
-                    pairs.append((x, y, mine - common if subtract else common))
+            reached = frozenset(world.reach(x, [step_x]))
+            for y in world.pools[kind_y] if reached else ():
+                common = reached & others[y]
+                if common and x != y and not (symmetric and x > y) and (reached - common):
+                    pairs.append((x, y, reached - common if subtract else common))
         for x, y, answers in rng.sample(pairs, len(pairs)):
             if not 1 <= len(answers) <= LARGEST_SET or {x, y} & answers:
                 continue

@@ -31,7 +31,7 @@ def test_no_form_at_all_is_no_prediction_and_nk_where_there_are_thresholds() -> 
 
 def value(tried: list[Tried], thresholds: Thresholds) -> float:
     return sum(
-        one.kept if one.rho >= thresholds.entity and one.probability >= thresholds.form else one.dropped
+        one.believed if one.rho >= thresholds.entity and one.probability >= thresholds.form else one.dropped
         for one in tried
     )
 
