@@ -1,4 +1,4 @@
-"""Does a response say what the reference says?  Scores of a natural-language-inference model (PAPERS §3).
+"""Does a response say what the reference says?  Scores of a natural-language-inference model after Huang et al. 2024.
 
 The prediction is the premise, the reference the hypothesis.  E is the probability that the prediction entails the
 reference, C that it contradicts it, E - C the overall score of Huang et al. 2024.  Any sequence-pair classifier with

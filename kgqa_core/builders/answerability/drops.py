@@ -1,4 +1,4 @@
-"""Drops elements of the ideal graph until enough questions have no answer (Patidar et al. 2023, section 4).
+"""Drops elements of the ideal graph until enough questions have no answer (Patidar et al. 2023).
 
 Types first, then relations, entities and facts, each until its quota of questions is unanswerable.  An element is drawn
 with a weight of its importance over its popularity.  Importance is the number of still answerable questions that it
