@@ -13,7 +13,7 @@ from prefect import flow
 from kgqa_core.config import Profile
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.answerability import metric_rows, paper_table, write
 from kgqa_core.store.artifacts import ArtifactRef, verify

@@ -8,7 +8,7 @@ from typing import Any
 from prefect import flow
 
 from kgqa_core.config import Profile
-from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint

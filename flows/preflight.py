@@ -15,7 +15,7 @@ from kgqa_core.datasets.splits import check_splits
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
 from kgqa_core.extras import require_extra
-from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint

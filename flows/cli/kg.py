@@ -142,9 +142,9 @@ def formats(
     session: JsonSession,
 ) -> None:
     """List the formats that are read, and how to name them."""
-    from kgqa_core.kg.formats.detect import READERS
+    from kgqa_core.kg.formats.registry import FORMATS
 
-    rows = [{"format": name, "about": reader.about} for name, reader in READERS.items()]
+    rows = [{"format": name, "about": spec.label} for name, spec in FORMATS.items()]
     if session.as_json:
         print_json({"formats": rows})
         return

@@ -20,7 +20,8 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.detect import check_format, reader_of
+from kgqa_core.kg.formats.detect import reader_of
+from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.ingest import assemble_wikidata, meaning, restate

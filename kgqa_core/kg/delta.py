@@ -22,7 +22,7 @@ from kgqa_core.kg import diff
 from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.build import Part, build_parts, part_of
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.detect import check_format
+from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.config import KgOptions, RigelOptions
-from kgqa_core.kg.formats.detect import READERS
+from kgqa_core.kg.formats.registry import FORMATS
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine import key as caching
 from tasks.engine.key import code_digest, import_closure, stage_key
@@ -104,8 +104,8 @@ def test_closure_of_the_graph_build_has_no_retriever_in_it() -> None:
 
 def test_closure_of_the_graph_build_holds_every_reader() -> None:
     names = set(import_closure("kgqa_core.kg.build"))
-    for name, reader in READERS.items():
-        assert type(reader.reader()).__module__ in names, name
+    for name, spec in FORMATS.items():
+        assert type(spec.reader()).__module__ in names, name
 
 
 def body() -> None:

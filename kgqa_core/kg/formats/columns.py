@@ -31,6 +31,7 @@ from kgqa_core.kg.formats.base import (
     REJECTS,
     STATEMENTS,
     TEXT,
+    FormatSpec,
     StatementBatch,
     empty,
 )
@@ -340,3 +341,6 @@ def _within_quotes(text: str, delimiter: str, within: bool) -> bool | None:
             return False
         at, start = following + len(delimiter), True
     return within
+
+
+FORMAT = FormatSpec(Columns, "CSV or TSV with a header, its columns given roles by kg.columns", specific=True)

@@ -29,6 +29,7 @@ from kgqa_core.kg.formats.base import (
     REJECTS,
     STATEMENTS,
     TEXT,
+    FormatSpec,
     StatementBatch,
 )
 from kgqa_core.kg.formats.source import Block, Source
@@ -240,3 +241,14 @@ def read_statements(block: Block, delimiter: str) -> StatementBatch:
         block.fraction,
         qualifiers if qualifiers.height else None,
     )
+
+
+DELIMITED = FormatSpec(
+    Delimited,
+    "three fields a line, cut by tab, '|', ';' or kg.delimiter",
+    endings=(".tsv", ".csv", ".psv"),
+    name_suffices=True,
+)
+
+
+STATEMENT_LINES = FormatSpec(Statements, "S,P,O and pairs of qualifier and value, as WD50K writes them", specific=True)

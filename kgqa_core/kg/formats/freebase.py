@@ -16,7 +16,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, StatementBatch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, FormatSpec, StatementBatch
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
@@ -106,3 +106,6 @@ def unescape(key: str) -> str:
             return match[0]
 
     return _ESCAPES.sub(one, key)
+
+
+FORMAT = FormatSpec(Freebase, "Freebase's RDF dump", specific=True, words=("freebase",))

@@ -21,7 +21,15 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import CONTROL, MAX_REJECT_TEXT, QUALIFIERS, REJECTS, STATEMENTS, StatementBatch
+from kgqa_core.kg.formats.base import (
+    CONTROL,
+    MAX_REJECT_TEXT,
+    QUALIFIERS,
+    REJECTS,
+    STATEMENTS,
+    FormatSpec,
+    StatementBatch,
+)
 from kgqa_core.kg.formats.kgtk_values import parse, symbols
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
@@ -212,3 +220,8 @@ def _rule(options: KgOptions) -> pl.Expr:
         .when((label.is_in(list(METADATA)) | kinds | datatypes) & ~requested)
         .then(pl.lit("metadata"))
     )
+
+
+FORMAT = FormatSpec(
+    Kgtk, "KGTK's TSV with node1, label, node2: edges, names, aliases, qualifiers", specific=True, words=("kgtk",)
+)

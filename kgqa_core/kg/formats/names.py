@@ -12,7 +12,16 @@ from collections.abc import Iterator
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import BLANKS, LITERAL, MAX_REJECT_TEXT, PLAIN, REJECTS, STATEMENTS, StatementBatch
+from kgqa_core.kg.formats.base import (
+    BLANKS,
+    LITERAL,
+    MAX_REJECT_TEXT,
+    PLAIN,
+    REJECTS,
+    STATEMENTS,
+    FormatSpec,
+    StatementBatch,
+)
 from kgqa_core.kg.formats.source import Block, Source
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 
@@ -98,3 +107,8 @@ def read_block(block: Block, predicate: str, language: str) -> StatementBatch:
     ).select(pl.col(column).cast(STATEMENTS[column]) for column in PLAIN)
     rejects = bad.select("line", "reason", text.str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
     return StatementBatch(statements, pl.concat([block.rejects, rejects]), int(parts["ignored"].sum()), block.fraction)
+
+
+FORMAT = FormatSpec(
+    Names, "key, tab, name and perhaps a language", words=("labels", "names", "aliases", "descriptions")
+)

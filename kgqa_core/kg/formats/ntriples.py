@@ -22,7 +22,7 @@ import pyarrow as pa
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats import ntriples_kernels as kernels
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, FormatSpec, empty
 from kgqa_core.kg.formats.source import Chunk, Source, readable
 from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 
@@ -275,3 +275,13 @@ def _quad_fault(line: str) -> str | None:
         reason = why(f"<a:a> <a:a> {graph} .")
         return reason.replace("of the object", "of the graph").replace("the object is", "the graph is")
     return None
+
+
+NTRIPLES = FormatSpec(
+    NTriples, "N-Triples 1.1: one statement a line", endings=(".nt",), name_suffices=True, ending_decides=True
+)
+
+
+NQUADS = FormatSpec(
+    NQuads, "N-Quads 1.1: N-Triples with named graphs", endings=(".nq",), name_suffices=True, ending_decides=True
+)

@@ -27,7 +27,7 @@ import pyoxigraph as ox
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, StatementBatch
+from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, FormatSpec, StatementBatch
 from kgqa_core.kg.formats.ntriples import read_chunk
 from kgqa_core.kg.formats.ntriples_kernels import KIND, OBJECT, SUBJECT
 from kgqa_core.kg.formats.source import Chunk, Source
@@ -326,3 +326,9 @@ def _reason(fault: SyntaxError | MemoryError, skipped: Skipped) -> str:
 
 def _escaped(iri: str) -> str:
     return _NO_IRI.sub(lambda match: f"\\u{ord(match[0]):04X}", iri)
+
+
+TURTLE = FormatSpec(Turtle, "Turtle 1.1: prefixes, lists, nested nodes", endings=(".ttl", ".n3"))
+
+
+TRIG = FormatSpec(TriG, "TriG 1.1: Turtle with named graphs", endings=(".trig",))

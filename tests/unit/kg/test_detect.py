@@ -12,7 +12,8 @@ import zstandard
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.build import build
-from kgqa_core.kg.formats.detect import READERS, check_format, hinted, reader_of
+from kgqa_core.kg.formats.detect import hinted, reader_of
+from kgqa_core.kg.formats.registry import FORMATS, check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.store import KgStore
 
@@ -97,7 +98,7 @@ def test_a_file_in_no_format_is_an_error_that_lists_them(tmp_path, name, text, l
     path.write_text(text)
     with pytest.raises(KgInputError, match=looks) as caught:
         read_by(path)
-    assert all(format in str(caught.value) for format in READERS)
+    assert all(format in str(caught.value) for format in FORMATS)
 
 
 def test_a_format_that_is_named_is_taken_and_an_unknown_one_refused(tmp_path):
@@ -109,10 +110,10 @@ def test_a_format_that_is_named_is_taken_and_an_unknown_one_refused(tmp_path):
     check_format("auto")
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_a_reader_of_its_name_and_a_line_about_it(name):
-    assert READERS[name].reader().name == READERS[name].name == name
-    assert 10 < len(READERS[name].about) < 90 and "\n" not in READERS[name].about
+    assert FORMATS[name].reader().name == FORMATS[name].name == name
+    assert 10 < len(FORMATS[name].label) < 90 and "\n" not in FORMATS[name].label
 
 
 def test_comments_and_blank_lines_say_nothing_about_the_format(tmp_path):

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import StatementBatch
+from kgqa_core.kg.formats.base import FormatSpec, StatementBatch
 from kgqa_core.kg.formats.source import Chunk, Source, block_of
 from kgqa_core.kg.formats.wikidata.json_entity import (
     LANGUAGE_RULE,
@@ -226,3 +226,11 @@ def _blanked(data: bytes, lines: np.ndarray) -> bytes:
         begin, end = (int(ends[line - 1]) + 1 if line else 0), int(ends[line])
         text[begin:end] = b" " * (end - begin)
     return bytes(text)
+
+
+FORMAT = FormatSpec(
+    WikidataJson,
+    "Wikidata's JSON: the dump, JSON lines, single entities",
+    specific=True,
+    endings=(".json", ".jsonl", ".ndjson"),
+)

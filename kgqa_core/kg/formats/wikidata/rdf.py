@@ -18,7 +18,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, StatementBatch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, FormatSpec, StatementBatch
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
 from kgqa_core.kg.formats.ntriples_kernels import PREDICATE
 from kgqa_core.kg.formats.source import Chunk, Source
@@ -185,3 +185,8 @@ def _value(iri: str) -> tuple[str, str]:
             return name, WIKIBASE + "CommonsMedia"
         return name, WIKIBASE + ("GeoShape" if name.endswith(".map") else "TabularData")
     return iri, ANY_URI
+
+
+FORMAT = FormatSpec(
+    WikidataRdf, "Wikidata's RDF, truthy or full with statement nodes", specific=True, words=("truthy",)
+)

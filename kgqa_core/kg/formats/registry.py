@@ -1,0 +1,37 @@
+"""The graph formats that are read.  A new one is a module with a reader and its `FormatSpec`, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.kg.formats import columns, delimited, freebase, kgtk, names, ntriples, turtle
+from kgqa_core.kg.formats.base import FormatSpec
+from kgqa_core.kg.formats.wikidata import json as wikidata_json
+from kgqa_core.kg.formats.wikidata import rdf as wikidata_rdf
+
+FORMATS: Mapping[str, FormatSpec] = {
+    spec.name: spec
+    for spec in (
+        columns.FORMAT,
+        wikidata_json.FORMAT,
+        kgtk.FORMAT,
+        wikidata_rdf.FORMAT,
+        freebase.FORMAT,
+        ntriples.NTRIPLES,
+        ntriples.NQUADS,
+        turtle.TURTLE,
+        turtle.TRIG,
+        delimited.STATEMENT_LINES,
+        delimited.DELIMITED,
+        names.FORMAT,
+    )
+}
+"""Every format by name; of formats that understand a file equally well the earlier one reads it."""
+
+
+def check_format(name: str) -> None:
+    """Raises KgInputError when no format has this name and it is not `auto`."""
+    if name != "auto" and name not in FORMATS:
+        known = ["auto", *FORMATS]
+        raise KgInputError(f"kg.format {name!r} is unknown{nearest(name, known)}; known are {', '.join(known)}")
