@@ -60,9 +60,9 @@ def test_the_absence_of_an_extra_is_found_before_a_run_starts(
 def test_an_index_of_passages_names_the_extra(absent: str, tmp_path: Path) -> None:
     for use in (
         lambda: bm25.build(tmp_path, [["a text"]], 1),
-        lambda: bm25.Bm25(tmp_path, 3),
+        lambda: bm25.Bm25Index(tmp_path, 3),
         lambda: dense._index("flat", np.zeros((1, 4), dtype=np.int16), 0, dense.QUIET),
-        lambda: dense.Dense(tmp_path, PassagesOptions(), "weights"),
+        lambda: dense.DenseIndex(tmp_path, PassagesOptions(), "weights"),
     ):
         with pytest.raises(ConfigError, match=r"kgqa\[passages\]"):
             use()
