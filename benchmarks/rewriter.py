@@ -27,14 +27,14 @@ import sacrebleu
 from kgqa_core.config import LlmOptions, RewriterOptions, make_profile, parse_settings
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import Log
-from kgqa_core.rewriting.alpaca import Pair, read_pairs
+from kgqa_core.rewriting.alpaca import InstructionPair, read_pairs
 from kgqa_core.rewriting.faithfulness import check
 from kgqa_core.rewriting.lora import load_rewriter, read_meta
 from kgqa_core.rewriting.template import sentences
 from kgqa_core.rewriting.train import train
 
 
-def take(folder: Path, some: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair], int]:
+def take(folder: Path, some: int, dev: int, seed: int) -> tuple[list[InstructionPair], list[InstructionPair], int]:
     """Training and dev pairs, and how many training pairs went since their graph is in the dev file."""
     good = [pair for pair in read_pairs(folder) if pair.fault is None]
     develop = [pair for pair in good if pair.split == "dev"]
@@ -44,19 +44,19 @@ def take(folder: Path, some: int, dev: int, seed: int) -> tuple[list[Pair], list
     return _some(clean, some, seed), _some(develop, dev, seed), len(learn) - len(clean)
 
 
-def _some(pairs: list[Pair], count: int, seed: int) -> list[Pair]:
+def _some(pairs: list[InstructionPair], count: int, seed: int) -> list[InstructionPair]:
     chosen = sorted(random.Random(seed).sample(range(len(pairs)), min(count or len(pairs), len(pairs))))
     return [pairs[place] for place in chosen]
 
 
-def write_corpus(out: Path, learn: list[Pair], develop: list[Pair]) -> None:
+def write_corpus(out: Path, learn: list[InstructionPair], develop: list[InstructionPair]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     rows = [(pair.source, pair.instruction, pair.text, "kept", pair.split) for pair in learn + develop]
     schema = ["pair", "instruction", "text", "verdict", "split"]
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(out / "corpus.parquet")
 
 
-def score(texts: list[str], pairs: list[Pair]) -> dict[str, Any]:
+def score(texts: list[str], pairs: list[InstructionPair]) -> dict[str, Any]:
     """BLEU and chrF against the published text, and faithfulness to the triples that could be taken apart."""
     language = pairs[0].language
     references = [[pair.text for pair in pairs]]
@@ -76,7 +76,7 @@ def score(texts: list[str], pairs: list[Pair]) -> dict[str, Any]:
     }
 
 
-def by_rules(pair: Pair) -> str:
+def by_rules(pair: InstructionPair) -> str:
     return " ".join(told.text for told in sentences(pair.named, pair.language, 0)) or pair.triple_text
 
 

@@ -31,7 +31,7 @@ from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.datasets.splits import hold_out
 from kgqa_core.datasets.webqsp import ParsedQuestion, read_parsed
 from kgqa_core.monitor import Log
-from kgqa_core.nn import loop
+from kgqa_core.nn.training import CHECKPOINT
 from kgqa_core.retrieval.hop_path.classifier import PathModel
 from kgqa_core.retrieval.hop_path.fit import PathExample, fit, measure
 from kgqa_core.retrieval.relation_texts import words
@@ -79,7 +79,7 @@ def run(data: Path, seed: int, work: Path | None, overrides: dict[str, Any]) -> 
     parts = splits(questions, seed)
     options = HopPathOptions(**(OPTIONS | overrides))
     relations = sorted({relation for question in questions for relation in question.chain})
-    resumed = work is not None and (work / loop.CHECKPOINT).is_file()
+    resumed = work is not None and (work / CHECKPOINT).is_file()
     wall, cpu = time.perf_counter(), time.process_time()
     fitted = fit(
         lambda token: ([row(one, token) for one in parts["train"]], [row(one, token) for one in parts["dev"]]),

@@ -15,10 +15,8 @@ from prefect import flow
 from kgqa_core.answering.forecast import forecast_answers, pilot_answers
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec
 from kgqa_core.config import Knowledge, Profile
-from kgqa_core.llm.plan import StagePlan
-from kgqa_core.rewriting.forecast import Rewriting
-from kgqa_core.rewriting.pilot import pilot_corpus
-from kgqa_core.rewriting.plan import plan_corpus
+from kgqa_core.llm.forecast import StagePlan
+from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.answering import add_computed, answer, compute_all, train_operator
 from tasks.engine.run import Run, tracked_run

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.abstention.apply import Judge
-from kgqa_core.abstention.evidence import Evidence, Said
+from kgqa_core.abstention.apply import AbstentionJudge
+from kgqa_core.abstention.evidence import Evidence, ModelAnswer
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.answering.answer import is_declined, parse_output
 from kgqa_core.answering.knowledge import KnowledgeWriter
@@ -36,8 +36,8 @@ from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, newest_run, system_parts, with_mentions
 from kgqa_core.store.artifacts import Home
-from kgqa_core.symbolic.asking import Calculator
-from kgqa_core.symbolic.solve import Solved
+from kgqa_core.symbolic.compute import Calculator
+from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Linked, Question, Retrieved
 
 SHOWN_ENTITIES = 10
@@ -65,7 +65,7 @@ class System:
     retriever: Retriever | None = None
     tagger: Tagger | None = None
     linking: LinkingOptions = field(default_factory=LinkingOptions)
-    judge: Judge | None = None
+    judge: AbstentionJudge | None = None
     others: Sequence[Retriever] = ()
     language: str = "en"
 
@@ -118,7 +118,7 @@ class System:
         if parts.reads_graph:
             retriever = load(str(Knowledge.parse(parts.knowledge).variant), parts.retriever)
             abstainer = load_abstainer(parts.abstainer) if parts.abstainer is not None else None
-            judge = Judge(store, abstainer, profile.abstention.min_confidence)
+            judge = AbstentionJudge(store, abstainer, profile.abstention.min_confidence)
             if abstainer is not None:
                 answering = answering.model_copy(update={"log_probabilities": True})
                 others = [load(name, folder) for name, folder in parts.others.items()]
@@ -164,7 +164,7 @@ class System:
         batch = [question for question, _ in linked]
         retrieved = self._retrieve(self.retriever, linked)
         written = self.writer.write(batch, retrieved)
-        computed: list[Solved | None] = [None] * len(batch)
+        computed: list[ComputedAnswer | None] = [None] * len(batch)
         if self.calculator is not None:
             computed = [*self.calculator.compute(batch, retrieved)]
         inputs = [
@@ -243,7 +243,7 @@ class System:
         read: list[Retrieved],
         outputs: Sequence[str],
         completions: Sequence[Completion],
-        computed: Sequence[Solved | None],
+        computed: Sequence[ComputedAnswer | None],
     ) -> list[dict[str, Any]]:
         """Fields of an answer that say whether the graph holds it; none where no graph is read."""
         if self.judge is None or self.retriever is None:
@@ -255,7 +255,7 @@ class System:
             completion, solved = completions[place], computed[place]
             declined = is_declined(outputs[place], completion.finish)
             proved = solved is not None and bool(solved.answers)
-            output = Said(outputs[place], declined, completion.log_probability, completion.scored_tokens, proved)
+            output = ModelAnswer(outputs[place], declined, completion.log_probability, completion.scored_tokens, proved)
             retrieved = {name: own[place] for name, own in results.items()}
             paths = next((own.paths for own in retrieved.values() if own.paths), ())
             evidence.append(Evidence(question, retrieved, paths, output))

@@ -16,7 +16,7 @@ def parsing_examples(
     stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None
 ) -> Counts:
     """Give each question its gold form and its topics, annotated or linked."""
-    from kgqa_core.parsing.of_questions import examples
+    from kgqa_core.parsing.examples import examples
 
     return examples(
         stage.out,

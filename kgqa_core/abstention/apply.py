@@ -13,7 +13,7 @@ import polars as pl
 
 from kgqa_core.abstention.evidence import Evidence, read_evidence
 from kgqa_core.abstention.labels import ENTITY, FACT
-from kgqa_core.abstention.model import Abstainer, load_abstainer, worded
+from kgqa_core.abstention.model import Abstainer, load_abstainer, masked_words
 from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule
 from kgqa_core.config import RetrieverVariant
 from kgqa_core.datasets.question import read_questions
@@ -30,7 +30,7 @@ SCHEMA = {
 }  # fmt: skip
 """Columns of confidence.parquet; the last four are null where the question is taken for answerable."""
 
-TOLD = 100
+PROGRESS_EVERY = 100
 PARSER = 0.5
 """Weight of what a parser says of the reason, against 1 for what was learnt."""
 
@@ -49,7 +49,7 @@ class Verdict:
     reason: Reason | None = None
 
 
-class Judge:
+class AbstentionJudge:
     """Decides on questions of one graph.
 
     abstainer: None judges by the rules alone.  min_confidence: in place of the abstainer's threshold.
@@ -74,10 +74,10 @@ class Judge:
         read = self.abstainer.read(evidence, self.store)
         confidences = self.abstainer.confidence(read).round(6).tolist()
         chances = self.abstainer.reasons(read)
-        texts = worded(evidence, self.store)
+        texts = masked_words(evidence, self.store)
         found: list[Verdict] = []
         for number, (one, sure, shares, text) in enumerate(zip(evidence, confidences, chances, texts, strict=True), 1):
-            if number % TOLD == 0 or number == len(evidence):
+            if number % PROGRESS_EVERY == 0 or number == len(evidence):
                 monitor.progress(number, len(evidence), "questions")
             if sure >= self.threshold:
                 found.append(Verdict(sure, True, True))
@@ -122,7 +122,7 @@ def apply(
     evidence = read_evidence(read_questions(questions), plain, answers.values(), computed)
     with KgStore.open(kg) as store:
         index(store)
-        judge = Judge(store, model, min_confidence)
+        judge = AbstentionJudge(store, model, min_confidence)
         verdicts = judge.judge(evidence, _best_forms(parsed) if parsed is not None else None, monitor)
     rows = [_row(one, verdict) for one, verdict in zip(evidence, verdicts, strict=True)]
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
@@ -164,14 +164,14 @@ def _kind(
     linked = bool(one.question.topic_entities)
     if not linked:
         return ENTITY, shares.get(ENTITY)
-    said = by_form(*parsed[one.question.id], linked=linked) if parsed and one.question.id in parsed else None
+    proposed = by_form(*parsed[one.question.id], linked=linked) if parsed and one.question.id in parsed else None
     if shares:
-        weight = PARSER if said else 0.0
-        kinds = shares.keys() | ({said} if said else set())
-        weighed = {kind: (shares.get(kind, 0.0) + weight * (kind == said)) / (1 + weight) for kind in kinds}
+        weight = PARSER if proposed else 0.0
+        kinds = shares.keys() | ({proposed} if proposed else set())
+        weighed = {kind: (shares.get(kind, 0.0) + weight * (kind == proposed)) / (1 + weight) for kind in kinds}
         best = max(weighed, key=lambda kind: (weighed[kind], kind))
         return best, round(weighed[best], 6)
-    return said or by_rule(one) or FACT, None
+    return proposed or by_rule(one) or FACT, None
 
 
 def _best_forms(folder: Path) -> dict[str, tuple[str | None, bool | None]]:

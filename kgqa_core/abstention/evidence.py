@@ -18,7 +18,7 @@ RelationPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelAnswer:
     """What the language model answered.
 
     declined: it said that it does not know, or nothing.  log_probability, tokens: of `llm.protocol.Completion`.
@@ -38,13 +38,13 @@ class Evidence:
 
     question: with the topics that retrieval started from.  found: what each retriever found, by its name.
     paths: relation paths that the path retriever predicted, with their probabilities, best first.
-    said: None where no model was asked.
+    model_answer: None where no model was asked.
     """
 
     question: Question
     found: Mapping[str, Retrieved] = field(default_factory=dict)
     paths: tuple[tuple[RelationPath, float], ...] = ()
-    said: Said | None = None
+    model_answer: ModelAnswer | None = None
 
 
 def read_evidence(
@@ -56,10 +56,10 @@ def read_evidence(
     answers were computed as, or what the model read as computed.  Raises ArtifactError when one is damaged.
     """
     proved = _proved(computed) if computed is not None else frozenset()
-    said: dict[str, Said] = {}
+    model_answer: dict[str, ModelAnswer] = {}
     for folder in answers:
-        said |= _said(folder, proved)
-    found = {name: _retrieved(folder, said.keys()) for name, folder in sorted(facts.items())}
+        model_answer |= _model_answers(folder, proved)
+    found = {name: _retrieved(folder, model_answer.keys()) for name, folder in sorted(facts.items())}
     paths: dict[str, list[tuple[RelationPath, float]]] = {}
     for folder in facts.values():
         if (folder / "paths.parquet").is_file():
@@ -70,10 +70,10 @@ def read_evidence(
             question,
             {name: own.get(question.id, Retrieved(question.id)) for name, own in found.items()},
             tuple(paths.get(question.id, ())),
-            said[question.id],
+            model_answer[question.id],
         )
         for question in questions
-        if question.id in said
+        if question.id in model_answer
     ]
 
 
@@ -83,7 +83,7 @@ def _proved(computed: Path) -> frozenset[str]:
     return frozenset(question for question, answers in rows if answers)
 
 
-def _said(folder: Path, proved: Set[str]) -> dict[str, Said]:
+def _model_answers(folder: Path, proved: Set[str]) -> dict[str, ModelAnswer]:
     """What is said by question.  proved: questions for which something was computed."""
     frame = _table(folder / "answers.parquet").select("question", "output", "abstained")
     likely: dict[str, tuple[float | None, int]] = {}
@@ -91,7 +91,7 @@ def _said(folder: Path, proved: Set[str]) -> dict[str, Said]:
         rows = _table(folder / LIKELY).select("question", "log_probability", "tokens").iter_rows()
         likely = {question: (value, tokens) for question, value, tokens in rows}
     return {
-        question: Said(output or "", declined, *likely.get(question, (None, 0)), question in proved)
+        question: ModelAnswer(output or "", declined, *likely.get(question, (None, 0)), question in proved)
         for question, output, declined in frame.iter_rows()
     }
 
@@ -101,11 +101,11 @@ def _retrieved(folder: Path, wanted: Iterable[str]) -> dict[str, Retrieved]:
     kept = pl.DataFrame({"question": list(wanted)}, schema={"question": pl.String})
     facts: dict[str, list[Fact]] = {}
     columns = ("question", "rank", "score", "hop", "triple", "direction", "path")
-    for question, *row in _kept(folder / "facts.parquet", kept).select(columns).iter_rows():
+    for question, *row in _rows_of(folder / "facts.parquet", kept).select(columns).iter_rows():
         facts.setdefault(question, []).append(Fact(*row))
     entities: dict[str, list[tuple[int, float]]] = {}
     for question, entity, score in (
-        _kept(folder / "entities.parquet", kept).select("question", "entity", "score").iter_rows()
+        _rows_of(folder / "entities.parquet", kept).select("question", "entity", "score").iter_rows()
     ):
         entities.setdefault(question, []).append((entity, score))
     meta = _table(folder / "facts_meta.parquet").join(kept, on="question", how="semi")
@@ -117,7 +117,7 @@ def _retrieved(folder: Path, wanted: Iterable[str]) -> dict[str, Retrieved]:
     }
 
 
-def _kept(path: Path, wanted: pl.DataFrame) -> pl.DataFrame:
+def _rows_of(path: Path, wanted: pl.DataFrame) -> pl.DataFrame:
     return _table(path).join(wanted, on="question", how="semi").sort("question", "rank")
 
 

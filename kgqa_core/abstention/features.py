@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.abstention.evidence import Evidence
-from kgqa_core.abstention.wordings import NAMES as WORDING
+from kgqa_core.abstention.wording_similarity import NAMES as WORDING
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.types import Retrieved
@@ -21,7 +21,7 @@ from kgqa_core.types import Retrieved
 NOTHING = 1e-6
 """Score of what was not found, so that its logarithm is a number."""
 
-LOOKED_AT = 10
+NAMED_ENTITIES = 10
 """Best entities whose names are looked for in what the model said."""
 
 LINKS = ("topics", "rho_least", "rho_best", "popularity")
@@ -66,14 +66,14 @@ def features(
     groups: Sequence[str],
     store: KgStore,
 ) -> NDArray[np.float64]:
-    """[n, features] of questions.  wording: [n, 4] of `Wordings.features`."""
+    """[n, features] of questions.  wording: [n, 4] of `QuestionWordings.features`."""
     names = feature_names(retrievers, groups)
     forms = _forms(evidence, store) if "model" in groups else {}
     degrees = _popularity(evidence, store) if "links" in groups else {}
     triples = _triples(evidence, store) if "facts" in groups else {}
     rows = np.full((len(evidence), len(names)), math.nan)
-    for place, (one, told) in enumerate(zip(evidence, wording, strict=True)):
-        own = _links(one, degrees) | dict(zip(WORDING, told.tolist(), strict=True))
+    for place, (one, similarity) in enumerate(zip(evidence, wording, strict=True)):
+        own = _links(one, degrees) | dict(zip(WORDING, similarity.tolist(), strict=True))
         for name in retrievers:
             found = one.found.get(name)
             if found is not None:
@@ -166,22 +166,25 @@ def _top(found: Retrieved) -> set[int]:
 def _model(
     one: Evidence, retrievers: Sequence[str], forms: Mapping[int, Sequence[tuple[str, ...]]]
 ) -> dict[str, float]:
-    said = one.said
-    if said is None:
+    model_answer = one.model_answer
+    if model_answer is None:
         return {}
-    told = tokens(said.output)
+    words = tokens(model_answer.output)
     own: dict[str, float] = {
-        "declined": float(said.declined),
-        "length": float(len(told)),
-        "verdict": float(" ".join(told) in VERDICTS),
-        "number": float(bool(told) and all(word.replace(".", "").isdigit() for word in told)),
+        "declined": float(model_answer.declined),
+        "length": float(len(words)),
+        "verdict": float(" ".join(words) in VERDICTS),
+        "number": float(bool(words) and all(word.replace(".", "").isdigit() for word in words)),
     }
-    if said.log_probability is not None and said.tokens:
-        own |= {"likely": said.log_probability / said.tokens, "likely_all": said.log_probability}
-    padded = f" {' '.join(told)} "
+    if model_answer.log_probability is not None and model_answer.tokens:
+        own |= {
+            "likely": model_answer.log_probability / model_answer.tokens,
+            "likely_all": model_answer.log_probability,
+        }
+    padded = f" {' '.join(words)} "
     for name in retrievers:
         if name in one.found:
-            ranked = one.found[name].entities[:LOOKED_AT]
+            ranked = one.found[name].entities[:NAMED_ENTITIES]
             own[f"heard_{name}"] = max(
                 (score for entity, score in ranked if _is_in(padded, forms.get(entity, ()))), default=0.0
             )
@@ -195,7 +198,9 @@ def _is_in(padded: str, forms: Sequence[tuple[str, ...]]) -> bool:
 
 def _forms(evidence: Sequence[Evidence], store: KgStore) -> dict[int, list[tuple[str, ...]]]:
     """Normalised names of the best entities of all questions."""
-    wanted = {entity for one in evidence for found in one.found.values() for entity, _ in found.entities[:LOOKED_AT]}
+    wanted = {
+        entity for one in evidence for found in one.found.values() for entity, _ in found.entities[:NAMED_ENTITIES]
+    }
     return {entity: [tokens(form) for form in forms] for entity, forms in store.surface_forms(sorted(wanted)).items()}
 
 

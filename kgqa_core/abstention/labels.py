@@ -24,7 +24,7 @@ SCHEMA = {
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class AnswerabilityLabel:
     """What is known of a question.
 
     why: one of REASONS, None for an answerable one or where nobody knows.  drop, level: of a benchmark's record, what
@@ -38,7 +38,7 @@ class Label:
     level: str | None = None
 
 
-def write_labels(folder: Path, labels: Iterable[Label]) -> Path:
+def write_labels(folder: Path, labels: Iterable[AnswerabilityLabel]) -> Path:
     """Writes labels.parquet, sorted by question, and returns its path."""
     rows = [asdict(label) for label in sorted(labels, key=lambda label: label.question)]
     path = folder / FILE
@@ -46,11 +46,11 @@ def write_labels(folder: Path, labels: Iterable[Label]) -> Path:
     return path
 
 
-def read_labels(folder: Path) -> dict[str, Label]:
+def read_labels(folder: Path) -> dict[str, AnswerabilityLabel]:
     """Labels by question.  Raises ArtifactError."""
     path = folder / FILE
     try:
         frame = pl.read_parquet(path, glob=False)
-        return {row["question"]: Label(**row) for row in frame.iter_rows(named=True)}
+        return {row["question"]: AnswerabilityLabel(**row) for row in frame.iter_rows(named=True)}
     except (OSError, pl.exceptions.PolarsError, TypeError) as fault:
         raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from kgqa_core.abstention.additive import Additive
+from kgqa_core.abstention.calibrated_classifier import AdditiveClassifier
 from kgqa_core.abstention.evidence import Evidence
 from kgqa_core.abstention.features import feature_names, features, findings
-from kgqa_core.abstention.usual import Usual
-from kgqa_core.abstention.wordings import Wordings, Words, words_of
+from kgqa_core.abstention.wording_similarity import QuestionWordings, TypicalFindings, Words, words_of
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.store.artifacts import write_json
@@ -49,15 +48,15 @@ class Abstainer:
     groups: tuple[str, ...]
     knowledge: str
     threshold: float
-    answerable: Additive
-    why: Mapping[str, Additive]
-    wordings: Wordings
-    usual: Usual | None = None
+    answerable: AdditiveClassifier
+    why: Mapping[str, AdditiveClassifier]
+    wordings: QuestionWordings
+    usual: TypicalFindings | None = None
 
     def read(self, evidence: Sequence[Evidence], store: KgStore) -> Array:
         """Features [n, …] of questions."""
         read = read_features(evidence, store, self.wordings, self.retrievers, self.groups)
-        return compared(read, worded(evidence, store), self.usual, self.retrievers, self.groups)
+        return with_differences(read, masked_words(evidence, store), self.usual, self.retrievers, self.groups)
 
     def confidence(self, read: Array) -> Array:
         """[n] probabilities that the graph holds the answer; never quite 0 or 1."""
@@ -74,12 +73,12 @@ class Abstainer:
 
     def save(self, folder: Path) -> None:
         """Writes both files."""
-        told: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "version": VERSION, "retrievers": list(self.retrievers), "groups": list(self.groups),
-            "knowledge": self.knowledge, "threshold": self.threshold, "answerable": self.answerable.told(),
-            "why": {reason: own.told() for reason, own in self.why.items()}, "wordings": self.wordings.told(),
+            "knowledge": self.knowledge, "threshold": self.threshold, "answerable": self.answerable.to_json(),
+            "why": {reason: own.to_json() for reason, own in self.why.items()}, "wordings": self.wordings.to_json(),
         }  # fmt: skip
-        write_json(folder / FILE, told)
+        write_json(folder / FILE, stored)
         arrays = self.wordings.arrays() | (self.usual.arrays() if self.usual is not None else {})
         save_file({name: np.ascontiguousarray(own) for name, own in arrays.items()}, folder / WORDINGS)
 
@@ -87,21 +86,21 @@ class Abstainer:
 def read_features(
     evidence: Sequence[Evidence],
     store: KgStore,
-    wordings: Wordings,
+    wordings: QuestionWordings,
     retrievers: Sequence[str],
     groups: Sequence[str],
     own: Sequence[bool | None] | None = None,
 ) -> Array:
-    """Features [n, …] of questions, not yet compared.  own: as of `Wordings.features`."""
-    texts = worded(evidence, store)
+    """Features [n, …] of questions, not yet compared.  own: as of `QuestionWordings.features`."""
+    texts = masked_words(evidence, store)
     wording = wordings.features(texts, own) if "wording" in groups else np.full((len(evidence), 4), np.nan)
     return features(evidence, wording, retrievers, groups, store)
 
 
-def compared(
+def with_differences(
     read: Array,
     texts: Sequence[Words],
-    usual: Usual | None,
+    usual: TypicalFindings | None,
     retrievers: Sequence[str],
     groups: Sequence[str],
     own: Sequence[bool | None] | None = None,
@@ -114,12 +113,12 @@ def compared(
 
 
 def names_of(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
-    """Names of the features that `compared` gives."""
+    """Names of the features that `with_differences` gives."""
     names = feature_names(retrievers, groups)
     return names + tuple(f"usual_{names[place]}" for place in findings(names)) if "wording" in groups else names
 
 
-def worded(evidence: Sequence[Evidence], store: KgStore) -> list[Words]:
+def masked_words(evidence: Sequence[Evidence], store: KgStore) -> list[Words]:
     """The words of each question with its topics masked."""
     names = store.surface_forms(sorted({entity for one in evidence for entity in one.question.topic_entities}))
     return [words_of(one.question, names) for one in evidence]
@@ -128,15 +127,18 @@ def worded(evidence: Sequence[Evidence], store: KgStore) -> list[Words]:
 def load_abstainer(folder: Path) -> Abstainer:
     """The abstainer stored in a folder.  Raises ArtifactError."""
     try:
-        told = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        if told.get("version") != VERSION:
-            raise ArtifactError(f"{folder} has an abstainer of layout {told.get('version')}, not {VERSION}; train one")
+        stored = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        if stored.get("version") != VERSION:
+            raise ArtifactError(
+                f"{folder} has an abstainer of layout {stored.get('version')}, not {VERSION}; train one"
+            )
         arrays = load_file(folder / WORDINGS)
-        wordings = Wordings.of(arrays, told["wordings"])
+        wordings = QuestionWordings.from_arrays(arrays, stored["wordings"])
         return Abstainer(
-            tuple(told["retrievers"]), tuple(told["groups"]), told["knowledge"], float(told["threshold"]),
-            Additive.of(told["answerable"]), {reason: Additive.of(own) for reason, own in told["why"].items()},
-            wordings, Usual.of(wordings, arrays) if "usual_sums" in arrays else None,
+            tuple(stored["retrievers"]), tuple(stored["groups"]), stored["knowledge"], float(stored["threshold"]),
+            AdditiveClassifier.from_json(stored["answerable"]),
+            {reason: AdditiveClassifier.from_json(own) for reason, own in stored["why"].items()},
+            wordings, TypicalFindings.from_arrays(wordings, arrays) if "usual_sums" in arrays else None,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as fault:
         raise ArtifactError(f"{folder} holds no abstainer that can be read ({fault}); train one again") from None

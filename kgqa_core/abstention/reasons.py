@@ -34,7 +34,7 @@ class Reason:
     nearest: str | None = None
     confidence: float | None = None
 
-    def told(self) -> str:
+    def text(self) -> str:
         """In one line: `no such relation: elevation (nearest: population)`."""
         text = self.kind if self.missing is None else f"{self.kind}: {self.missing}"
         return text if self.nearest is None else f"{text} (nearest: {self.nearest})"
@@ -43,7 +43,7 @@ class Reason:
 def by_rule(evidence: Evidence) -> str | None:
     """The reason that needs no training: nothing was linked, or no retriever found any fact; None for neither, and
     for what was computed from the graph."""
-    if evidence.said is not None and evidence.said.computed:
+    if evidence.model_answer is not None and evidence.model_answer.computed:
         return None
     if not evidence.question.topic_entities:
         return ENTITY

@@ -13,13 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.abstention.additive import Additive
+from kgqa_core.abstention.calibrated_classifier import AdditiveClassifier
 from kgqa_core.abstention.evidence import Evidence, read_evidence
 from kgqa_core.abstention.features import feature_names, findings
-from kgqa_core.abstention.labels import REASONS, Label, read_labels
-from kgqa_core.abstention.model import Abstainer, Array, compared, names_of, read_features, worded
-from kgqa_core.abstention.usual import Usual
-from kgqa_core.abstention.wordings import Wordings
+from kgqa_core.abstention.labels import REASONS, AnswerabilityLabel, read_labels
+from kgqa_core.abstention.model import Abstainer, Array, masked_words, names_of, read_features, with_differences
+from kgqa_core.abstention.wording_similarity import QuestionWordings, TypicalFindings
 from kgqa_core.config import AbstentionOptions, RetrieverVariant
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import TrainingError
@@ -53,32 +52,36 @@ def train(
     known, everything = read_labels(labels), read_questions(questions)
     plain = {RetrieverVariant.parse(name).retriever: folder for name, folder in facts.items()}
     retrievers = tuple(sorted(plain))
-    asked = [question for question in everything if question.id in known]
+    labelled = [question for question in everything if question.id in known]
     sets = {
-        split: read_evidence([question for question in asked if question.split == split], plain, [answers[split]])
+        split: read_evidence([question for question in labelled if question.split == split], plain, [answers[split]])
         for split in ("train", "dev")
     }
     _check(sets, known)
     with KgStore.open(kg) as store:
-        learnt = [question for question in asked if question.split == "train"]
-        texts = worded([Evidence(question) for question in learnt], store)
-        wordings = Wordings.learn(texts, [known[question.id].answerable for question in learnt])
+        learning = [question for question in labelled if question.split == "train"]
+        texts = masked_words([Evidence(question) for question in learning], store)
+        wordings = QuestionWordings.learn(texts, [known[question.id].answerable for question in learning])
         monitor.progress(1, 3, "steps")
         good = {split: [known[one.question.id].answerable for one in own] for split, own in sets.items()}
-        told = {split: worded(own, store) for split, own in sets.items()}
-        mine = {"train": good["train"], "dev": None}
+        masked = {split: masked_words(own, store) for split, own in sets.items()}
+        answerable_by_split = {"train": good["train"], "dev": None}
         groups = options.features
         read = {
-            split: read_features(own, store, wordings, retrievers, groups, mine[split]) for split, own in sets.items()
+            split: read_features(own, store, wordings, retrievers, groups, answerable_by_split[split])
+            for split, own in sets.items()
         }
     usual = None
     if "wording" in groups:
         places = findings(feature_names(retrievers, groups))
-        usual = Usual.learn(wordings, told["train"], read["train"][:, places], good["train"])
-    read = {split: compared(own, told[split], usual, retrievers, groups, mine[split]) for split, own in read.items()}
+        usual = TypicalFindings.learn(wordings, masked["train"], read["train"][:, places], good["train"])
+    read = {
+        split: with_differences(own, masked[split], usual, retrievers, groups, answerable_by_split[split])
+        for split, own in read.items()
+    }
     monitor.progress(2, 3, "steps")
     names = names_of(retrievers, groups)
-    answerable = Additive.fit(names, read["train"], good["train"], options.prior_precision)
+    answerable = AdditiveClassifier.fit(names, read["train"], good["train"], options.prior_precision)
     answerable = answerable.calibrated(read["dev"], good["dev"])
     confidence = answerable.confidence(read["dev"])
     threshold = best_threshold(confidence, good["dev"])
@@ -100,7 +103,7 @@ def train(
     }
 
 
-def _check(sets: Mapping[str, Sequence[Evidence]], known: Mapping[str, Label]) -> None:
+def _check(sets: Mapping[str, Sequence[Evidence]], known: Mapping[str, AnswerabilityLabel]) -> None:
     for split, own in sets.items():
         kinds = Counter(known[one.question.id].answerable for one in own)
         if min(kinds[True], kinds[False]) < LEAST:
@@ -115,22 +118,22 @@ def _reasons(
     names: Sequence[str],
     sets: Mapping[str, Sequence[Evidence]],
     read: Mapping[str, Array],
-    known: Mapping[str, Label],
+    known: Mapping[str, AnswerabilityLabel],
     strength: float,
-) -> dict[str, Additive]:
+) -> dict[str, AdditiveClassifier]:
     """A classifier of each reason against the others, from unanswerable questions; none at all where a reason that
     occurs has too few, for the others would share out what belongs to it.  Dev questions calibrate where they have
     enough of both outcomes."""
-    told = {split: [known[one.question.id].why for one in own] for split, own in sets.items()}
-    places = {split: [place for place, why in enumerate(own) if why is not None] for split, own in told.items()}
-    found: dict[str, Additive] = {}
+    reasons = {split: [known[one.question.id].why for one in own] for split, own in sets.items()}
+    places = {split: [place for place, why in enumerate(own) if why is not None] for split, own in reasons.items()}
+    found: dict[str, AdditiveClassifier] = {}
     for reason in REASONS:
-        here, there = ([told[split][place] == reason for place in places[split]] for split in ("train", "dev"))
+        here, there = ([reasons[split][place] == reason for place in places[split]] for split in ("train", "dev"))
         if not any(here + there):
             continue
         if not _enough(here):
             return {}
-        own = Additive.fit(names, read["train"][places["train"]], here, strength)
+        own = AdditiveClassifier.fit(names, read["train"][places["train"]], here, strength)
         found[reason] = own.calibrated(read["dev"][places["dev"]], there) if _enough(there) else own
     return found
 

@@ -15,9 +15,8 @@ from kgqa_core.datasets.splits import choose
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import identify
+from kgqa_core.llm.forecast import ANY, StagePlan, Wanted, ask_some, measure, opening_of, plan
 from kgqa_core.llm.paid import peek
-from kgqa_core.llm.pilot import ask_some
-from kgqa_core.llm.plan import ANY, StagePlan, Wanted, measure, opening_of, plan
 from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Question

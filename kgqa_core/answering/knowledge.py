@@ -17,7 +17,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.passages.search import PassageSearch, below_text, query_of
 from kgqa_core.passages.table import Passage
-from kgqa_core.rewriting.teller import Teller
+from kgqa_core.rewriting.describe import Describer
 from kgqa_core.types import Question, Retrieved
 
 
@@ -44,7 +44,7 @@ class KnowledgeWriter:
     spec: KnowledgeSpec
     store: KgStore
     qualifiers: bool = False
-    teller: Teller | None = None
+    teller: Describer | None = None
     search: PassageSearch | None = None
 
     @classmethod
@@ -66,7 +66,7 @@ class KnowledgeWriter:
         spec, teller, search = knowledge_spec(knowledge), None, None
         if spec.sentences:
             language = profile.questions.language
-            teller = Teller.open(store, spec.name, rewriter, profile.rewriter, profile.llm, language)
+            teller = Describer.open(store, spec.name, rewriter, profile.rewriter, profile.llm, language)
         if spec.passages:
             if passages is None:
                 raise InputError("passages are to be read, but there is no index of them; give `passages`")
@@ -81,7 +81,7 @@ class KnowledgeWriter:
         written = []
         for one, own in zip(retrieved, passages, strict=True):
             facts = [(fact.triple, fact.direction) for fact in one.facts]
-            text = self.teller.tell(one) if self.teller is not None else wording.paragraph(facts)
+            text = self.teller.describe(one) if self.teller is not None else wording.paragraph(facts)
             if self.spec.passages:
                 text = below_text(text, (passage.told for passage, _ in own))
             written.append(WrittenKnowledge(text, tuple(wording.texts(facts)), own))

@@ -24,7 +24,7 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.types import Question
 
 if TYPE_CHECKING:
-    from kgqa_core.symbolic.solve import Solved
+    from kgqa_core.symbolic.solve import ComputedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AnswerInput:
 
     question: Question
     text: str
-    computed: Solved | None = None
+    computed: ComputedAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class AnswererSpec:
         """What is read of one question: its knowledge, below what was computed where a model reads that too."""
         if given.computed is None or not self.reads:
             return given.text
-        from kgqa_core.symbolic.hybrid import joined, told
+        from kgqa_core.symbolic.hybrid import result_text, with_result
 
         solved = given.computed
-        result = told(solved.kind, solved.topics, solved.words, solved.answers[: options.most_results_shown])
-        return joined(result, given.text, options.keep_facts)
+        result = result_text(solved.kind, solved.topics, solved.words, solved.answers[: options.most_results_shown])
+        return with_result(result, given.text, options.keep_facts)
 
 
 def answer_prompt(question: Question, text: str, options: AnsweringOptions) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.abstention.apply import Verdict, read_verdicts
-from kgqa_core.abstention.labels import ENTITY, FACT, REASONS, RELATION, Label, read_labels
+from kgqa_core.abstention.labels import ENTITY, FACT, REASONS, RELATION, AnswerabilityLabel, read_labels
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.metrics.confidence import (
@@ -70,12 +70,12 @@ def score(
     return {"questions": len(names), **{name: found[name] for name in summary_names if found[name] is not None}}
 
 
-def _wrong(question: Question, label: Label, output: str) -> float:
+def _wrong(question: Question, label: AnswerabilityLabel, output: str) -> float:
     return 1.0 if not label.answerable else 1.0 - contains(GoldAnswers(question.answer_names), output)
 
 
 def measure(
-    labels: Sequence[Label], verdicts: Sequence[Verdict], wrong: Any, seed: int, bootstrap: int
+    labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict], wrong: Any, seed: int, bootstrap: int
 ) -> dict[str, Any]:
     """All that the report shows of questions, their verdicts, and 1 where what the model said is wrong, else 0.
 
@@ -131,7 +131,7 @@ def _curve(sure: Any, wrong: Any) -> list[dict[str, float]]:
     return [{name: round(value, 6) for name, value in asdict(points[place]).items()} for place in places.tolist()]
 
 
-def _reasons(labels: Sequence[Label], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def _reasons(labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """How often the reason is not that of what is missing, among unanswerable questions that were not answered."""
     pairs = [
         (label, verdict.reason.kind)

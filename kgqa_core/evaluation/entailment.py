@@ -16,7 +16,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.evaluation.long_tail import ENTAILMENT
 from kgqa_core.evaluation.nli import NLI_METRICS, EntailmentModel, Pair, Scores, combine, open_judge, runs
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.rewriting.align_sentences import split
+from kgqa_core.rewriting.align_text import split
 from kgqa_core.store.shards import LOADING
 from kgqa_core.store.tables import read_frame
 

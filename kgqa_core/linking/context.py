@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgqa_core.linking.fold import fold, is_unspaced
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.words import FUNCTION_WORDS
+from kgqa_core.nn.vectors import ONE, Vectors, dots
+
+if TYPE_CHECKING:
+    from kgqa_core.nn.sentence_encoder import SentenceEncoder
 
 STEM = 5
 """Letters in which two words agree that count as the same: `directed` and `director`."""
 ROLES = 12
 """Relations that are named in the encoded description of an entity."""
-
-
-class Encoder(Protocol):
-    """Turns texts into unit vectors."""
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Unit vectors, float64 [texts, width]."""
-        ...
+MAX_TOKENS = 96
+"""Tokens of a text that the encoder reads."""
+MAX_VECTORS = 1 << 14
+"""Vectors of texts that are held in memory."""
 
 
 class Context:
     """Compares texts with the graph's facts about an entity."""
 
-    def __init__(self, mentions: MentionDictionary, encoder: Encoder | None = None) -> None:
+    def __init__(self, mentions: MentionDictionary, encoder: SentenceEncoder | None = None) -> None:
         self.mentions, self._encoder = mentions, encoder
+        self._vectors: dict[str, Vectors] = {}
         self._role_stems = lru_cache(maxsize=1 << 14)(self._stems_of_role)
 
     def shared_words(self, text: str, entities: Sequence[int]) -> list[tuple[float, float]]:
@@ -54,8 +54,14 @@ class Context:
         """Cosine of the encoded text and the encoded description of each entity; 0 without encoder."""
         if self._encoder is None:
             return [0.0] * len(entities)
-        vectors = self._encoder.encode([text, *(self.describe(entity) for entity in entities)])
-        return [float(value) for value in vectors[1:] @ vectors[0]]
+        texts = [text, *(self.describe(entity) for entity in entities)]
+        if len(self._vectors) > MAX_VECTORS:
+            self._vectors.clear()
+        if new := [one for one in dict.fromkeys(texts) if one not in self._vectors]:
+            self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
+        vectors = np.stack([self._vectors[one] for one in texts])
+        cosines: list[float] = (dots(vectors[1:], vectors[:1])[:, 0] / ONE**2).tolist()
+        return cosines
 
     def describe(self, entity: int) -> str:
         """An entity in words: its label, types and relations."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from kgqa_core.config import LinkingOptions
 from kgqa_core.errors import GraphMismatch
 from kgqa_core.kg.store import KgStore
-from kgqa_core.linking.context import Context
+from kgqa_core.linking.context import MAX_TOKENS, Context
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.spots import SpottedName, find_spots
 
@@ -269,7 +269,7 @@ def open_tagger(mentions: Path, kg: Path, options: LinkingOptions | None = None)
             )
     encoder = None
     if options.context == "encoder":
-        from kgqa_core.linking.encoder import SentenceEncoder
+        from kgqa_core.nn.sentence_encoder import SentenceEncoder
 
-        encoder = SentenceEncoder(options.encoder)
+        encoder = SentenceEncoder(options.encoder, section="linking", max_tokens=MAX_TOKENS)
     return Tagger(opened, options, Context(opened, encoder))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, tr
 from torch import Tensor, nn
 
 from kgqa_core.config import EncoderOptions
-from kgqa_core.errors import ArtifactError, ModelError
+from kgqa_core.errors import ModelError
+from kgqa_core.nn.saved_model import load_tokenizer
 
 TOPIC = "[TOPIC]"
 UNKNOWN = "[UNK]"
@@ -60,6 +61,13 @@ class Reader:
             ids[index, : len(row)] = torch.tensor(row)
             mask[index, : len(row)] = 1
         return ids, mask
+
+    def by_length(self, rows: Sequence[Sequence[int]], size: int) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+        """Batches of at most `size` rows alike in length: their numbers, and what `batch` makes of them."""
+        order = sorted(range(len(rows)), key=lambda number: (len(rows[number]), number))
+        for start in range(0, len(order), size):
+            own = order[start : start + size]
+            yield own, *self.batch([rows[number] for number in own])
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Share of tokens, special ones aside, that the vocabulary does not know: in [0, 1], lower is better."""
@@ -162,11 +170,7 @@ def new_encoder(
 
 def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Reader]:
     """The encoder of a stored retriever, weights still to be filled in, and its reader.  Raises ArtifactError."""
-    try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as fault:  # the tokenizers library raises bare Exception
-        raise ArtifactError(f"{folder / 'tokenizer.json'} cannot be read: {fault}; train the retriever again") from None
-    reader = Reader(tokenizer, **description["reader"])
+    reader = Reader(load_tokenizer(folder), **description["reader"])
     if description["kind"] == "scratch":
         return Scratch(description["vocabulary"], description["width"], reader.pad), reader
     from transformers import AutoConfig, AutoModel

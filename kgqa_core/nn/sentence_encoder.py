@@ -126,9 +126,9 @@ class CachedEncoder:
         missing = sorted(np.flatnonzero(~known).tolist(), key=lambda place: len(texts[place]))
         for start in range(0, len(missing), STORED):
             part = missing[start : start + STORED]
-            asked = [texts[place] for place in part]
-            found[part] = vectors = self.encoder.encode(asked)
-            self.store.put(asked, vectors)
+            part_texts = [texts[place] for place in part]
+            found[part] = vectors = self.encoder.encode(part_texts)
+            self.store.put(part_texts, vectors)
             self.encoded += len(part)
             monitor.progress(start + len(part), len(missing), "texts encoded")
         return found

@@ -1,4 +1,4 @@
-"""Vectors of texts that were encoded once, kept in one SQLite file that many processes share.
+"""Vectors of texts that were encoded once, stored in one SQLite file that many processes share.
 
 Vectors are unit vectors in fixed point, int16 with `ONE` for 1.  Their dot products are sums of whole numbers below
 2^53, so double precision computes them exactly in whatever order, and equal texts score exactly alike.
@@ -23,7 +23,7 @@ ONE = 32_767
 
 Vectors = NDArray[np.int16]
 
-_ASKED = 500
+KEYS_AT_ONCE = 500
 """Keys in one statement."""
 _ROWS = 4096
 """Vectors that are widened to double precision at once."""
@@ -76,8 +76,8 @@ class VectorStore:
         places = {text_key(text): place for place, text in enumerate(texts)}
         keys = list(places)
         try:
-            for start in range(0, len(keys), _ASKED):
-                part = keys[start : start + _ASKED]
+            for start in range(0, len(keys), KEYS_AT_ONCE):
+                part = keys[start : start + KEYS_AT_ONCE]
                 marks = ", ".join("?" * len(part))
                 sql = f"SELECT text, vector FROM vectors WHERE encoder = ? AND text IN ({marks})"
                 for key, vector in self._connection.execute(sql, [self._encoder, *part]):

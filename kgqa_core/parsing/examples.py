@@ -6,14 +6,24 @@ says which entities a parser starts from and which form is gold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from kgqa_core.errors import ArtifactError
+from kgqa_core.datasets.gold_forms import FormCandidate, candidates
+from kgqa_core.datasets.masking import is_mentioned, key_forms
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import ArtifactError, FormError, FormTimeout
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import Result
+from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.types import Question
 
 FILE = "examples.parquet"
 
@@ -80,3 +90,153 @@ def read_examples(folder: Path) -> list[ParseExample]:
         ParseExample(**{**row, "topics": tuple(Topic(**topic) for topic in row["topics"])})
         for row in frame.iter_rows(named=True)
     ]
+
+
+LINKS = "links.parquet"
+WRONG = "no form leads to an annotated answer"
+NOT_COMPUTED = "no form of its type computes the annotated answer"
+TOLD = 500
+"""Questions between two words on the progress."""
+
+
+def examples(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    linked: Path | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes examples.parquet and returns counts.
+
+    linked: the same questions with linked topics, which then are the topics, with every candidate of a mention; gold
+    forms always start from the annotated ones.  A question without a gold form has `known` False.
+    Raises ArtifactError when the questions or their links are damaged.
+    """
+    selected = read_questions(questions)
+    with KgStore.open(kg) as store:
+        graph = MemoryGraph(store)
+        used = sorted({entity for question in selected for entity in question.topic_entities})
+        keys = store.entity_keys(used)
+        gold, left_out = _gold_forms(selected, graph, keys, monitor)
+        if linked is None:
+            names, labels = store.surface_forms(used), store.names(used)
+            topics = {question.id: gold_topics(question, keys, names, labels) for question in selected}
+        else:
+            topics = linked_topics(linked, store)
+    write_examples(
+        out,
+        (
+            ParseExample(
+                id=question.id,
+                text=question.text,
+                split=question.split,
+                language=question.language,
+                topics=topics.get(question.id, ()),
+                form=gold.get(question.id),
+                known=question.id in gold,
+            )
+            for question in selected
+        ),
+    )
+    return {
+        "questions": len(selected),
+        "with_form": len(gold),
+        "without_form": dict(sorted(Counter(reason.partition(":")[0] for reason in left_out.values()).items())),
+        "left_out": dict(sorted(left_out.items())[:20]),
+        "with_topics": sum(bool(topics.get(question.id)) for question in selected),
+        "by_split": dict(sorted(Counter(question.split for question in selected if question.id in gold).items())),
+    }
+
+
+def gold_topics(
+    question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], labels: Mapping[int, str]
+) -> tuple[Topic, ...]:
+    """The annotated topics, each by the longest of its names that stands in the text, or by its label.
+
+    keys, names, labels: of the topic entities, by id.
+    """
+    numbers = question.topic_mentions or tuple(range(len(question.topic_entities)))
+    weights = question.topic_weights or (1.0,) * len(question.topic_entities)
+    paired = len(question.topic_keys) == len(question.topic_entities)
+    found = []
+    for place, (entity, rho, number) in enumerate(zip(question.topic_entities, weights, numbers, strict=True)):
+        if entity not in keys:
+            continue
+        forms = {*names.get(entity, ()), *(key_forms(question.topic_keys[place]) if paired else ())}
+        mentioned = [form for form in forms if form.strip() and is_mentioned(question.text, form)]
+        best = max(mentioned, key=lambda form: (len(form), form in question.text, form), default="")
+        found.append(Topic(keys[entity], best or labels.get(entity, keys[entity]), rho, number))
+    return tuple(found)
+
+
+def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
+    """Topics by question id: the mentions whose best candidate was linked_ids, with all their candidates, best first.
+
+    Raises ArtifactError when the links are damaged.
+    """
+    path = linked / LINKS
+    try:
+        rows = pl.read_parquet(path, glob=False).sort("question", "turn", "start", "end", "rank")
+    except (OSError, pl.exceptions.PolarsError) as fault:
+        raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
+    keys = store.entity_keys(rows["entity"].unique().to_list())
+    linked_ids = {question.id: set(question.topic_entities) for question in read_questions(linked)}
+    found: dict[str, list[Topic]] = {}
+    places = ["question", "turn", "start", "end"]
+    for (question, *_), own in rows.group_by(places, maintain_order=True):
+        candidates_of = list(own.select("entity", "mention", "rho").iter_rows())
+        topics = found.setdefault(str(question), [])
+        if candidates_of[0][0] in linked_ids.get(str(question), ()):
+            number = topics[-1].number + 1 if topics else 0
+            topics += [Topic(keys[i], mention, rho, number) for i, mention, rho in candidates_of if i in keys]
+    return {question: tuple(topics) for question, topics in found.items()}
+
+
+def _gold_forms(
+    questions: Sequence[Question], graph: MemoryGraph, keys: Mapping[int, str], monitor: Monitor
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Gold form by question id, and of the others the reason why there is none."""
+    graph.know(keys.values())
+    found, left_out = {}, {}
+    for number, question in enumerate(questions, start=1):
+        try:
+            if question.unlinkable:
+                raise FormError("cannot be linked: " + question.unlinkable.partition("(")[0].strip())
+            topics = [keys[i] for i in question.topic_entities if i in keys]
+            found[question.id] = str(_best(question, candidates(question, topics), graph))
+        except (FormError, FormTimeout) as fault:
+            left_out[question.id] = str(fault)
+        if number % TOLD == 0 or number == len(questions):
+            monitor.progress(number, len(questions), "gold forms")
+    return found, left_out
+
+
+def _best(question: Question, made: Sequence[FormCandidate], graph: MemoryGraph) -> Form:
+    best, form = 0.0, None
+    fault = NOT_COMPUTED if all(candidate.exact for candidate in made) else WRONG
+    for candidate in made:
+        like = likeness(question, candidate.form, graph.execute(candidate.form))
+        if like == 1.0:
+            return candidate.form
+        if like > best and not candidate.exact:
+            best, form = like, candidate.form
+    if form is None:
+        raise FormError(fault)
+    return form
+
+
+def likeness(question: Question, form: Form, result: Result) -> float:
+    """F1 of a form's result and the annotated answer, in [0, 1]; 1 where nothing is annotated."""
+    if isinstance(form, (Count, Holds)):
+        if not question.answer_keys:
+            return 1.0
+        answer = question.answer_keys[0].casefold()
+        if isinstance(form, Holds):
+            return float(answer in (("yes", "true") if result.value else ("no", "false")))
+        return float(answer.replace(",", "").removesuffix(".0") == str(result.value))
+    if not question.answers:
+        return float(not question.answer_keys)
+    gold, nodes = set(question.answers), set(result.nodes)
+    return 2 * len(gold & nodes) / (len(gold) + len(nodes))

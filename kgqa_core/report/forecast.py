@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from kgqa_core.config import BudgetOptions
-from kgqa_core.llm.pilot import at_endpoint
-from kgqa_core.llm.plan import Amount, StagePlan
+from kgqa_core.llm.forecast import Amount, StagePlan, at_endpoint
 from kgqa_core.report.terminal import VisibleText
 
 GUESSED = (

@@ -6,8 +6,20 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kgqa_core.rewriting.align_tokens import ARTICLES, Token, fold, norms, stem, tokenise
-from kgqa_core.rewriting.align_words import CALENDAR, CONNECTORS, DEMONYM_ENDINGS, NATIONS, STARTERS, TITLES
+from kgqa_core.rewriting.align_text import (
+    ARTICLES,
+    CALENDAR,
+    CONNECTORS,
+    DEMONYM_ENDINGS,
+    NATIONS,
+    STARTERS,
+    TITLES,
+    Token,
+    fold,
+    norms,
+    stem,
+    tokenise,
+)
 
 _BRACKET = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -20,7 +32,7 @@ _VERBS = frozenset("is was are were has had have be been did does do".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class NameMention:
     """A name in a text.  names: which of the known names (several when they fold to the same words)."""
 
     names: tuple[int, ...]
@@ -57,7 +69,7 @@ class Lexicon:
             if form not in strong and number not in owners:
                 owners.append(number)
 
-    def mentions(self, text: str, tokens: Sequence[Token]) -> list[Mention]:
+    def mentions(self, text: str, tokens: Sequence[Token]) -> list[NameMention]:
         """Names in the text from left to right, the longest first where they overlap."""
         by_first: dict[str, list[tuple[str, ...]]] = {}
         for form in self.forms:
@@ -68,18 +80,18 @@ class Lexicon:
                 last = _follow(tokens, place, form)
                 if last is not None:
                     found.append((-len(form), last, place, form))
-        taken: set[int] = set()
-        kept: list[Mention] = []
+        used: set[int] = set()
+        mentions: list[NameMention] = []
         for _, last, place, form in sorted(found):
             places = range(place, last + 1)
-            if taken.isdisjoint(places):
-                taken.update(places)
-                kept.append(Mention(tuple(self.forms[form]), tokens[place].start, tokens[last].end))
+            if used.isdisjoint(places):
+                used.update(places)
+                mentions.append(NameMention(tuple(self.forms[form]), tokens[place].start, tokens[last].end))
         for name, number in self.bare:
             place = text.find(name) if name else -1
             if place >= 0:
-                kept.append(Mention((number,), place, place + len(name)))
-        return sorted(kept, key=lambda mention: (mention.start, mention.end))
+                mentions.append(NameMention((number,), place, place + len(name)))
+        return sorted(mentions, key=lambda mention: (mention.start, mention.end))
 
 
 def _follow(tokens: Sequence[Token], place: int, form: tuple[str, ...]) -> int | None:

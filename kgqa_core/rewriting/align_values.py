@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from kgqa_core.rewriting.align_tokens import number_norm
+from kgqa_core.rewriting.align_text import number_norm
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -53,7 +53,7 @@ WORDS = dict(
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class TextValue:
     """A date, as precise as the text says (absent parts are None), or a number by its value.
 
     start, end: its characters in the text.  decade: the year stands for its ten.
@@ -74,7 +74,7 @@ class Value:
 
 
 @lru_cache(maxsize=16384)
-def values(text: str) -> tuple[Value, ...]:
+def values(text: str) -> tuple[TextValue, ...]:
     """Dates and numbers of a text from left to right; a number inside a date is not listed on its own.
 
     >>> [(v.year, v.month, v.day) for v in values("22 January 1997, 1997年1月22日, January 22nd, 1997")]
@@ -82,20 +82,20 @@ def values(text: str) -> tuple[Value, ...]:
     >>> [v.number for v in values("1,234 of 5.0 million")]
     ['1234', '5000000']
     """
-    found: list[Value] = []
-    taken = [False] * len(text)
+    found: list[TextValue] = []
+    used = [False] * len(text)
     for pattern in _DATES:
         for match in pattern.finditer(text):
             value = _date(match)
-            if value is not None and not any(taken[value.start : value.end]):
+            if value is not None and not any(used[value.start : value.end]):
                 found.append(value)
-                taken[value.start : value.end] = [True] * (value.end - value.start)
+                used[value.start : value.end] = [True] * (value.end - value.start)
     for match in _HEIGHT.finditer(text):
-        if not any(taken[match.start() : match.end()]):
-            found.append(Value(match.start(), match.end(), number_norm(f"{match[1]}.{match[2]}")))
-            taken[match.start() : match.end()] = [True] * (match.end() - match.start())
+        if not any(used[match.start() : match.end()]):
+            found.append(TextValue(match.start(), match.end(), number_norm(f"{match[1]}.{match[2]}")))
+            used[match.start() : match.end()] = [True] * (match.end() - match.start())
     for match in _NUMBER.finditer(text):
-        if any(taken[match.start() : match.end()]):
+        if any(used[match.start() : match.end()]):
             continue
         number = number_norm(match["digits"])
         if match["scale"]:
@@ -104,48 +104,52 @@ def values(text: str) -> tuple[Value, ...]:
         decade = bool(len(number) == 4 and number.endswith("0") and _DECADE.match(text, match.end()))
         if match["sign"] and number != "0":
             number = "-" + number
-        found.append(Value(match.start(), match.end(), number, decade=decade))
+        found.append(TextValue(match.start(), match.end(), number, decade=decade))
     return tuple(sorted(found, key=lambda value: value.start))
 
 
-def says(said: Value, known: Value) -> bool:
-    """Whether `known` bears out `said`: the same, or a date that is at least as precise.
+def says(stated: TextValue, known: TextValue) -> bool:
+    """Whether `known` bears out `stated`: the same, or a date that is at least as precise.
 
     >>> says(values("January 1997")[0], values("1997-01-22")[0]), says(values("1997-01-22")[0], values("1997")[0])
     (True, False)
     """
-    if said.decade:
+    if stated.decade:
         year = known.year if known.dated else _year(known)
-        return year is not None and str(year)[:-1] == str(said.number)[:-1]
-    if not said.dated and not known.dated:
-        return said.number == known.number
-    if not said.dated:
-        return said.number == str(known.year)
-    parts = [(said.year, known.year if known.dated else _year(known)), (said.month, known.month), (said.day, known.day)]
-    return all(mine is None or mine == theirs for mine, theirs in parts)
+        return year is not None and str(year)[:-1] == str(stated.number)[:-1]
+    if not stated.dated and not known.dated:
+        return stated.number == known.number
+    if not stated.dated:
+        return stated.number == str(known.year)
+    parts = [
+        (stated.year, known.year if known.dated else _year(known)),
+        (stated.month, known.month),
+        (stated.day, known.day),
+    ]
+    return all(own is None or own == theirs for own, theirs in parts)
 
 
-def borne_out(said: Value, known: Collection[Value]) -> bool:
-    """Whether a known value bears out `said`, or one its year and another, without a year, its month and day.
+def borne_out(stated: TextValue, known: Collection[TextValue]) -> bool:
+    """Whether a known value bears out `stated`, or one its year and another, without a year, its month and day.
 
     >>> borne_out(values("2022年4月13日")[0], values("2022年度研讨会, 4月13日"))
     True
     """
-    if any(says(said, each) for each in known):
+    if any(says(stated, each) for each in known):
         return True
-    if said.year is None or said.month is None:
+    if stated.year is None or stated.month is None:
         return False
     days = [each for each in known if each.dated and each.year is None]
     years = [each.year if each.dated else _year(each) for each in known]
-    return said.year in years and any((each.month, each.day) == (said.month, said.day) for each in days)
+    return stated.year in years and any((each.month, each.day) == (stated.month, stated.day) for each in days)
 
 
-def _year(value: Value) -> int | None:
+def _year(value: TextValue) -> int | None:
     number = value.number or ""
     return int(number) if number.isdigit() and len(number) <= 4 else None
 
 
-def _date(match: re.Match[str]) -> Value | None:
+def _date(match: re.Match[str]) -> TextValue | None:
     parts = match.groupdict()
     if parts.get("mon"):
         key = parts["mon"].lower().rstrip(".")[:3]
@@ -156,4 +160,4 @@ def _date(match: re.Match[str]) -> Value | None:
     year = int(parts["y"]) if parts.get("y") else None
     if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
         return None
-    return Value(match.start(), match.end(), None, year, month, day)
+    return TextValue(match.start(), match.end(), None, year, month, day)

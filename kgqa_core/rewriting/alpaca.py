@@ -29,7 +29,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class InstructionPair:
     """One row of a file.  source: `file:number`, from 1.  fault: why it cannot be used, or None."""
 
     source: str
@@ -46,7 +46,7 @@ class Pair:
         return "zh" if _HAN.search(self.instruction.replace(self.triple_text, "")) else "en"
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path) -> list[InstructionPair]:
     """All rows of a file, or of a folder's train.json and dev.json, good and bad, in order.
 
     A folder with both gives each row its split; where there is one file, splits are None.  Raises InputError when
@@ -54,7 +54,7 @@ def read_pairs(path: Path) -> list[Pair]:
     """
     path = path.expanduser()
     files = _files(path)
-    pairs: list[Pair] = []
+    pairs: list[InstructionPair] = []
     for file, split in files:
         pairs += [_pair(row, f"{file.name}:{number}", split) for number, row in enumerate(_rows(file), start=1)]
     good = [place for place, pair in enumerate(pairs) if pair.fault is None]
@@ -67,7 +67,7 @@ def read_pairs(path: Path) -> list[Pair]:
     parsed = parse_all([pairs[place].triple_text for place in good])
     for place, named in zip(good, parsed, strict=True):
         pair = pairs[place]
-        pairs[place] = Pair(pair.source, pair.split, pair.instruction, pair.text, pair.triple_text, named)
+        pairs[place] = InstructionPair(pair.source, pair.split, pair.instruction, pair.text, pair.triple_text, named)
     return pairs
 
 
@@ -178,16 +178,16 @@ def _rows(file: Path) -> list[Any]:
     return rows
 
 
-def _pair(row: Any, source: str, split: str | None) -> Pair:
+def _pair(row: Any, source: str, split: str | None) -> InstructionPair:
     if not isinstance(row, dict):
-        return Pair(source, split, fault="not an object")
-    said = [row.get(name) for name in ("instruction", "input", "output")]
-    if not isinstance(said[0], str) or not isinstance(said[2], str):
-        return Pair(source, split, fault="no instruction or no output")
-    extra = said[1].strip() if isinstance(said[1], str) else ""
-    instruction = " ".join(f"{said[0].strip()} {extra}".split())
-    text = " ".join(said[2].split())
+        return InstructionPair(source, split, fault="not an object")
+    cells = [row.get(name) for name in ("instruction", "input", "output")]
+    if not isinstance(cells[0], str) or not isinstance(cells[2], str):
+        return InstructionPair(source, split, fault="no instruction or no output")
+    extra = cells[1].strip() if isinstance(cells[1], str) else ""
+    instruction = " ".join(f"{cells[0].strip()} {extra}".split())
+    text = " ".join(cells[2].split())
     triples = triples_of(instruction)
     fault = None if text else "empty output"
     fault = "no triples in the instruction" if not triples else fault
-    return Pair(source, split, instruction, text, triples, fault=fault)
+    return InstructionPair(source, split, instruction, text, triples, fault=fault)

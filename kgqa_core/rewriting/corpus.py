@@ -21,7 +21,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.rewriting.alpaca import Pair, read_pairs
+from kgqa_core.rewriting.alpaca import InstructionPair, read_pairs
 from kgqa_core.rewriting.corpus_table import (
     CORPUS,
     IMPORTED,
@@ -40,8 +40,8 @@ from kgqa_core.rewriting.corpus_table import (
 from kgqa_core.rewriting.graphs import GoldGraph, draw, shared_with
 from kgqa_core.rewriting.teacher import (
     TEMPLATE,
-    Candidate,
     Judged,
+    TeacherText,
     instruction,
     judge,
     language_of,
@@ -82,9 +82,9 @@ def generate(
         )  # fmt: skip
     graphs = drawn.graphs
     responses = open_cache(cache)
-    asked = one_each(graphs, options)
+    graphs_by_prompt = one_each(graphs, options)
     teacher = None if options.teacher == TEMPLATE else load_model(options.teacher, llm, budget=budget)
-    texts = write_texts(asked, teacher, options, llm, seed=seed, cache=responses, monitor=monitor)
+    texts = write_texts(graphs_by_prompt, teacher, options, llm, seed=seed, cache=responses, monitor=monitor)
     del teacher
     reader = load_model(options.qa_model, llm, budget=budget)
     answers = _feedback(graphs, texts, reader, options, llm, responses, monitor)
@@ -104,7 +104,7 @@ def generate(
     write_cost(out, frame, options, llm.prices)
     return count(frame, table) | {
         "graphs": len({graph.identity for graph in graphs}),
-        "texts": len(asked) * options.candidates,
+        "texts": len(graphs_by_prompt) * options.candidates,
         "shared_with_test": shared,
         "test_questions_shared": touched,
         **{
@@ -117,7 +117,7 @@ def generate(
 
 
 def _feedback(
-    graphs: Sequence[GoldGraph], texts: Mapping[str, Sequence[Candidate]], reader: Any, options: CorpusOptions,
+    graphs: Sequence[GoldGraph], texts: Mapping[str, Sequence[TeacherText]], reader: Any, options: CorpusOptions,
     llm: LlmOptions, cache: Any, monitor: Monitor,
 ) -> dict[str, dict[int, Judged]]:  # fmt: skip
     """The QA model's answers, by question and candidate: the best text of every question, then the next of those that
@@ -142,7 +142,7 @@ def _feedback(
 
 
 def _rows(
-    graphs: Sequence[GoldGraph], texts: Mapping[str, Sequence[Candidate]],
+    graphs: Sequence[GoldGraph], texts: Mapping[str, Sequence[TeacherText]],
     answers: Mapping[str, Mapping[int, Judged]], options: CorpusOptions, qa_model: str,
 ) -> list[dict[str, Any]]:  # fmt: skip
     rows: list[dict[str, Any]] = []
@@ -217,11 +217,11 @@ def _import(out: Path, options: CorpusOptions, seed: int, monitor: Monitor) -> d
     }
 
 
-def _identity(pair: Pair) -> str:
+def _identity(pair: InstructionPair) -> str:
     return "\0".join(sorted("\1".join(triple) for triple in pair.named)) if pair.named else pair.triple_text
 
 
-def _imported_row(pair: Pair, verdict: str, options: CorpusOptions) -> dict[str, Any]:
+def _imported_row(pair: InstructionPair, verdict: str, options: CorpusOptions) -> dict[str, Any]:
     empty: dict[str, Any] = dict.fromkeys(CORPUS)
     return empty | {
         "pair": pair_digest(pair.instruction, pair.text),

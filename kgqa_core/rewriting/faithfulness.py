@@ -17,7 +17,7 @@ from itertools import pairwise
 from kgqa_core.kg.verbalise import is_cvt
 from kgqa_core.rewriting.align_names import (
     Lexicon,
-    Mention,
+    NameMention,
     demonym,
     is_name_like,
     owner,
@@ -25,10 +25,17 @@ from kgqa_core.rewriting.align_names import (
     runs,
     supported,
 )
-from kgqa_core.rewriting.align_sentences import split
-from kgqa_core.rewriting.align_tokens import ARTICLES, Token, norms, tokenise
-from kgqa_core.rewriting.align_values import WORDS, Value, borne_out, says, values
-from kgqa_core.rewriting.align_words import CHINESE_PRONOUNS, CONNECTORS, PRONOUNS
+from kgqa_core.rewriting.align_text import (
+    ARTICLES,
+    CHINESE_PRONOUNS,
+    CONNECTORS,
+    PRONOUNS,
+    Token,
+    norms,
+    split,
+    tokenise,
+)
+from kgqa_core.rewriting.align_values import WORDS, TextValue, borne_out, says, values
 
 Triple = tuple[str, str, str]
 
@@ -101,7 +108,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
     numbers = values(text)
     known = [value for triple in plain for part in triple for value in values(part)]
 
-    told: list[set[int]] = []
+    behind_each: list[set[int]] = []
     sentences: list[Sentence] = []
     before: set[int] = set()
     ends = _ends(plain, names)
@@ -110,7 +117,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
     for start, end in spans:
         inside = [token for token in tokens if start <= token.start < end]
         here = [mention for mention in found if start <= mention.start < end]
-        said = [value for value in numbers if start <= value.start < end]
+        stated = [value for value in numbers if start <= value.start < end]
         named = {number for mention in here for number in mention.names}
         covered = {
             place
@@ -124,7 +131,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
                 named.add(number)
         back = _refers_back(text[start:end], inside, chinese, bool(named & heads))
         words = {token.norm for token in inside}
-        named |= _by_value(names, said, words)
+        named |= _by_value(names, stated, words)
         named |= _nationalities([token for place, token in enumerate(inside) if place not in covered], lexicon, named)
         named |= spread[len(sentences)]
         if chinese:
@@ -132,7 +139,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
         carried = before if back else set()
         trimmed = _trimmed(plain, names, lexicon, words)
         behind = _told(ends, named, carried, trimmed)
-        invented = _invented_numbers(text, start, said, known, here)
+        invented = _invented_numbers(text, start, stated, known, here)
         if chinese:
             invented += _invented_chinese(text[start:end], plain, lexicon)
         elif language.partition("-")[0] == "en":
@@ -143,9 +150,9 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
             ]
         texts = tuple(dict.fromkeys(each for _, each in sorted(invented)))
         sentences.append(Sentence(text[start:end], tuple(sorted(behind)), texts))
-        told.append(behind)
+        behind_each.append(behind)
         before = named | carried
-    everything = set().union(*told) if told else set()
+    everything = set().union(*behind_each) if behind_each else set()
     return Faithfulness(tuple(sentences), tuple(place for place in range(len(plain)) if place not in everything))
 
 
@@ -153,7 +160,7 @@ def _nameless(name: str) -> bool:
     return not name.strip() or is_cvt(name.strip())
 
 
-def _protected(text: str, found: Sequence[Mention], names: Sequence[str]) -> list[tuple[int, int]]:
+def _protected(text: str, found: Sequence[NameMention], names: Sequence[str]) -> list[tuple[int, int]]:
     """Spans of mentions, with the stops that a name itself ends in."""
     spans = []
     for mention in found:
@@ -195,7 +202,7 @@ def _refers_back(sentence: str, tokens: Sequence[Token], chinese: bool, head_nam
     return bool(re.match(r"[\"'“]?The [a-z]", sentence))
 
 
-def _by_value(names: Sequence[str], said: Sequence[Value], words: set[str]) -> set[int]:
+def _by_value(names: Sequence[str], stated: Sequence[TextValue], words: set[str]) -> set[int]:
     """Names that are a date or a number, with a unit or a word or two at most, and whose value is said."""
     found = set()
     for number, name in enumerate(names):
@@ -206,7 +213,7 @@ def _by_value(names: Sequence[str], said: Sequence[Value], words: set[str]) -> s
         if sum(map(len, rest)) > 12 or len(rest) > 3:
             continue
         in_words = not rest and any(WORDS[word] == known[0].number for word in words if word in WORDS)
-        if in_words or any(says(known[0], value) for value in said):
+        if in_words or any(says(known[0], value) for value in stated):
             found.add(number)
     return found
 
@@ -263,11 +270,11 @@ def _trimmed(
     place = {name: number for number, name in enumerate(names)}
     found = []
     for head, relation, tail in triples:
-        said = relation_words([relation])
+        stated = relation_words([relation])
         flags = []
         for end in (head, tail):
             name = lexicon.words[place[end]] if end in place else ()
-            rest = [word for word in name if word not in said and word not in ARTICLES]
+            rest = [word for word in name if word not in stated and word not in ARTICLES]
             flags.append(bool(rest) and len(rest) < len(name) and all(word in words for word in rest))
         found.append((flags[0], flags[1]))
     return found
@@ -288,17 +295,17 @@ def _told(
     return found
 
 
-def _counts_items(text: str, start: int, value: Value) -> bool:
+def _counts_items(text: str, start: int, value: TextValue) -> bool:
     """Whether a number stands at the start of its sentence as the number of an item in a list."""
     return value.start == start and bool(re.match(r"[.、)）]\s*\S", text[value.end : value.end + 4]))
 
 
 def _invented_numbers(
-    text: str, start: int, said: Sequence[Value], known: Sequence[Value], mentions: Sequence[Mention]
+    text: str, start: int, stated: Sequence[TextValue], known: Sequence[TextValue], mentions: Sequence[NameMention]
 ) -> list[tuple[int, str]]:
     return [
         (value.start, text[value.start : value.end].strip())
-        for value in said
+        for value in stated
         if not any(mention.start <= value.start < mention.end for mention in mentions)
         and not _counts_items(text, start, value)
         and not borne_out(value, known)

@@ -137,15 +137,15 @@ def ground_gold(
             lists.append(chains)
     good = _in_turn([[each for each in chains if each.entities[-1] in answers] for chains in lists])
     rest = _in_turn([[each for each in chains if each.entities[-1] not in answers] for chains in lists])
-    kept: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     reached = False
     for each in chain(good, rest):
-        fresh = [edge for edge in dkg.triple_of(each.edges).tolist() if edge not in kept]
-        if kept and len(kept) + len(fresh) > most_triples:
+        fresh = [edge for edge in dkg.triple_of(each.edges).tolist() if edge not in chosen]
+        if chosen and len(chosen) + len(fresh) > most_triples:
             break
-        kept.update(dict.fromkeys(fresh))
+        chosen.update(dict.fromkeys(fresh))
         reached = reached or each.entities[-1] in answers
-    return tuple(kept), reached
+    return tuple(chosen), reached
 
 
 def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:

@@ -24,7 +24,7 @@ MOST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TripleGroup:
     """Triples of one prompt.  path: number of the reasoning path, -1 without one; named: by name, as stored."""
 
     path: int
@@ -48,7 +48,7 @@ class _Row:
 
 def read_groups(
     kg: Path, questions: Path, facts: Path, retriever: str, language: str | None
-) -> list[tuple[str, str, list[Group]]]:
+) -> list[tuple[str, str, list[TripleGroup]]]:
     """(question, language, groups) in order of question ids; a question without facts has no groups.
 
     Reasoning paths come first, by number, each from its start; a triple stands once in a path.  Then facts without path
@@ -58,9 +58,9 @@ def read_groups(
     Raises ArtifactError when an artifact is missing or the facts are another retriever's, GraphMismatch when they were
     retrieved from another graph.
     """
-    asked = {question.id: question.language for question in read_questions(questions)}
+    languages = {question.id: question.language for question in read_questions(questions)}
     rows = _read(facts, retriever)
-    unknown = sorted(set(rows["question"].unique()).difference(asked))
+    unknown = sorted(set(rows["question"].unique()).difference(languages))
     if unknown:
         raise ArtifactError(
             f"{facts} has facts for question {unknown[0]!r} and {len(unknown) - 1} others that {questions} has not; "
@@ -68,14 +68,14 @@ def read_groups(
         )
     with KgStore.open(kg) as store:
         names = _Names.of(store, rows["triple"].unique().sort().to_list())
-    found: dict[str, list[Group]] = {}
+    found: dict[str, list[TripleGroup]] = {}
     columns = rows.select("question", "path", "triple", "direction").iter_rows()
     for question, own in groupby(columns, itemgetter(0)):
         found[question] = names.grouped([(path, triple, direction) for _, path, triple, direction in own])
-    return [(question, language or asked[question], found.get(question, [])) for question in sorted(asked)]
+    return [(question, language or languages[question], found.get(question, [])) for question in sorted(languages)]
 
 
-def group_facts(store: KgStore, facts: Sequence[Fact]) -> list[Group]:
+def group_facts(store: KgStore, facts: Sequence[Fact]) -> list[TripleGroup]:
     """The groups of one question's facts, as `read_groups` makes them.  Raises GraphMismatch for another graph's."""
     ordered = sorted(
         facts, key=lambda fact: (fact.path, fact.hop if fact.path >= 0 else 0, fact.rank, fact.triple, fact.direction)
@@ -105,7 +105,7 @@ class _Names:
         ids = {end for head, _, tail in stored.values() for end in (head, tail)}
         return cls(stored, store.names(ids), store.relation_names(), find_nameless(store, ids))
 
-    def grouped(self, facts: Sequence[tuple[int, int, int]]) -> list[Group]:
+    def grouped(self, facts: Sequence[tuple[int, int, int]]) -> list[TripleGroup]:
         """Groups of (path, triple, direction) in the order of `_read`."""
         walked = []
         for path, triple, direction in facts:
@@ -116,7 +116,7 @@ class _Names:
             ends = [end for part in parts for triple in part for end in self.stored[triple][::2]]
             called = cvt_names(ends, self.nameless)
             groups += [
-                Group(path, tuple(part), tuple(self._named(triple, called) for triple in part)) for part in parts
+                TripleGroup(path, tuple(part), tuple(self._named(triple, called) for triple in part)) for part in parts
             ]
         return groups
 

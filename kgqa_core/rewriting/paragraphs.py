@@ -9,7 +9,7 @@ from typing import Literal
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.prompts import triple_form
 from kgqa_core.rewriting.faithfulness import Faithfulness, check
-from kgqa_core.rewriting.groups import Group
+from kgqa_core.rewriting.groups import TripleGroup
 from kgqa_core.rewriting.template import sentences
 
 Action = Literal["kept", "replaced", "dropped", "cut", "added", "failed", "repeated"]
@@ -24,14 +24,14 @@ _ENDS = ".!?…。！？\"'”’」』》)）]"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenText:
     """What a model wrote for a group.  truncated: it reached the limit of tokens."""
 
     text: str
     truncated: bool = False
 
     @classmethod
-    def of(cls, completion: Completion | None) -> Written:
+    def of(cls, completion: Completion | None) -> WrittenText:
         """What is usable of a completion: nothing of one that failed, was refused or never came."""
         if completion is None or completion.finish not in ("stop", "length"):
             return cls("")
@@ -50,20 +50,20 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class GroupDraft:
     """The text of a group, sentence by sentence, each with the places of the triples that it tells."""
 
-    group: Group
+    group: TripleGroup
     pieces: tuple[tuple[str, tuple[int, ...], tuple[str, ...], Action], ...]
 
 
-def by_rule(group: Group, language: str) -> Draft:
+def by_rule(group: TripleGroup, language: str) -> GroupDraft:
     """The group told by templates."""
-    told = sentences(group.named, language)
-    return Draft(group, tuple((each.text, each.triples, (), "kept") for each in told))
+    made = sentences(group.named, language)
+    return GroupDraft(group, tuple((each.text, each.triples, (), "kept") for each in made))
 
 
-def by_model(group: Group, written: Written, checked: Faithfulness | None, policy: Policy) -> Draft:
+def by_model(group: TripleGroup, written: WrittenText, checked: Faithfulness | None, policy: Policy) -> GroupDraft:
     """The group told by a model, what is unfaithful treated by the policy.
 
     checked: the alignment of written.text, None where there is no text: the group then stands in triple form.
@@ -73,9 +73,9 @@ def by_model(group: Group, written: Written, checked: Faithfulness | None, polic
     """
     everything = tuple(range(len(group.named)))
     if checked is None or not checked.sentences:
-        return Draft(group, (("", everything, (), "failed"),))
+        return GroupDraft(group, (("", everything, (), "failed"),))
     pieces: list[tuple[str, tuple[int, ...], tuple[str, ...], Action]] = []
-    told: set[int] = set()
+    covered: set[int] = set()
     last = len(checked.sentences) - 1
     for place, sentence in enumerate(checked.sentences):
         text = " ".join(sentence.text.split())
@@ -86,27 +86,27 @@ def by_model(group: Group, written: Written, checked: Faithfulness | None, polic
             elif sentence.invented or not sentence.triples:
                 action = "replaced" if policy == "replace" and sentence.triples else "dropped"
         if action in ("kept", "replaced"):
-            told.update(sentence.triples)
+            covered.update(sentence.triples)
         pieces.append((text, sentence.triples, sentence.invented, action))
-    missing = tuple(place for place in everything if place not in told)
+    missing = tuple(place for place in everything if place not in covered)
     if policy == "replace" and missing:
         pieces.append(("", missing, (), "added"))
-    return Draft(group, tuple(pieces))
+    return GroupDraft(group, tuple(pieces))
 
 
-def align(group: Group, written: Written | None, language: str) -> Faithfulness | None:
+def align(group: TripleGroup, written: WrittenText | None, language: str) -> Faithfulness | None:
     """The alignment of a model's text with its group; None where there is no text."""
     return None if written is None or not written.text.strip() else check(written.text, group.named, language)
 
 
-def assemble(drafts: Sequence[Draft]) -> list[list[Piece]]:
+def assemble(drafts: Sequence[GroupDraft]) -> list[list[Piece]]:
     """The pieces of a paragraph, group by group.
 
     A sentence that the paragraph has already is left out, and so is, in triple form, a triple that an earlier piece
     tells.
     """
     seen: set[str] = set()
-    told: set[int] = set()
+    covered: set[int] = set()
     paragraph = []
     for draft in drafts:
         ids, named = draft.group.triples, draft.group.named
@@ -121,13 +121,13 @@ def assemble(drafts: Sequence[Draft]) -> list[list[Piece]]:
                     text = written
                     seen.add(written)
             elif action in ("replaced", "added", "failed"):
-                fresh = [place for place in places if ids[place] not in told]
+                fresh = [place for place in places if ids[place] not in covered]
                 behind = tuple(ids[place] for place in fresh) if action != "replaced" else behind
                 text = triple_form(named[place] for place in fresh)
                 if not fresh and action != "replaced":
                     continue
             if action in ("kept", "replaced", "added", "failed"):
-                told.update(behind)
+                covered.update(behind)
             pieces.append(Piece(text, written, behind, invented, action))
         paragraph.append(pieces)
     return paragraph

@@ -57,7 +57,7 @@ _SPOKEN = {"spoken": "in", "used": "in", "located": "in"}
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class RelationPhrase:
     """One relation in words.
 
     A verb phrase says head and tail with `one` (one head) or `many` (several); `active` says tail and head the other
@@ -123,7 +123,7 @@ def is_plural(noun: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def phrase(relation: str) -> Phrase:
+def phrase(relation: str) -> RelationPhrase:
     """How a relation is said in English."""
     text = words(relation).removeprefix("the ")
     parts = text.split()
@@ -142,34 +142,34 @@ def phrase(relation: str) -> Phrase:
     return _noun(text)
 
 
-def _noun(text: str) -> Phrase:
+def _noun(text: str) -> RelationPhrase:
     parts = text.split()
     if len(parts) > 1 and parts[-1] in _PREPOSITIONS:
-        return Phrase(noun=text, link=" for ")
+        return RelationPhrase(noun=text, link=" for ")
     if len(parts) > 1 and _is_participle(parts[-1]):
-        return Phrase(noun=text, link=f" {_SPOKEN.get(parts[-1], 'by')} ")
+        return RelationPhrase(noun=text, link=f" {_SPOKEN.get(parts[-1], 'by')} ")
     if " in " in text:
         noun, _, rest = text.partition(" in ")
-        return Phrase(noun=noun, rest=f" in {rest}")
-    return Phrase(noun=text)
+        return RelationPhrase(noun=noun, rest=f" in {rest}")
+    return RelationPhrase(noun=text)
 
 
-def _participle(parts: list[str]) -> Phrase:
+def _participle(parts: list[str]) -> RelationPhrase:
     """`directed by`, `located in`, `located in the region`, `portrayed in films`, `born in`."""
     first = parts[0]
     tail = " ".join(parts[1:])
     if len(parts) > 2 and parts[2] != "the" and parts[-1] not in _PREPOSITIONS:
         tail = f"{parts[1]} the {' '.join(parts[2:])}"
     if first in _INTRANSITIVE:
-        return Phrase(one=f"{first} {tail}", many=f"{first} {tail}")
+        return RelationPhrase(one=f"{first} {tail}", many=f"{first} {tail}")
     is_, are = ("is", "are") if first in _STATES else ("was", "were")
     active = ""
     if parts[1:] == ["by"] and first != "born":
         active = "contains" if first == "contained" else _IRREGULAR.get(first, first)
-    return Phrase(one=f"{is_} {first} {tail}", many=f"{are} {first} {tail}", active=active)
+    return RelationPhrase(one=f"{is_} {first} {tail}", many=f"{are} {first} {tail}", active=active)
 
 
-def _verb(parts: list[str]) -> Phrase:
+def _verb(parts: list[str]) -> RelationPhrase:
     """`shares border with`, `is part of`, `uses`."""
     first, rest = parts[0], " ".join(parts[1:])
     base = {"is": "are", "was": "were", "are": "are", "were": "were"}.get(first)
@@ -178,7 +178,7 @@ def _verb(parts: list[str]) -> Phrase:
         base = first[:-2] if re.search(r"(sses|ches|shes|xes|zes|oes)$", first) else base
     if rest and parts[-1] not in _PREPOSITIONS and first not in ("is", "was", "are", "were", "has"):
         rest = f"{rest}" if parts[1] in ("the", "as") else _with_article(parts[1:])
-    return Phrase(one=f"{first} {rest}".strip(), many=f"{base} {rest}".strip())
+    return RelationPhrase(one=f"{first} {rest}".strip(), many=f"{base} {rest}".strip())
 
 
 def _with_article(parts: list[str]) -> str:
@@ -187,18 +187,18 @@ def _with_article(parts: list[str]) -> str:
     return "the " + " ".join(parts)
 
 
-def _role(parts: list[str]) -> Phrase:
+def _role(parts: list[str]) -> RelationPhrase:
     """`member of`, `capital of`, `part of`, `member of sports team`, `participant in`."""
     first = parts[0]
     text = " ".join(parts) if len(parts) == 2 else f"{first} {parts[1]} the {' '.join(parts[2:])}"
     if first == "part":
-        return Phrase(one=f"is {text}", many=f"are {text}")
+        return RelationPhrase(one=f"is {text}", many=f"are {text}")
     if first not in _ONE_OF_MANY:
         several = plural(" ".join(parts))
-        return Phrase(one=f"is the {text}", many=f"are the {several}")
+        return RelationPhrase(one=f"is the {text}", many=f"are the {several}")
     article = "an" if first[0] in "aeiou" else "a"
     several = text.replace(first, plural(first), 1)
-    return Phrase(one=f"is {article} {text}", many=f"are {several}")
+    return RelationPhrase(one=f"is {article} {text}", many=f"are {several}")
 
 
 def _is_participle(word: str) -> bool:

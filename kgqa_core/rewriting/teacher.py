@@ -35,7 +35,7 @@ _REASONS = {"empty": validate.EMPTY, "refused": validate.REFUSED, UNREADABLE: va
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TeacherText:
     """A teacher's text for a graph.
 
     reason: why it was rejected, or None.  faithfulness: in [0, 1].  spent: reasons of rejected attempts before it.
@@ -102,27 +102,27 @@ def by_rule(graph: GoldGraph, options: CorpusOptions, variant: int) -> str:
 
 
 def write_texts(
-    asked: dict[str, GoldGraph], model: LanguageModel | None, options: CorpusOptions, llm: LlmOptions, *, seed: int,
+    graphs: dict[str, GoldGraph], model: LanguageModel | None, options: CorpusOptions, llm: LlmOptions, *, seed: int,
     cache: ResponseCache | None = None, monitor: Monitor = QUIET,
-) -> dict[str, list[Candidate]]:  # fmt: skip
+) -> dict[str, list[TeacherText]]:  # fmt: skip
     """The candidates of each instruction, best first: accepted ones by faithfulness, then by number, then rejects.
 
-    asked: graphs by instruction.  model: the teacher, or None for the template.  Raises BudgetReached, EndpointError.
+    graphs: by instruction.  model: the teacher, or None for the template.  Raises BudgetReached, EndpointError.
     """
-    pairs = [(prompt, number) for prompt in asked for number in range(options.candidates)]
+    pairs = [(prompt, number) for prompt in graphs for number in range(options.candidates)]
     outcomes: list[Outcome | None] = [None] * len(pairs)
     if model is not None:
         outcomes = list(
             _ask_all(
                 model, [prompt for prompt, _ in pairs], teacher_params(options),
                 samples=[number for _, number in pairs], cache=cache, llm=llm, monitor=monitor, what="texts",
-                validate=lambda place, text: _reject(text, asked[pairs[place][0]], options),
+                validate=lambda place, text: _reject(text, graphs[pairs[place][0]], options),
                 retry_temperature=options.temperature,
             )
         )  # fmt: skip
-    found: dict[str, list[Candidate]] = {prompt: [] for prompt in asked}
+    found: dict[str, list[TeacherText]] = {prompt: [] for prompt in graphs}
     for place, ((prompt, number), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
-        graph = asked[prompt]
+        graph = graphs[prompt]
         found[prompt].append(
             _by_rule(graph, options, seed, number) if outcome is None else _by_model(graph, options, number, outcome)
         )
@@ -175,21 +175,21 @@ def _reject(text: str, graph: GoldGraph, options: CorpusOptions) -> str | None:
     return validate.reject(text, graph.named, language_of(graph.question, options))
 
 
-def _by_rule(graph: GoldGraph, options: CorpusOptions, seed: int, number: int) -> Candidate:
+def _by_rule(graph: GoldGraph, options: CorpusOptions, seed: int, number: int) -> TeacherText:
     text = by_rule(graph, options, seed + number)
     reason = _reject(text, graph, options)
     language = language_of(graph.question, options)
-    return Candidate(number, text, reason, validate.faithfulness(text, graph.named, language))
+    return TeacherText(number, text, reason, validate.faithfulness(text, graph.named, language))
 
 
-def _by_model(graph: GoldGraph, options: CorpusOptions, number: int, outcome: Outcome) -> Candidate:
+def _by_model(graph: GoldGraph, options: CorpusOptions, number: int, outcome: Outcome) -> TeacherText:
     spent = tuple(_REASONS.get(reason.partition(":")[0], reason) for reason in outcome.spent)
     completion = outcome.completion
     if completion is None:
-        return Candidate(number, "", spent[-1] if spent else validate.FAILED, spent=spent)
+        return TeacherText(number, "", spent[-1] if spent else validate.FAILED, spent=spent)
     if completion.finish == "error":
-        return Candidate(number, "", validate.FAILED, spent=spent)
+        return TeacherText(number, "", validate.FAILED, spent=spent)
     text = " ".join(completion.text.split())
     reason = validate.TRUNCATED if completion.finish == "length" else None
     value = validate.faithfulness(text, graph.named, language_of(graph.question, options))
-    return Candidate(number, text, reason, value, spent, completion.prompt_tokens, completion.completion_tokens)
+    return TeacherText(number, text, reason, value, spent, completion.prompt_tokens, completion.completion_tokens)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa_core.kg.verbalise import is_cvt
-from kgqa_core.rewriting.phrases import Phrase, is_plural, phrase, plural, words
+from kgqa_core.rewriting.phrases import RelationPhrase, is_plural, phrase, plural, words
 from kgqa_core.types import INVERSE
 
 Named = tuple[str, str, str]
@@ -22,7 +22,7 @@ Named = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TemplateSentence:
     """One sentence, and the places of the triples that it tells."""
 
     text: str
@@ -39,13 +39,13 @@ class _Group:
     triples: tuple[int, ...]
 
 
-def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) -> list[Told]:
+def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) -> list[TemplateSentence]:
     """Sentences that tell every triple, in the order of the first triple of each.
 
     triples: (head, relation, tail) by name; `<inv>-` before a relation means that it was walked against its direction.
     language: `zh` for Chinese, else English.  variant: another wording where there is one.
 
-    >>> [told.text for told in sentences([("Oslo", "capital of", "Norway"), ("Norway", "borders", "Sweden")])]
+    >>> [each.text for each in sentences([("Oslo", "capital of", "Norway"), ("Norway", "borders", "Sweden")])]
     ['Oslo is the capital of Norway.', 'Norway borders Sweden.']
     """
     stored = [_stored(triple) for triple in triples]
@@ -54,13 +54,13 @@ def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) 
     tell = _Chinese(choice) if chinese else _English(choice)
     hidden = [place for place, (head, _, tail) in enumerate(stored) if is_cvt(head) or is_cvt(tail)]
     plain = [place for place in range(len(stored)) if place not in set(hidden)]
-    told = tell.groups(_grouped(stored, plain)) + _compound(tell, stored, hidden)
-    return sorted(told, key=lambda each: each.triples[0])
+    made = tell.groups(_grouped(stored, plain)) + _compound(tell, stored, hidden)
+    return sorted(made, key=lambda each: each.triples[0])
 
 
-def paragraph(told: Sequence[Told], language: str = "en") -> str:
+def paragraph(made: Sequence[TemplateSentence], language: str = "en") -> str:
     """The sentences as one text; Chinese ones stand without blanks between."""
-    return ("" if language.partition("-")[0] == "zh" else " ").join(each.text for each in told)
+    return ("" if language.partition("-")[0] == "zh" else " ").join(each.text for each in made)
 
 
 def _stored(triple: Named) -> Named:
@@ -92,7 +92,7 @@ def _grouped(stored: Sequence[Named], places: Sequence[int]) -> list[_Group]:
     return sorted(groups, key=lambda group: group.triples[0])
 
 
-def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequence[int]) -> list[Told]:
+def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequence[int]) -> list[TemplateSentence]:
     """Sentences on nameless nodes: each is anchored by the triple that leads to it and told by those that leave it."""
     anchors: dict[str, int] = {}
     for place in hidden:
@@ -104,7 +104,7 @@ def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequen
         head, _, tail = stored[place]
         if anchors.get(tail) != place:
             parts.setdefault(head if is_cvt(head) else tail, []).append(place)
-    told = []
+    made = []
     merged: dict[tuple[str, str], list[tuple[str, list[int]]]] = {}
     for node, places in parts.items():
         where, behind = _anchor(tell, stored, anchors, node)
@@ -114,19 +114,19 @@ def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequen
             name = tail if head == node else head
             if not is_cvt(name):
                 tails.setdefault(relation, []).append(name)
-        said = [(relation, tuple(dict.fromkeys(names))) for relation, names in tails.items()]
-        if where and len(places) == len(said) == 1:
-            merged.setdefault((where, said[0][0]), []).append((said[0][1][0], sorted({*behind, *places})))
-        elif where and said:
-            told.append(Told(tell.within(where, said), tuple(sorted({*behind, *places}))))
-        elif len(places) > 1 and said:
-            told.append(Told(tell.together(said), tuple(places)))
+        facts = [(relation, tuple(dict.fromkeys(names))) for relation, names in tails.items()]
+        if where and len(places) == len(facts) == 1:
+            merged.setdefault((where, facts[0][0]), []).append((facts[0][1][0], sorted({*behind, *places})))
+        elif where and facts:
+            made.append(TemplateSentence(tell.within(where, facts), tuple(sorted({*behind, *places}))))
+        elif len(places) > 1 and facts:
+            made.append(TemplateSentence(tell.together(facts), tuple(places)))
     for (where, relation), found in merged.items():
         names = tuple(dict.fromkeys(tail for tail, _ in found))
         behind_all = tuple(sorted({place for _, places in found for place in places}))
-        told.append(Told(tell.within(where, [(relation, names)]), behind_all))
-    covered = {place for each in told for place in each.triples}
-    return told + [Told(tell.bare(stored[place]), (place,)) for place in hidden if place not in covered]
+        made.append(TemplateSentence(tell.within(where, [(relation, names)]), behind_all))
+    covered = {place for each in made for place in each.triples}
+    return made + [TemplateSentence(tell.bare(stored[place]), (place,)) for place in hidden if place not in covered]
 
 
 def _anchor(
@@ -152,9 +152,9 @@ class _English:
     def __init__(self, choice: int) -> None:
         self.choice = choice
 
-    def groups(self, groups: Sequence[_Group]) -> list[Told]:
+    def groups(self, groups: Sequence[_Group]) -> list[TemplateSentence]:
         """One sentence for each group, or for a chain of two."""
-        told: list[Told] = []
+        made: list[TemplateSentence] = []
         clauses = [self._clause(group) for group in groups]
         place = 0
         while place < len(groups):
@@ -164,30 +164,32 @@ class _English:
                 then = clauses[place + 1]
                 own = not any(then.startswith(name) for name in (*after.heads, *after.tails))
                 then = "the " + then[4:] if own and then.startswith("The ") else then
-                told.append(Told(f"{clauses[place]}, and {then}.", tuple(sorted({*here.triples, *after.triples}))))
+                made.append(
+                    TemplateSentence(f"{clauses[place]}, and {then}.", tuple(sorted({*here.triples, *after.triples})))
+                )
                 place += 2
             else:
-                told.append(Told(f"{clauses[place]}.", here.triples))
+                made.append(TemplateSentence(f"{clauses[place]}.", here.triples))
                 place += 1
-        return told
+        return made
 
-    def within(self, where: str, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+    def within(self, where: str, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """`In the marriage of Ada, the spouse is Bob and the start is 1999.`"""
-        if len(said) == 1:
-            relation, names = said[0]
+        if len(facts) == 1:
+            relation, names = facts[0]
             noun, verb = self._noun(relation, len(names))
             if self.choice % 2:
                 return f"The {noun} in {where} {verb} {_listed(names)}."
         parts = []
-        for relation, names in said:
+        for relation, names in facts:
             noun, verb = self._noun(relation, len(names))
             parts.append(f"the {noun} {verb} {_listed(names)}")
         return f"In {where}, {_listed(parts)}."
 
-    def together(self, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+    def together(self, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """What hangs on a node that nothing named leads to."""
         parts = []
-        for relation, names in said:
+        for relation, names in facts:
             noun, verb = self._noun(relation, len(names))
             parts.append(f"the {noun} {verb} {_listed(names)}")
         return f"Together, {_listed(parts)}."
@@ -210,26 +212,26 @@ class _English:
         return noun, "include" if is_plural(noun) else "is"
 
     def _clause(self, group: _Group) -> str:
-        said = phrase(group.relation)
-        return self._verb_clause(said, group) if said.is_verb else self._noun_clause(said, group)
+        relation = phrase(group.relation)
+        return self._verb_clause(relation, group) if relation.is_verb else self._noun_clause(relation, group)
 
-    def _verb_clause(self, said: Phrase, group: _Group) -> str:
+    def _verb_clause(self, relation: RelationPhrase, group: _Group) -> str:
         heads, tails = _listed(group.heads), _listed(group.tails)
-        if said.active and self.choice // 2 % 2:
-            return f"{tails} {_plural_verb(said.active, len(group.tails))} {heads}"
-        return f"{heads} {said.one if len(group.heads) == 1 else said.many} {tails}"
+        if relation.active and self.choice // 2 % 2:
+            return f"{tails} {_plural_verb(relation.active, len(group.tails))} {heads}"
+        return f"{heads} {relation.one if len(group.heads) == 1 else relation.many} {tails}"
 
-    def _noun_clause(self, said: Phrase, group: _Group) -> str:
+    def _noun_clause(self, relation: RelationPhrase, group: _Group) -> str:
         heads, tails = _listed(group.heads), _listed(group.tails)
         many = len(group.tails) > 1
-        noun = plural(said.noun) if many else said.noun
+        noun = plural(relation.noun) if many else relation.noun
         several = is_plural(noun)
         wording = self.choice % 3
-        if said.link == " for ":
+        if relation.link == " for ":
             return f"For {heads}, the {noun} {'include' if several else 'is'} {tails}"
-        if said.link != " of " or wording == 0 or said.rest or (several and not many):
+        if relation.link != " of " or wording == 0 or relation.rest or (several and not many):
             verb = "are" if many else "include" if several else "is"
-            return f"The {noun}{said.link}{heads}{said.rest} {verb} {tails}"
+            return f"The {noun}{relation.link}{heads}{relation.rest} {verb} {tails}"
         if wording == 1:
             return f"{tails} {'are' if many else 'is'} the {noun} of {heads}"
         return f"{heads} {'has' if len(group.heads) == 1 else 'have'} the {noun} {tails}"
@@ -241,30 +243,30 @@ class _Chinese:
     def __init__(self, choice: int) -> None:
         self.choice = choice
 
-    def groups(self, groups: Sequence[_Group]) -> list[Told]:
+    def groups(self, groups: Sequence[_Group]) -> list[TemplateSentence]:
         """One sentence for each group, or for a chain of two."""
-        told: list[Told] = []
+        made: list[TemplateSentence] = []
         place = 0
         while place < len(groups):
             here, after = groups[place], groups[place + 1] if place + 1 < len(groups) else None
             same = after is not None and len(here.heads) == 1 and after.heads in (here.heads, here.tails)
             if same and after is not None and self.choice % 2:
                 text = f"{self._clause(here)}，{self._clause(after)}。"
-                told.append(Told(text, tuple(sorted({*here.triples, *after.triples}))))
+                made.append(TemplateSentence(text, tuple(sorted({*here.triples, *after.triples}))))
                 place += 2
             else:
-                told.append(Told(f"{self._clause(here)}。", here.triples))
+                made.append(TemplateSentence(f"{self._clause(here)}。", here.triples))
                 place += 1
-        return told
+        return made
 
-    def within(self, where: str, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+    def within(self, where: str, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """`甲的婚姻中，配偶是乙，开始时间是1999。`"""
-        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in said]
+        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in facts]
         return f"在{where}中，{'，'.join(parts)}。"
 
-    def together(self, said: Sequence[tuple[str, Sequence[str]]]) -> str:
+    def together(self, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """What hangs on a node that nothing named leads to."""
-        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in said]
+        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in facts]
         return f"在同一条记录中，{'，'.join(parts)}。"
 
     def part_of(self, relation: str, text: str) -> str:

@@ -7,7 +7,7 @@ loss of a step is divided by the target tokens of its whole effective batch, ove
 every micro batch has its own dropout seed: so N processes (started by torchrun or accelerate launch) compute what one
 computes, up to the rounding of a sum, and a killed run that goes on from its checkpoint ends with the same bits.
 
-The adapter that is kept is that of the epoch with the least dev loss; without dev pairs, the last.
+The adapter that is saved is that of the epoch with the least dev loss; without dev pairs, the last.
 
 Small models want other values, not other code; the defaults are those of the paper, for 7 billion weights.  What served
 the builtin model (5 million weights): `lora_dropout=0.0 learning_rate=2e-3 global_batch_size=16
@@ -22,22 +22,157 @@ import argparse
 import hashlib
 import json
 import logging
+import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import torch
+from torch import Tensor, nn
 
 from kgqa_core.config import RewriterOptions, make_profile, parse_settings, recorded_options
 from kgqa_core.errors import TrainingError
+from kgqa_core.llm.hf import HFModel
+from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import QUIET, Log, Monitor
-from kgqa_core.nn.checkpoint import key_of
-from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights, trainable
 from kgqa_core.nn.device import pick_device
-from kgqa_core.nn.weights import given_back
-from kgqa_core.rewriting.batches import CORPUS, read_corpus, tokenise
-from kgqa_core.rewriting.loop import CHECKPOINT, Run
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, cosine, dev_of_best, run, write_curves
+from kgqa_core.rewriting.batches import (
+    CORPUS,
+    IGNORED,
+    Pairs,
+    effective_batches,
+    inputs,
+    micro_batches,
+    read_corpus,
+    tokenise,
+)
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
+
+LOG_STEPS = 10
+"""Steps between entries of the training curve."""
+
+
+class AdapterTraining:
+    """One training run: the model that learns, and the processes that share the work."""
+
+    def __init__(
+        self,
+        reader: HFModel,
+        network: nn.Module,
+        options: RewriterOptions,
+        seed: int,
+        device: torch.device,
+        processes: Any,
+        monitor: Monitor,
+    ) -> None:
+        self.reader, self.network, self.options, self.seed = reader, network, options, seed
+        self.device, self.processes, self.monitor = device, processes, monitor
+        self.parameters = list(trainable(network).values())
+
+    def fit(self, learn: Pairs, develop: Pairs, key: str, work: Path | None) -> tuple[TrainingState, dict[str, Tensor]]:
+        """Trains the adapter; returns what was measured and the weights of the best epoch."""
+        options = self.options
+        optimizer = torch.optim.AdamW(self.parameters, lr=options.learning_rate, weight_decay=0.0)
+        plan = TrainingPlan(
+            per_epoch=math.ceil(len(learn) / options.global_batch_size),
+            epochs=options.epochs,
+            batches=lambda epoch: effective_batches(len(learn), options.global_batch_size, self.seed, epoch),
+            backward=lambda batch, step: self._backward(learn, batch, step),
+            measure=lambda: {"loss": self._measure(develop)} if len(develop) else {},
+            score=lambda measured: [-measured["loss"]],
+            section="rewriter",
+            schedule=lambda step, total: _schedule(step, total, options.warmup_ratio),
+            clip=lambda _, most: nn.utils.clip_grad_norm_(self.parameters, most),
+            measure_steps=options.eval_steps,
+            log_steps=LOG_STEPS,
+            sample=lambda epoch: self._samples(develop, epoch),
+            main=self.processes.is_main_process,
+        )
+        seconds = options.checkpoint_seconds
+        return run(self.network, plan, optimizer, key, self.monitor, work, checkpoint_seconds=seconds)
+
+    def _backward(self, pairs: Pairs, batch: list[int], step: int) -> tuple[float, float]:
+        """Gradients of an effective batch, summed over all processes; its loss per target token, and those tokens."""
+        tokens = pairs.tokens(batch)
+        value = torch.zeros((), dtype=torch.float32, device=self.device)
+        for place, part in self._own(micro_batches(pairs, batch, self.options.micro_batch_tokens)):
+            torch.manual_seed(_seed_of(self.seed, step, place))
+            loss = self._loss(pairs, part) / tokens
+            loss.backward()  # type: ignore[no-untyped-call]
+            value += loss.detach()
+        self._add_up(value)
+        return value.item(), tokens
+
+    def _add_up(self, value: Tensor) -> None:
+        """Sums gradients and the loss over the processes, in place, as one tensor."""
+        for parameter in self.parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        if self.processes.num_processes == 1:
+            return
+        from accelerate.utils import reduce
+
+        grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        flat = reduce(torch.cat([grad.flatten() for grad in grads] + [value[None]]), "sum")
+        value.copy_(flat[-1])
+        for grad, part in zip(grads, flat[:-1].split([grad.numel() for grad in grads]), strict=True):
+            grad.copy_(part.view_as(grad))
+
+    def _own(self, parts: list[list[int]]) -> list[tuple[int, list[int]]]:
+        """The micro batches that this process computes, with their places in the whole."""
+        return list(enumerate(parts))[self.processes.process_index :: self.processes.num_processes]
+
+    def _loss(self, pairs: Pairs, part: list[int]) -> Tensor:
+        """Sum of the negative log likelihoods of the target tokens of a micro batch."""
+        given, labels = inputs(pairs, part, self.reader, self.device)
+        half = self.options.precision == "bf16"
+        with torch.autocast(self.device.type, torch.bfloat16) if half else nullcontext():
+            logits = self.reader.model(**given).logits
+        wanted = labels != IGNORED
+        return nn.functional.cross_entropy(logits[wanted].float(), labels[wanted], reduction="sum")
+
+    @torch.no_grad()
+    def _measure(self, pairs: Pairs) -> float:
+        """Loss per target token, without dropout."""
+        self.network.eval()
+        every = list(range(len(pairs)))
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        for _, part in self._own(micro_batches(pairs, every, self.options.micro_batch_tokens)):
+            total += self._loss(pairs, part).double()
+        if self.processes.num_processes > 1:
+            from accelerate.utils import reduce
+
+            total = reduce(total, "sum")
+        return total.item() / pairs.tokens(every)
+
+    def _samples(self, pairs: Pairs, epoch: int) -> list[list[Any]]:
+        """What the model writes now for a few dev pairs, the same ones after every epoch."""
+        if not self.processes.is_main_process or not len(pairs) or not self.options.samples:
+            return []
+        self.network.eval()
+        chosen = effective_batches(len(pairs), self.options.samples, self.seed, 0)[0]
+        params = GenerationParams(max_new_tokens=self.options.max_new_tokens)
+        written = self.reader.generate([pairs.instructions[index] for index in chosen], params)
+        return [
+            [epoch, pairs.ids[index], pairs.instructions[index], pairs.texts[index], completion.text.strip()]
+            for index, completion in zip(chosen, written, strict=True)
+        ]
+
+
+def _schedule(step: int, total: int, warmup: float) -> float:
+    """Share of the peak learning rate at a step: linear rise, then half a cosine."""
+    warm = round(warmup * total)
+    if step < warm:
+        return (step + 1) / (warm + 1)
+    return cosine(step, warm, total)
+
+
+def _seed_of(seed: int, step: int, place: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed} {step} {place}".encode()).digest()[:7], "big")
+
 
 log = logging.getLogger("kgqa.rewriter")
 
@@ -60,10 +195,10 @@ def train(
     from accelerate import PartialState
 
     device = pick_device(options.device, "rewriter")
-    crew = PartialState(cpu=device.type == "cpu")
-    if crew.num_processes > 1 and device.type == "cuda":
-        device = torch.device("cuda", crew.local_process_index)
-    if not crew.is_main_process:
+    processes = PartialState(cpu=device.type == "cpu")
+    if processes.num_processes > 1 and device.type == "cuda":
+        device = torch.device("cuda", processes.local_process_index)
+    if not processes.is_main_process:
         monitor = QUIET
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         reader = load_base(options, device)
@@ -79,8 +214,9 @@ def train(
         network = put_lora(reader, options)
         digest = hashlib.sha256((corpus / CORPUS).read_bytes()).hexdigest()
         key = key_of(digest, reader.revision, options.decisive(), seed)
-        progress, weights = Run(reader, network, options, seed, device, crew, monitor).fit(learn, develop, key, work)
-        given_back(network, weights)
+        training = AdapterTraining(reader, network, options, seed, device, processes, monitor)
+        progress, weights = training.fit(learn, develop, key, work)
+        restore_weights(network, weights)
     counts = {
         "pairs": {"train": len(learn), "dev": len(develop)},
         "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": (left_out + dev_left_out)[:20]},
@@ -89,7 +225,7 @@ def train(
         "best_epoch": progress.best_epoch,
         "dev_loss": dev_of_best(progress).get("dev_loss"),
     }
-    if crew.is_main_process:
+    if processes.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         save_adapter(out, network, options.base)
         write_curves(out, progress)
@@ -101,7 +237,7 @@ def train(
         (out / META).write_text(json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         if work is not None:
             (work / CHECKPOINT).unlink(missing_ok=True)
-    crew.wait_for_everyone()
+    processes.wait_for_everyone()
     return counts
 
 

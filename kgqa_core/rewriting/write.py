@@ -1,6 +1,6 @@
 """The stage that puts facts into words: by templates, or by a rewriter (Wu et al. 2023, section 3.3).
 
-One prompt for each reasoning path, equal prompts asked once; the sentences are aligned with their triples, what is
+One prompt for each reasoning path, equal prompts requests once; the sentences are aligned with their triples, what is
 unfaithful is treated as `on_unfaithful` says, and the rest stands in the order of the paths.
 """
 
@@ -21,18 +21,18 @@ from kgqa_core.errors import InputError, StorageError, nearest
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
-from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import Outcome, ask, portion
-from kgqa_core.llm.protocol import GenerationParams, LanguageModel
+from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.rewriting.describe import load_writer, parameters, read_outcomes, save_outcomes, wording_of
 from kgqa_core.rewriting.faithfulness import Faithfulness
-from kgqa_core.rewriting.groups import Group, read_groups
+from kgqa_core.rewriting.groups import TripleGroup, read_groups
 from kgqa_core.rewriting.paragraphs import (
     ACTIONS,
-    Draft,
+    GroupDraft,
     Piece,
     Policy,
-    Written,
+    WrittenText,
     align,
     assemble,
     behind,
@@ -40,7 +40,6 @@ from kgqa_core.rewriting.paragraphs import (
     by_rule,
     join,
 )
-from kgqa_core.rewriting.told import read_told, save_told
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 
 FORMATS = ("template", "rewritten")
@@ -63,7 +62,7 @@ written: what the writer said.  triples: ids behind it.  invented: names and num
 triples.  action: see `paragraphs.ACTIONS`.
 """
 
-Asked = tuple[str, str, list[Group]]
+QuestionGroups = tuple[str, str, list[TripleGroup]]
 """A question, its language and its groups."""
 
 
@@ -107,10 +106,10 @@ def write(
         raise InputError(
             f"format {format!r} is not one of sentences{nearest(format, FORMATS)}; use {', '.join(FORMATS)}"
         )
-    asked = _asked(kg, questions, facts, retriever, language, split, limit, seed)
+    requests = _requests(kg, questions, facts, retriever, language, split, limit, seed)
     meta: dict[str, Any] = {"retriever": retriever, "format": format}
     if format == "template":
-        counts = _by_rules(out, asked[share(part, range(len(asked)), len(asked))], meta, monitor)
+        counts = _by_rules(out, requests[share(part, range(len(requests)), len(requests))], meta, monitor)
         if part is not None:
             write_part(out, counts, meta=meta)
         return counts
@@ -118,15 +117,15 @@ def write(
         writer = model if model is not None else load_writer(rewriter, options, llm, budget)
     meta |= {"model": writer.name, "revision": writer.revision, "on_unfaithful": options.on_unfaithful}
     wording = wording_of(options, trained=rewriter is not None)
-    prompts = portion(writer, different(_groups(asked), wording), part)
+    prompts = portion(writer, different(_groups(requests), wording), part)
     responses = open_cache(cache if cache is not None else work)
     outcomes = ask(writer, prompts, parameters(options), cache=responses, monitor=monitor, what="rewritten groups")
-    told = dict(zip(prompts, outcomes, strict=True))
+    written = dict(zip(prompts, outcomes, strict=True))
     if part is not None:
-        save_told(out, told)
+        save_outcomes(out, written)
         write_part(out, own := {"distinct_prompts": len(prompts)}, meta=meta)
         return own
-    return _by_model(out, asked, told, wording, meta, monitor)
+    return _by_model(out, requests, written, wording, meta, monitor)
 
 
 def merge(
@@ -156,12 +155,12 @@ def merge(
     if format == "template":
         _write_tables(out, join_rows(parts, "knowledge.parquet"), join_rows(parts, "sentences.parquet"), meta)
         return add_counts([one["counts"] for one in own])
-    asked = _asked(kg, questions, facts, retriever, language, split, limit, seed)
+    requests = _requests(kg, questions, facts, retriever, language, split, limit, seed)
     wording = wording_of(options, trained=rewriter is not None)
-    return _by_model(out, asked, read_told(parts), wording, meta, monitor)
+    return _by_model(out, requests, read_outcomes(parts), wording, meta, monitor)
 
 
-def _asked(
+def _requests(
     kg: Path,
     questions: Path,
     facts: Path,
@@ -170,82 +169,63 @@ def _asked(
     split: str | None,
     limit: int | None,
     seed: int,
-) -> list[Asked]:
-    asked = read_groups(kg, questions, facts, retriever, language)
+) -> list[QuestionGroups]:
+    requests = read_groups(kg, questions, facts, retriever, language)
     if split is None:
-        return asked
+        return requests
     wanted = {question.id for question in choose(read_questions(questions), split, limit, seed)}
-    return [(question, said, own if question in wanted else []) for question, said, own in asked]
+    return [(question, language, own if question in wanted else []) for question, language, own in requests]
 
 
-def _by_rules(out: Path, asked: Sequence[Asked], meta: Mapping[str, Any], monitor: Monitor) -> dict[str, Any]:
-    drafts = [by_rule(group, said) for group, said in _groups(asked)]
-    return _finish(out, asked, drafts, {}, meta, monitor)
+def _by_rules(
+    out: Path, requests: Sequence[QuestionGroups], meta: Mapping[str, Any], monitor: Monitor
+) -> dict[str, Any]:
+    drafts = [by_rule(group, language) for group, language in _groups(requests)]
+    return _finish(out, requests, drafts, {}, meta, monitor)
 
 
 def _by_model(
     out: Path,
-    asked: Sequence[Asked],
+    requests: Sequence[QuestionGroups],
     outcomes: Mapping[str, Outcome],
     wording: str,
     meta: Mapping[str, Any],
     monitor: Monitor,
 ) -> dict[str, Any]:
-    groups = _groups(asked)
-    drafts, told = _drafts(groups, outcomes, meta["on_unfaithful"], wording)
-    counts = told | {"prompts": len(groups), "distinct_prompts": len(outcomes)}
-    return _finish(out, asked, drafts, counts, meta, monitor)
+    groups = _groups(requests)
+    drafts, counted = _drafts(groups, outcomes, meta["on_unfaithful"], wording)
+    counts = counted | {"prompts": len(groups), "distinct_prompts": len(outcomes)}
+    return _finish(out, requests, drafts, counts, meta, monitor)
 
 
 def _finish(
     out: Path,
-    asked: Sequence[Asked],
-    drafts: Sequence[Draft],
-    told: Mapping[str, Any],
+    requests: Sequence[QuestionGroups],
+    drafts: Sequence[GroupDraft],
+    counts: Mapping[str, Any],
     meta: Mapping[str, Any],
     monitor: Monitor,
 ) -> dict[str, Any]:
     """Puts drafts into paragraphs and writes them; the counts of it all."""
-    paragraphs = _paragraphs(asked, drafts)
+    paragraphs = _paragraphs(requests, drafts)
     actions = Counter(piece.action for paragraph in paragraphs for pieces in paragraph for piece in pieces)
-    _save(out, asked, paragraphs, meta)
-    monitor.progress(len(asked), len(asked), "questions")
+    _save(out, requests, paragraphs, meta)
+    monitor.progress(len(requests), len(requests), "questions")
     return {
-        "questions": len(asked),
-        "with_facts": sum(bool(own) for _, _, own in asked),
+        "questions": len(requests),
+        "with_facts": sum(bool(own) for _, _, own in requests),
         "groups": len(drafts),
         "triples": sum(len(draft.group.triples) for draft in drafts),
-        **told,
+        **counts,
         **{action: actions[action] for action in ACTIONS},
     }
 
 
-def _groups(asked: Iterable[Asked]) -> list[tuple[Group, str]]:
-    return [(group, said) for _, said, own in asked for group in own]
+def _groups(requests: Iterable[QuestionGroups]) -> list[tuple[TripleGroup, str]]:
+    return [(group, language) for _, language, own in requests for group in own]
 
 
-def load_writer(
-    rewriter: Path | None, options: RewriterOptions, llm: LlmOptions, budget: Budget | None
-) -> LanguageModel:
-    """The trained rewriter, or `options.base` as it is."""
-    if rewriter is None:
-        return load_model(options.base, llm, budget=budget)
-    from kgqa_core.rewriting.lora import load_rewriter
-
-    return load_rewriter(rewriter, llm, base=options.base)
-
-
-def parameters(options: RewriterOptions) -> GenerationParams:
-    """How the rewriter writes: greedily."""
-    return GenerationParams(max_new_tokens=options.max_new_tokens)
-
-
-def wording_of(options: RewriterOptions, *, trained: bool) -> str:
-    """The wording of the prompts: a rewriter that was trained here reads T1, whatever `options.wording` says."""
-    return "rra2023" if trained else options.wording
-
-
-def different(groups: Iterable[tuple[Group, str]], wording: str) -> list[str]:
+def different(groups: Iterable[tuple[TripleGroup, str]], wording: str) -> list[str]:
     """The different prompts of groups with their languages, shortest first."""
     return sorted(
         {group.prompt(language, wording) for group, language in groups}, key=lambda prompt: (len(prompt), prompt)
@@ -253,14 +233,14 @@ def different(groups: Iterable[tuple[Group, str]], wording: str) -> list[str]:
 
 
 def _drafts(
-    groups: Sequence[tuple[Group, str]], outcomes: Mapping[str, Outcome], policy: Policy, wording: str
-) -> tuple[list[Draft], dict[str, int]]:
+    groups: Sequence[tuple[TripleGroup, str]], outcomes: Mapping[str, Outcome], policy: Policy, wording: str
+) -> tuple[list[GroupDraft], dict[str, int]]:
     """A draft of each group, and counts over the different texts."""
     counts = Counter(
         {name: 0 for name in ("sentences", "unfaithful", "invented", "untold", "truncated", "no_text", "cached")}
     )
     drafts = []
-    known: dict[tuple[str, tuple[tuple[str, str, str], ...]], tuple[Written, Faithfulness | None]] = {}
+    known: dict[tuple[str, tuple[tuple[str, str, str], ...]], tuple[WrittenText, Faithfulness | None]] = {}
     for outcome in outcomes.values():
         counts["cached"] += outcome.cached
         if outcome.completion is not None:
@@ -269,7 +249,7 @@ def _drafts(
     for group, language in groups:
         prompt = group.prompt(language, wording)
         if (prompt, group.named) not in known:
-            written = Written.of(outcomes[prompt].completion)
+            written = WrittenText.of(outcomes[prompt].completion)
             checked = align(group, written, language)
             known[prompt, group.named] = (written, checked)
             counts["truncated"] += written.truncated
@@ -284,28 +264,31 @@ def _drafts(
     return drafts, dict(counts)
 
 
-def _paragraphs(asked: Sequence[Asked], drafts: Sequence[Draft]) -> list[list[list[Piece]]]:
+def _paragraphs(requests: Sequence[QuestionGroups], drafts: Sequence[GroupDraft]) -> list[list[list[Piece]]]:
     rest = iter(drafts)
-    return [assemble([next(rest) for _ in own]) for _, _, own in asked]
+    return [assemble([next(rest) for _ in own]) for _, _, own in requests]
 
 
 def _save(
-    out: Path, asked: Sequence[Asked], paragraphs: Sequence[Sequence[Sequence[Piece]]], meta: Mapping[str, Any]
+    out: Path,
+    requests: Sequence[QuestionGroups],
+    paragraphs: Sequence[Sequence[Sequence[Piece]]],
+    meta: Mapping[str, Any],
 ) -> None:
     rows = [
         (question, meta["retriever"], meta["format"], join(paragraph, language), behind(paragraph))
-        for (question, language, _), paragraph in zip(asked, paragraphs, strict=True)
+        for (question, language, _), paragraph in zip(requests, paragraphs, strict=True)
     ]
-    told = [
+    sentences = [
         (question, group.path, number, place, piece.text, piece.written, piece.triples, piece.invented, piece.action)
-        for (question, _, groups), paragraph in zip(asked, paragraphs, strict=True)
+        for (question, _, groups), paragraph in zip(requests, paragraphs, strict=True)
         for number, (group, pieces) in enumerate(zip(groups, paragraph, strict=True))
         for place, piece in enumerate(pieces)
     ]
     _write_tables(
         out,
         pl.DataFrame(rows, schema=KNOWLEDGE, orient="row"),
-        pl.DataFrame(told, schema=SENTENCES, orient="row"),
+        pl.DataFrame(sentences, schema=SENTENCES, orient="row"),
         meta,
     )
 

@@ -9,7 +9,7 @@ from kgqa_core.abstention.apply import Verdict, read_verdicts
 from kgqa_core.answering.reply import Answer
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.store.tables import read_frame
-from kgqa_core.symbolic.asking import replies
+from kgqa_core.symbolic.compute import replies
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:

@@ -33,25 +33,25 @@ def read_arguments(facts: Path, topics: Mapping[str, Sequence[int]], store: KgSt
     """
     if (facts / "paths.parquet").is_file():
         rows = _read(facts / "paths.parquet", ["question", "rank", "path", "score"]).sort("question", "rank")
-        said: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
+        by_question: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
         for question, _, path, score in rows.iter_rows():
-            said[question].setdefault(tuple(path), score)
-        return {question: best_of(own) for question, own in said.items() if question in topics}
+            by_question[question].setdefault(tuple(path), score)
+        return {question: best_of(own) for question, own in by_question.items() if question in topics}
     frame = _read(facts / "facts.parquet", ["question", "rank", "score", "hop", "triple", "direction", "path"])
-    own_facts: dict[str, list[Fact]] = defaultdict(list)
+    facts_of: dict[str, list[Fact]] = defaultdict(list)
     for question, rank, score, hop, triple, direction, path in frame.sort("question", "rank").iter_rows():
-        own_facts[question].append(Fact(rank, score, hop, triple, direction, path))
+        facts_of[question].append(Fact(rank, score, hop, triple, direction, path))
     ends = store.triples(frame["triple"].unique().to_list())
     relations = store.relation_keys()
     return {
-        question: walked(own, topics[question], ends, relations)
-        for question, own in own_facts.items()
+        question: paths_of_facts(own, topics[question], ends, relations)
+        for question, own in facts_of.items()
         if question in topics
     }
 
 
 def read_proposed(parsed: Path) -> dict[str, list[Proposed]]:
-    """Question id → the forms that a parser proposes, best first, of a `parsed` artifact (`kgqa_core.parsing.parsed`).
+    """Question id → the forms that a parser proposes, best first, of a `parsed` artifact.
 
     Raises ArtifactError when the artifact is damaged.
     """
@@ -62,7 +62,7 @@ def read_proposed(parsed: Path) -> dict[str, list[Proposed]]:
     return dict(found)
 
 
-def walked(
+def paths_of_facts(
     facts: Sequence[Fact],
     topics: Iterable[int],
     ends: Mapping[int, tuple[int, int, int]],

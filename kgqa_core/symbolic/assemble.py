@@ -1,4 +1,4 @@
-"""Candidate forms of a question: its likely operations applied to its mentions and the paths of its retriever.
+"""WeightedForm forms of a question: its likely operations applied to its mentions and the paths of its retriever.
 
 A candidate weighs log P(operation) + the sum of log weights of its paths and mentions, less what it leaves out or takes
 unsaid: a mention that it does not use, a path cut short, a relation that no path names.  One relation at least is of
@@ -21,14 +21,14 @@ from kgqa_core.logic.schema import Schema
 from kgqa_core.logic.typed import Typed, typed
 from kgqa_core.symbolic.arguments import Weighted
 from kgqa_core.symbolic.operator import KINDS, Guess
-from kgqa_core.symbolic.said import Mention, Said
+from kgqa_core.symbolic.question_reader import QuestionReading, TopicMention
 from kgqa_core.types import INVERSE
 
 LEAST_KIND = math.log(0.02)
 """Kinds less likely than this are not tried, the likeliest apart."""
-SAID = math.log(0.3)
+NAMED = math.log(0.3)
 """Least log probability of `nth` where the words name a place, and of `difference` where they take something away."""
-UNSAID_MEASURE, UNSAID_STEP = math.log(1e-3), math.log(1e-4)
+UNNAMED_MEASURE, UNNAMED_STEP = math.log(1e-3), math.log(1e-4)
 """What a measure and a first relation cost that no path names; half of it where the question says their label."""
 CUT = math.log(0.05)
 """What it costs to take only the beginning of a path, or of what is compared only the end."""
@@ -44,7 +44,7 @@ _Sets = list[tuple[Form, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class WeightedForm:
     """A form and its weight, the logarithm of something like a probability; kind: of its operation."""
 
     form: Form
@@ -63,7 +63,7 @@ class Assembler:
     schema: Schema
     labels: Mapping[str, str]
     types: Mapping[str, frozenset[str]]
-    said: Said
+    reading: QuestionReading
     guess: Guess
     paths: Sequence[Weighted]
     text: str
@@ -74,23 +74,23 @@ class Assembler:
         self._logs = _with_prefixes(known)
         self._relations = {_relation(relation) for path, _ in known for relation in path}
         self._words = {_stem(word) for word in _WORD.findall(self.text.lower())}
-        self._mentions = self.said.mentions[:MOST_MENTIONS]
+        self._mentions = self.reading.mentions[:MOST_MENTIONS]
         self._sides = [self._side(mention) for mention in self._mentions]
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[WeightedForm]:
         """Well-typed candidates, the heaviest first, each form once; types are checked as they are asked for."""
-        found: dict[Form, Candidate] = {}
+        found: dict[Form, WeightedForm] = {}
         for kind, prior in zip(KINDS, self.guess.kinds, strict=True):
-            if (kind == "nth" and (self.said.place or 1) > 1) or (
-                kind == "difference" and self.said.turned is not None
+            if (kind == "nth" and (self.reading.place or 1) > 1) or (
+                kind == "difference" and self.reading.turned is not None
             ):
-                prior = max(prior, SAID)
+                prior = max(prior, NAMED)
             if prior < LEAST_KIND and kind != self.guess.kind:
                 continue
             for form, weight in self._made(kind):
                 if self._relations.isdisjoint(elements(form).relations):
                     continue
-                one = Candidate(form, round(prior + weight + self._unused(form), 6), kind)
+                one = WeightedForm(form, round(prior + weight + self._unused(form), 6), kind)
                 if form not in found or found[form].weight < one.weight:
                     found[form] = one
         order = sorted(found.values(), key=lambda one: (-one.weight, str(one.form)))
@@ -111,7 +111,7 @@ class Assembler:
     def _unused(self, form: Form) -> float:
         """What the mentions cost that a form does not name."""
         used = elements(form).entities
-        left = [m for m in self.said.mentions if not any(key in used for key, _ in m.entities)]
+        left = [m for m in self.reading.mentions if not any(key in used for key, _ in m.entities)]
         return sum(max(rho for _, rho in mention.entities) * UNUSED for mention in left)
 
     def _made(self, kind: str) -> Iterator[tuple[Form, float]]:
@@ -120,7 +120,7 @@ class Assembler:
                 yield (Count(form) if kind == "count" else form), weight
         elif kind == "intersect":
             yield from self._both()
-        elif kind == "best" or (kind == "nth" and self.said.place is not None):
+        elif kind == "best" or (kind == "nth" and self.reading.place is not None):
             yield from self._ranked()
         elif kind == "compare":
             yield from self._compared()
@@ -129,7 +129,7 @@ class Assembler:
         elif kind == "yes/no":
             yield from self._holds()
 
-    def _side(self, mention: Mention) -> _Sets:
+    def _side(self, mention: TopicMention) -> _Sets:
         """What leads from one mention, well-typed, the heaviest few: along paths, or along a relation that it has."""
         made: dict[Form, float] = {}
         for key, rho in mention.entities:
@@ -144,11 +144,11 @@ class Assembler:
         """Relations that lead from things like an entity, and what it costs to take each unsaid."""
         types = self.types.get(key, frozenset())
         for relation in self.schema.leaving(types)[:MOST_STEPS]:
-            yield relation, self._unsaid(relation, UNSAID_STEP)
+            yield relation, self._unnamed(relation, UNNAMED_STEP)
         for relation in self.schema.reaching(types)[:MOST_STEPS]:
-            yield INVERSE + relation, self._unsaid(relation, UNSAID_STEP)
+            yield INVERSE + relation, self._unnamed(relation, UNNAMED_STEP)
 
-    def _unsaid(self, relation: str, cost: float) -> float:
+    def _unnamed(self, relation: str, cost: float) -> float:
         label = {_stem(word) for word in _WORD.findall(self.labels.get(relation, "").lower())}
         return cost * (0.5 if label and label <= self._words else 1.0)
 
@@ -166,7 +166,7 @@ class Assembler:
 
     def _ranked(self) -> Iterator[tuple[Form, float]]:
         """Members of a set by what is measured: the end of a path, or what all of them have."""
-        place = self.said.place or 1
+        place = self.reading.place or 1
         members = [(form, weight, self._measures(form)) for form, weight in self._sets()]
         for mention in self._mentions:
             for (key, rho), (path, weight) in product(mention.entities, self._logs):
@@ -187,7 +187,7 @@ class Assembler:
         for path, weight in self._logs:
             ends[path[-1]] = max(weight, ends.get(path[-1], -math.inf))
         numbers = [r for r in self.schema.leaving(found.types if found and found.types else ()) if self._measured(r)]
-        return [(r, max(self._unsaid(r, UNSAID_MEASURE), ends.get(r, -math.inf))) for r in numbers]
+        return [(r, max(self._unnamed(r, UNNAMED_MEASURE), ends.get(r, -math.inf))) for r in numbers]
 
     def _compared(self) -> Iterator[tuple[Form, float]]:
         ends = [(path[-1:], weight + CUT) for path, weight in self._logs if len(path) > 1]
@@ -202,8 +202,8 @@ class Assembler:
         """What one mention leads to without what the other does; the words say which, else the classifier."""
         for one, other in combinations(self._sides, 2):
             for turned, odds in enumerate(self.guess.orders):
-                if self.said.turned is not None:
-                    if bool(turned) != self.said.turned:
+                if self.reading.turned is not None:
+                    if bool(turned) != self.reading.turned:
                         continue
                     odds = 0.0
                 for (of, weight), (without, more) in product(*((other, one) if turned else (one, other))):

@@ -38,11 +38,17 @@ def add_computed(
         raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
     columns = ("question", "kind", "topics", "words", "answers")
     results = {
-        question: told(kind, topics, words, answers[: options.most_results_shown])
+        question: result_text(kind, topics, words, answers[: options.most_results_shown])
         for question, kind, topics, words, answers in read_computed(computed, columns).iter_rows()
     }
     rows = [
-        (question, retriever, form, joined(results.get(question, ""), text or "", options.keep_facts), triples or [])
+        (
+            question,
+            retriever,
+            form,
+            with_result(results.get(question, ""), text or "", options.keep_facts),
+            triples or [],
+        )
         for question, text, triples in frame.sort("question").select("question", "text", "triples").iter_rows()
     ]
     try:
@@ -52,15 +58,15 @@ def add_computed(
     return {"questions": len(rows), "computed": sum(bool(results.get(row[0])) for row in rows)}
 
 
-def told(kind: str, topics: Sequence[str], words: str, answers: Sequence[str]) -> str:
+def result_text(kind: str, topics: Sequence[str], words: str, answers: Sequence[str]) -> str:
     """A result as triple-form text, one triple for each name; empty where there is none.
 
     What the question says is the relation, for a small model copies from a triple that sounds like the question; of
     two that are compared the better one has it to the other.
 
-    >>> told("count", ["Estonia"], "How many cities has", ["15"])
+    >>> result_text("count", ["Estonia"], "How many cities has", ["15"])
     '(Estonia, How many cities has, 15)'
-    >>> told("compare", ["Chad", "Togo"], "Which is larger or", ["Chad"])
+    >>> result_text("compare", ["Chad", "Togo"], "Which is larger or", ["Chad"])
     '(Chad, Which is larger or, Togo)'
     """
     relation = words or "answer"
@@ -69,6 +75,6 @@ def told(kind: str, topics: Sequence[str], words: str, answers: Sequence[str]) -
     return triple_form((topics[0] if topics else "it", relation, answer) for answer in answers)
 
 
-def joined(result: str, text: str, facts: bool = True) -> str:
+def with_result(result: str, text: str, facts: bool = True) -> str:
     """A result before the text of facts; facts: whether these stay where there is a result."""
     return ", ".join(filter(None, (result, text if facts or not result else "")))

@@ -4,25 +4,23 @@
 
 kind: one of KINDS.  best: whether the largest or the smallest is wanted, of what ranks or compares.  order: whether the
 operands stand in the order in which the question names them.  The three are apart, so that what training shows for one
-kind (`fewest` of a superlative) serves the others.  The place of an ordinal is read from the text (`said`).
+kind (`fewest` of a superlative) serves the others.  The place of an ordinal is read from the text (`question_reader`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.logic.forms import BESTS, And, Arg, Count, Entity, Form, Greater, Holds, Minus, Nth, children
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
+from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 
 KINDS = ("none", "count", "best", "nth", "compare", "intersect", "difference", "yes/no")
 """none: a relation path.  best: argmax and argmin.  nth: a place further down.  compare: the one of two with more."""
@@ -99,13 +97,10 @@ class OperatorModel:
         """What the classifier says of masked texts, in their order; equal texts are encoded once."""
         distinct = sorted(set(texts))
         rows = self.reader.read(distinct)
-        order = sorted(range(len(rows)), key=lambda number: (len(rows[number]), number))
         found: dict[str, Guess] = {}
         self.network.eval()
         with torch.inference_mode():
-            for start in range(0, len(order), BATCH):
-                own = order[start : start + BATCH]
-                ids, mask = self.reader.batch([rows[number] for number in own])
+            for own, ids, mask in self.reader.by_length(rows, BATCH):
                 logits = self.network(*(tensor.to(device) if device else tensor for tensor in (ids, mask)))
                 logs = [torch.log_softmax(one, dim=-1).cpu().double().tolist() for one in logits]
                 for number, *heads in zip(own, *logs, strict=True):
@@ -151,31 +146,16 @@ def _named(form: Form) -> list[str]:
 
 def save(folder: Path, model: OperatorModel, encoder: dict[str, Any]) -> None:
     """Writes model.safetensors, config.json and tokenizer.json into `folder`."""
-    reader, weights = model.reader, model.network.state_dict()
-    reader.tokenizer.no_truncation()
-    reader.tokenizer.no_padding()
     config = {"kind": KIND, "version": VERSION, "kinds": KINDS, "bests": BESTS, "orders": ORDERS, "encoder": encoder}
-    (folder / "tokenizer.json").write_text(reader.tokenizer.to_str(pretty=False), encoding="utf-8")
-    text = json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1)
-    (folder / "config.json").write_text(text, encoding="utf-8")
-    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(folder / "model.safetensors"))
+    save_model(folder, model.network.state_dict(), model.reader.tokenizer, config)
 
 
 def load(folder: Path) -> OperatorModel:
     """The classifier stored in `folder`.  Raises ArtifactError when it is missing, damaged or of another layout."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        same = (config["kind"], config["version"], tuple(config["kinds"])) == (KIND, VERSION, KINDS)
-        encoder, reader = load_encoder(folder, config["encoder"])
-    except (OSError, ValueError, KeyError, TypeError) as fault:
-        raise ArtifactError(f"{folder} does not hold a classifier of operations ({fault}); train it first") from None
-    if not same:
-        raise ArtifactError(f"{folder} holds a classifier of another version; train it again")
+    config = load_config(folder, KIND, VERSION, "classifier of operations", "kinds", "encoder")
+    if tuple(config["kinds"]) != KINDS:
+        raise ArtifactError(f"{folder} holds a classifier of other operations; train it again")
+    encoder, reader = load_encoder(folder, config["encoder"])
     network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size())
-    try:
-        network.load_state_dict(load_file(str(folder / "model.safetensors")))
-    except (OSError, SafetensorError, RuntimeError) as fault:
-        reason = str(fault).strip().splitlines()[0]
-        raise ArtifactError(f"the weights in {folder} do not fit their config ({reason}); train it again") from None
-    network.eval()
+    load_weights(folder, network)
     return OperatorModel(network, reader)

@@ -1,4 +1,9 @@
-"""Computes the answers of questions: forms are assembled or taken from a parser, checked, and run until one answers."""
+"""Computes the answers of questions: forms are assembled or taken from a parser, checked, and run until one answers.
+
+The date of a question becomes a condition on qualifiers, that of the join nearest to the answer whose relation has
+dated ones.  Of several qualifiers a beginning that another relation ends (`lookup.ending`: P580, P582) comes first,
+then the one that most statements have.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +16,79 @@ from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import Count, Form, Holds
-from kgqa_core.logic.lookup import index
+from kgqa_core.logic.forms import And, Arg, Count, Form, Greater, Holds, Join, Literal, Minus, Nth, Or, Where
+from kgqa_core.logic.lookup import ending, index
+from kgqa_core.logic.measures import dated_sql
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.arguments import Proposed, Weighted
-from kgqa_core.symbolic.assemble import Assembler, Candidate
-from kgqa_core.symbolic.dates import Dates
+from kgqa_core.symbolic.assemble import Assembler, WeightedForm
 from kgqa_core.symbolic.operator import KINDS, Guess, OperatorModel, operation_of
-from kgqa_core.symbolic.said import Said, read
+from kgqa_core.symbolic.question_reader import QuestionReading, read_question
 from kgqa_core.types import Question
+
+
+class Dates:
+    """Which qualifiers say when the statements of each relation hold, looked up when first asked."""
+
+    def __init__(self, store: KgStore) -> None:
+        self._store = store
+        self._known: dict[str, str | None] = {}
+        self._any: bool | None = None
+
+    def conditioned(self, form: Form, date: Literal) -> Form | None:
+        """The form with the condition `(at QUALIFIER date)` on a join; None where no relation of it has dates."""
+        if self._any is None:
+            row = self._store.connection.execute("SELECT count(*) FROM (SELECT 1 FROM qualifiers LIMIT 1)").fetchone()
+            self._any = bool(row and row[0])
+        return self._in(form, date) if self._any else None
+
+    def _in(self, form: Form, date: Literal) -> Form | None:
+        match form:
+            case Join():
+                return self._join(form, date)
+            case Count(of=of) | Arg(of=of) | Nth(of=of) | Holds(of=of) | Minus(of=of):
+                found = self._in(of, date)
+                return None if found is None else replace(form, of=found)
+            case Greater(one=one):
+                found = self._in(one, date)
+                return None if found is None else replace(form, one=found)
+            case And(parts=parts) | Or(parts=parts):
+                for place, part in enumerate(parts):
+                    found = self._in(part, date)
+                    if found is not None:
+                        return type(form)((*parts[:place], found, *parts[place + 1 :]))
+        return None
+
+    def _join(self, form: Join, date: Literal) -> Form | None:
+        for place, step in enumerate(form.path):
+            qualifier = self.qualifier(step.relation)
+            if qualifier is None or form.where:
+                continue
+            after = form.path[place + 1 :]
+            inner = Join(after, form.of) if after else form.of
+            made = Join((step,), inner, (Where(qualifier, "at", date),))
+            return Join(form.path[:place], made) if place else made
+        found = self._in(form.of, date)
+        return None if found is None else replace(form, of=found)
+
+    def qualifier(self, relation: str) -> str | None:
+        """The key of the qualifier by which statements of a relation say when they hold; None where they do not."""
+        if relation not in self._known:
+            rows = self._store.connection.execute(
+                "SELECT r.key, count(*) AS n FROM qualifiers q JOIN relations r ON r.id = q.relation "
+                f"JOIN entities e ON e.id = q.value WHERE {dated_sql('e')} AND q.triple IN "
+                "(SELECT id FROM triples WHERE relation = (SELECT id FROM relations WHERE key = $1)) "
+                "GROUP BY r.key ORDER BY n DESC, r.key",
+                [relation],
+            ).fetchall()
+            keys = [key for key, _ in rows]
+            begins = [key for key in keys if ending(key) is not None]
+            ended = [key for key in self._store.relation_keys() if ending(key) in keys] if not begins else []
+            self._known[relation] = next(iter([*begins, *ended, *keys]), None)
+        return self._known[relation]
+
 
 BATCH = 256
 """Questions whose operations are guessed at once."""
@@ -32,7 +99,7 @@ DATED = math.log(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class ComputedAnswer:
     """What was computed for a question.
 
     kind: of the operation, one of KINDS; form: None where no form found anything.  answers: names of entities and
@@ -79,22 +146,22 @@ class Solver:
         paths: Mapping[str, Sequence[Weighted]],
         parsed: Mapping[str, Sequence[Proposed]] | None = None,
         monitor: Monitor = QUIET,
-    ) -> list[Solved]:
+    ) -> list[ComputedAnswer]:
         """What is computed for each question, in their order.
 
         paths: relation paths by question, from a retriever.  parsed: forms by question, from a parser; where a question
         has some, they are tried before those that are assembled of paths.
         """
-        found: list[Solved] = []
+        found: list[ComputedAnswer] = []
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
             topics = sorted({entity for question in own for entity in question.topic_entities})
             keys, names = self.store.entity_keys(topics), self.store.surface_forms(topics)
             types = types_of(self.store, keys.values())
-            said = [read(question, keys, names, self.model.reader.topic_token) for question in own]
-            guesses = self.model.guess([one.masked for one in said])
+            readings = [read_question(question, keys, names, self.model.reader.topic_token) for question in own]
+            guesses = self.model.guess([one.masked for one in readings])
             called = {keys[entity]: forms[0] for entity, forms in names.items() if forms}
-            for question, one, guess in zip(own, said, guesses, strict=True):
+            for question, one, guess in zip(own, readings, guesses, strict=True):
                 own_paths, text = paths.get(question.id, ()), question.text
                 assembler = Assembler(self.schema, self._labels, types, one, guess, own_paths, text)
                 proposed = self._parsed((parsed or {}).get(question.id, ()), one, guess)
@@ -105,27 +172,27 @@ class Solver:
                 monitor.progress(len(found), len(questions), "questions")
         return found
 
-    def _parsed(self, forms: Sequence[Proposed], said: Said, guess: Guess) -> list[Candidate]:
+    def _parsed(self, forms: Sequence[Proposed], reading: QuestionReading, guess: Guess) -> list[WeightedForm]:
         """A parser's forms, weighed with the operation that they do."""
-        mentions = [key for mention in said.mentions for key, _ in mention.entities]
+        mentions = [key for mention in reading.mentions for key, _ in mention.entities]
         found = []
         for one in forms:
             form = parse(one[0])
             kind = operation_of(form, mentions).kind
-            found.append(Candidate(form, round(one[1] + guess.kinds[KINDS.index(kind)], 6), kind))
+            found.append(WeightedForm(form, round(one[1] + guess.kinds[KINDS.index(kind)], 6), kind))
         return sorted(found, key=lambda one: -one.weight)
 
-    def _dated(self, candidates: Iterable[Candidate], said: Said) -> Iterator[Candidate]:
+    def _dated(self, candidates: Iterable[WeightedForm], reading: QuestionReading) -> Iterator[WeightedForm]:
         """The candidates, each that can take up the question's date before itself without."""
         for one in candidates:
             form = None
-            if said.date is not None and self.options.date_conditions:
-                form = self._dates.conditioned(one.form, said.date)
+            if reading.date is not None and self.options.date_conditions:
+                form = self._dates.conditioned(one.form, reading.date)
             if form is not None:
-                yield Candidate(form, round(one.weight + DATED, 6), one.kind)
+                yield WeightedForm(form, round(one.weight + DATED, 6), one.kind)
             yield one
 
-    def _first(self, question: Question, candidates: Iterable[Candidate], guess: Guess) -> Solved:
+    def _first(self, question: Question, candidates: Iterable[WeightedForm], guess: Guess) -> ComputedAnswer:
         """The first candidate that finds something; several numbers give way to a single answer nearly as likely."""
         tried, several, least = 0, None, -math.inf
         for tried, one in enumerate(islice(candidates, self.options.most_forms), 1):
@@ -140,9 +207,11 @@ class Solver:
             if one.kind == "none" and self._numbers(result):
                 several = several or (one, result)
             elif several is None or len(result.nodes) == 1:
-                return self._told(question, one, result, tried)
+                return self._computed(question, one, result, tried)
         return (
-            Solved(question.id, guess.kind, tried=tried) if several is None else self._told(question, *several, tried)
+            ComputedAnswer(question.id, guess.kind, tried=tried)
+            if several is None
+            else self._computed(question, *several, tried)
         )
 
     def _numbers(self, result: Result) -> bool:
@@ -173,7 +242,7 @@ class Solver:
             return None
         return None if result.empty or (isinstance(form, Count) and not result.value) else result
 
-    def _told(self, question: Question, one: Candidate, result: Result, tried: int) -> Solved:
+    def _computed(self, question: Question, one: WeightedForm, result: Result, tried: int) -> ComputedAnswer:
         answers: tuple[str, ...]
         keys: tuple[str, ...]
         if isinstance(one.form, Count):
@@ -186,4 +255,4 @@ class Solver:
             answers = tuple(dict.fromkeys(names[node] for node in nodes))
             keys = tuple(own[node] for node in nodes)
         cut = result.truncated or len(result.nodes) > self.options.most_answers
-        return Solved(question.id, one.kind, one.form, answers, keys, one.weight, result.proof, cut, tried)
+        return ComputedAnswer(question.id, one.kind, one.form, answers, keys, one.weight, result.proof, cut, tried)

@@ -17,7 +17,7 @@ SCHEMA: dict[str, Any] = {
     "keys": pl.List(pl.String), "weight": pl.Float64, "truncated": pl.Boolean, "tried": pl.Int32,
     "topics": pl.List(pl.String), "words": pl.String,
 }  # fmt: skip
-"""Columns of computed.parquet: `Solved` without its proof; `form` is None where nothing was found."""
+"""Columns of computed.parquet: `ComputedAnswer` without its proof; `form` is None where nothing was found."""
 PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}
 """Columns of proof.parquet: the triples that the answer of a question rests on, in order of id, and as text."""
 

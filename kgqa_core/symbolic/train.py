@@ -1,10 +1,16 @@
-"""Stage `train` of the classifier of operations: gold forms are read, and the classifier learns their operations."""
+"""Stage `train` of the classifier of operations, which learns the operations of gold forms.
+
+A gold form is the data set's own, or one made of relation paths and type whose result is the annotated answer
+(`datasets.gold_forms`).  A question without one is left out and counted.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +18,90 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import OperationClassifierOptions
+from kgqa_core.datasets.gold_forms import FormCandidate, candidates
 from kgqa_core.datasets.question import read_questions
-from kgqa_core.errors import TrainingError
+from kgqa_core.errors import FormError, FormTimeout, TrainingError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.forms import BESTS
+from kgqa_core.logic.forms import BESTS, Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
 from kgqa_core.nn.checkpoint import key_of
-from kgqa_core.nn.curves import dev_of_best, write_curves
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import TOPIC, Reader, new_encoder
-from kgqa_core.symbolic.lessons import Lesson, lessons
-from kgqa_core.symbolic.operator import KINDS, ORDERED, RANKED, OperatorModel, OperatorNetwork, save
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.symbolic.operator import (
+    KINDS,
+    ORDERED,
+    RANKED,
+    Operation,
+    OperatorModel,
+    OperatorNetwork,
+    operation_of,
+    save,
+)
+from kgqa_core.symbolic.question_reader import read_question
+from kgqa_core.types import Question
+
+PROGRESS_EVERY = 500
+"""Questions between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorExample:
+    """A masked question and what it asks for.  number: of questions that say just this."""
+
+    text: str
+    operation: Operation
+    number: int = 1
+
+
+def training_examples(
+    questions: Sequence[Question], graph: MemoryGraph, token: str, monitor: Monitor = QUIET
+) -> tuple[list[OperatorExample], int]:
+    """Distinct examples in order, and how many questions had no gold form.  token: stands for a mention."""
+    topics = sorted({entity for question in questions for entity in question.topic_entities})
+    keys, names = graph.store.entity_keys(topics), graph.store.surface_forms(topics)
+    graph.know(keys.values())
+    found: Counter[tuple[str, Operation]] = Counter()
+    for number, question in enumerate(questions, 1):
+        form = gold_form(question, keys, graph)
+        if form is not None:
+            reading = read_question(question, keys, names, token)
+            mentioned = [key for mention in reading.mentions for key, _ in mention.entities]
+            found[reading.masked, operation_of(form, mentioned)] += 1
+        if number % PROGRESS_EVERY == 0 or number == len(questions):
+            monitor.progress(number, len(questions), "gold operations")
+    order = sorted(found, key=lambda pair: (pair[0], str(pair[1])))
+    return [OperatorExample(text, operation, found[text, operation]) for text, operation in order], len(
+        questions
+    ) - found.total()
+
+
+def gold_form(question: Question, keys: Mapping[int, str], graph: MemoryGraph) -> Form | None:
+    """The form of a question, None where it has none; one that must be computed is run, the others are not."""
+    try:
+        made = candidates(question, [keys[entity] for entity in question.topic_entities if entity in keys])
+    except FormError:
+        return None
+    return next((one.form for one in made if not one.exact or _answers(one, question, graph)), None)
+
+
+def _answers(candidate: FormCandidate, question: Question, graph: MemoryGraph) -> bool:
+    """Whether a form finds, in time, just what is annotated."""
+    try:
+        result = graph.execute(candidate.form)
+    except (FormError, FormTimeout):
+        return False
+    answer = question.answer_keys[0].casefold() if question.answer_keys else ""
+    if isinstance(candidate.form, Holds):
+        return answer in (("yes", "true") if result.value else ("no", "false"))
+    if isinstance(candidate.form, Count):
+        return answer.replace(",", "").removesuffix(".0") == str(result.value)
+    return bool(result.nodes) and set(result.nodes) == set(question.answers)
+
 
 IGNORED = -100
-"""Class of a head that a lesson says nothing of."""
+"""Class of a head that an example has no label for."""
 
 
 def train(
@@ -48,7 +122,7 @@ def train(
     own = {split: [question for question in everything if question.split == split] for split in ("train", "dev")}
     with KgStore.open(kg) as store:
         graph = MemoryGraph(store)
-        (learning, without), (developing, _) = (lessons(own[split], graph, TOPIC, monitor) for split in own)
+        (learning, without), (developing, _) = (training_examples(own[split], graph, TOPIC, monitor) for split in own)
     if not learning:
         raise TrainingError(
             f"none of the {len(own['train'])} training questions has a gold form to learn operations from; give "
@@ -57,30 +131,28 @@ def train(
     device = pick_device(options.device, "operation_classifier")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
-        encoder, reader, description = new_encoder(
-            options, lambda token: _texts(learning, token), "operation_classifier"
-        )
+        encoder, reader, description = new_encoder(options, lambda token: _texts(learning, token), "operator")
         network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size()).to(device)
-        lessons_, tests = (_Lessons(some, network, reader, device) for some in (learning, developing))
-        course = loop.Course(
+        training, tests = (_EncodedExamples(some, network, reader, device) for some in (learning, developing))
+        plan = TrainingPlan(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
             patience=options.patience,
-            order=lambda epoch: lessons_.order(options.batch_size, seed, epoch),
-            loss=lessons_.loss,
+            batches=lambda epoch: training.order(options.batch_size, seed, epoch),
+            backward=backward_of(training.loss),
             measure=tests.measure,
-            standing=lambda measured: [measured["accuracy"], -measured["loss"]],
+            score=lambda measured: [measured["accuracy"], -measured["loss"]],
             section="operation_classifier",
         )
         sha = hashlib.sha256(repr((learning, developing)).encode()).hexdigest()
         key = key_of(sha, options.decisive(), seed)
-        progress, weights = loop.run(network, course, options, key, monitor, work)
+        progress, weights = train_encoder(network, plan, options, key, monitor, work)
     network.load_state_dict(weights, strict=False)
     save(out, OperatorModel(network, reader), description)
     write_curves(out, progress)
     if work is not None:
-        (work / loop.CHECKPOINT).unlink(missing_ok=True)
-    kinds = {kind: sum(lesson.number for lesson in learning if lesson.operation.kind == kind) for kind in KINDS}
+        (work / CHECKPOINT).unlink(missing_ok=True)
+    kinds = {kind: sum(example.number for example in learning if example.operation.kind == kind) for kind in KINDS}
     return {
         "questions": {split: len(some) for split, some in own.items()},
         "distinct": {"train": len(learning), "dev": len(developing)},
@@ -93,25 +165,27 @@ def train(
     }
 
 
-def _texts(learning: Sequence[Lesson], token: str) -> list[str]:
-    return [lesson.text.replace(TOPIC, token) for lesson in learning]
+def _texts(learning: Sequence[OperatorExample], token: str) -> list[str]:
+    return [example.text.replace(TOPIC, token) for example in learning]
 
 
-class _Lessons:
-    """Lessons as token ids and the classes of the three heads."""
+class _EncodedExamples:
+    """Examples as token ids and the classes of the three heads."""
 
-    def __init__(self, some: Sequence[Lesson], network: OperatorNetwork, reader: Reader, device: torch.device) -> None:
+    def __init__(
+        self, some: Sequence[OperatorExample], network: OperatorNetwork, reader: Reader, device: torch.device
+    ) -> None:
         self.network, self.reader, self.device = network, reader, device
         self.rows = reader.read(_texts(some, reader.topic_token)) if some else []
-        self.numbers = torch.tensor([lesson.number for lesson in some], dtype=torch.float32)
+        self.numbers = torch.tensor([example.number for example in some], dtype=torch.float32)
         self.classes = torch.tensor(
             [
                 (
-                    KINDS.index(lesson.operation.kind),
-                    BESTS.index(lesson.operation.best) if lesson.operation.kind in RANKED else IGNORED,
-                    int(lesson.operation.turned) if lesson.operation.kind in ORDERED else IGNORED,
+                    KINDS.index(example.operation.kind),
+                    BESTS.index(example.operation.best) if example.operation.kind in RANKED else IGNORED,
+                    int(example.operation.turned) if example.operation.kind in ORDERED else IGNORED,
                 )
-                for lesson in some
+                for example in some
             ],
             dtype=torch.int64,
         ).reshape(-1, 3)
@@ -134,10 +208,10 @@ class _Lessons:
         total = logits[0].sum() * 0
         right = []
         for head, own, weights in zip(logits, wanted.T, (self.weights, None, None), strict=True):
-            said = own != IGNORED
-            if said.any():
-                total = total + torch.nn.functional.cross_entropy(head[said], own[said], weights)
-            right.append((head.argmax(1) == own) | ~said)
+            labelled = own != IGNORED
+            if labelled.any():
+                total = total + torch.nn.functional.cross_entropy(head[labelled], own[labelled], weights)
+            right.append((head.argmax(1) == own) | ~labelled)
         return total, right
 
     def measure(self) -> dict[str, float]:

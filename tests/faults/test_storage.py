@@ -27,7 +27,7 @@ from kgqa_core.errors import ConfigError, StorageError
 from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.nn.checkpoint import Progress, restore, store
+from kgqa_core.nn.checkpoint import TrainingState, restore, store
 from kgqa_core.store.artifacts import Home, verify
 from kgqa_core.store.files import MIN_FREE_MB, check_room, is_full, storage_faults, watch_room
 from kgqa_core.store.gc import plan, sweep
@@ -349,7 +349,7 @@ def test_a_half_written_checkpoint_is_ignored_and_said(
     network = torch.nn.Linear(3, 2)
     optimizer = torch.optim.AdamW(network.parameters())
     path = tmp_path / "checkpoint.safetensors"
-    store(path, Progress("key"), network, optimizer, {})
+    store(path, TrainingState("key"), network, optimizer, {})
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * kept)])
     before = {name: value.clone() for name, value in network.state_dict().items()}

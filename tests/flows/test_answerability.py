@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.builders.answerability.records import read_benchmark
-from kgqa_core.parsing.parsed import Parsed, write_parsed
+from kgqa_core.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.store.publish import publish_folder
 from tests.support.command import kgqa
 from tests.support.register_benchmark import write_inputs
@@ -54,7 +54,7 @@ def test_parsers_are_scored_and_shown_everywhere(place: Path) -> None:
         write_parsed(
             folder,
             (
-                Parsed(asked.id, 0, ideal.s_expression, math.log(0.9 if asked.s_expression else 0.4))
+                ParsedForm(asked.id, 0, ideal.s_expression, math.log(0.9 if asked.s_expression else 0.4))
                 for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
             ),
         )

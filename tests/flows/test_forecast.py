@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.llm.plan import opening_of
+from kgqa_core.llm.forecast import opening_of
 from kgqa_core.prompts import REWRITE
 from tests.support.chat_server import ChatServer
 from tests.support.command import Outcome, kgqa

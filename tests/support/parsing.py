@@ -12,10 +12,9 @@ from kgqa_core.kg.build import build
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.schema import types_of
 from kgqa_core.parsing.decode.automaton import Automaton, Limits
-from kgqa_core.parsing.decode.items import Near, near
 from kgqa_core.parsing.decode.prepare import Ground
-from kgqa_core.parsing.decode.rows import Row, make_row
-from kgqa_core.parsing.decode.wording import Worded
+from kgqa_core.parsing.decode.retriever import Near, near
+from kgqa_core.parsing.decode.rows import DecoderRow, Worded, make_row
 from kgqa_core.parsing.examples import ParseExample, Topic, write_examples
 from kgqa_core.store.publish import publish_folder
 from tests.support.graphs import CLASSES, ENTITIES, LITERALS, RELATIONS, random_graph, store_of
@@ -119,7 +118,7 @@ class Drawn:
     """A question's row and its automaton, with the graph that it is of and the types of its topics."""
 
     ground: Ground
-    row: Row
+    row: DecoderRow
     automaton: Automaton
     types: dict[str, frozenset[str]]
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from kgqa_core.abstention.apply import Judge, Verdict
+from kgqa_core.abstention.apply import AbstentionJudge, Verdict
 from kgqa_core.abstention.evidence import Evidence
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
 from kgqa_core.answering.reply import AnswerTopic
@@ -93,7 +93,7 @@ def test_a_question_about_nothing_known_names_the_way_out(system: System) -> Non
     assert line.startswith(
         "not in this graph: entity not found: Avalonnia (nearest: Avalonia), confidence not calibrated   about nothing"
     )
-    always = replace(system, judge=Judge(system.store, None, 0.0)).ask("How late is it in Avalonnia?")
+    always = replace(system, judge=AbstentionJudge(system.store, None, 0.0)).ask("How late is it in Avalonnia?")
     assert always.answerable and always.answer == reply.model_answer and always.confidence == 0.0
     with pytest.raises(InputError, match="topic entity 'Nobody' is not in this graph"):
         system.ask("What?", ["Nobody"])
@@ -170,7 +170,7 @@ def test_further_retrievers_start_from_their_own_candidates_and_find_nothing_wit
     hearing = replace(
         system,
         others=cast(Any, [one, two]),
-        judge=cast(Judge, judge),
+        judge=cast(AbstentionJudge, judge),
     )
     hearing.ask("What is the capital of Twinham?")
     assert [len(asked.topic_entities) for asked in (one.asked[0], two.asked[0])] == [1, 2]

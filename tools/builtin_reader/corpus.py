@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from random import Random
 
 from kgqa_core import prompts
-from tools.builtin_reader.asking import ask, no_facts
 from tools.builtin_reader.names import Names
+from tools.builtin_reader.questions import ask, no_facts
 from tools.builtin_reader.worlds import World, build, order
 
 END = "<|end|>"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tools.builtin_reader import grammar
-from tools.builtin_reader.asking import value_of
 from tools.builtin_reader.grammar import Use
+from tools.builtin_reader.questions import value_of
 from tools.builtin_reader.relations import LITERAL
-from tools.builtin_reader.telling import ACTIVE, is_verb, words
+from tools.builtin_reader.sentences import ACTIVE, is_verb, words
 from tools.builtin_reader.worlds import Edge, World
 
 DRILLS = ("yes/no", "count", "comparative", "superlative")

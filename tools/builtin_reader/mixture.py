@@ -13,10 +13,10 @@ from random import Random
 from kgqa_core import prompts
 from kgqa_core.types import INVERSE
 from tools.builtin_reader import drills
-from tools.builtin_reader.asking import ask, no_facts
 from tools.builtin_reader.corpus import Sample
 from tools.builtin_reader.names import KINDS, WORDS, Names
-from tools.builtin_reader.telling import tell, tell_freely
+from tools.builtin_reader.questions import ask, no_facts
+from tools.builtin_reader.sentences import tell, tell_freely
 from tools.builtin_reader.worlds import Edge, World, build, order
 
 FAMILIES = (

@@ -23,7 +23,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.metrics.answerability import METRICS, Predicted, exact_match
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parsing.parsed import Parsed, read_parsed
+from kgqa_core.parsing.parsed_forms import ParsedForm, read_parsed
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS
 
@@ -43,7 +43,7 @@ class Thresholds:
     entity: float = 0.0
     form: float = 0.0
 
-    def hold(self, best: Parsed) -> bool:
+    def hold(self, best: ParsedForm) -> bool:
         """Whether a form is believed."""
         return best.rho >= self.entity and math.exp(best.score) >= self.form
 
@@ -58,7 +58,7 @@ class Tried:
     dropped: float
 
 
-def decide(rows: Sequence[Parsed], thresholds: Thresholds | None = None) -> Predicted | None:
+def decide(rows: Sequence[ParsedForm], thresholds: Thresholds | None = None) -> Predicted | None:
     """What a system says of a question, from its forms, best first; only the first counts.
 
     Without thresholds a question without form has no prediction; with them it is below every threshold, which is NK.
@@ -163,7 +163,7 @@ def evaluate(
     }
 
 
-def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[Parsed]], split: str = DEV) -> Thresholds:
+def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], split: str = DEV) -> Thresholds:
     """The thresholds with the best exact match over all questions of a split."""
     tried = []
     for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
@@ -178,7 +178,7 @@ def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[Parsed]], split:
     return tune(tried)
 
 
-def _check(name: str, forms: Mapping[str, Sequence[Parsed]], benchmark: Benchmark) -> None:
+def _check(name: str, forms: Mapping[str, Sequence[ParsedForm]], benchmark: Benchmark) -> None:
     known = {one.id for one in benchmark.questions}
     other = sorted(set(forms) - known)
     if other:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, Label, write_labels
+from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, AnswerabilityLabel, write_labels
 from kgqa_core.builders.answerability.records import BenchmarkQuestion, IdealRecord, read_benchmark
 from kgqa_core.config import Training
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
@@ -27,8 +27,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import to_paths
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.parsing.examples import ParseExample, Topic, write_examples
-from kgqa_core.parsing.of_questions import gold_topics, linked_topics
+from kgqa_core.parsing.examples import ParseExample, Topic, gold_topics, linked_topics, write_examples
 from kgqa_core.types import SPLITS, Question
 
 SOURCE = "answerability"
@@ -90,13 +89,13 @@ def _as_learnt(question: Question, entry: BenchmarkQuestion) -> Question:
     return replace(question, relation_paths=found, hops=question.hops or max(map(len, found), default=None))
 
 
-def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int) -> Label:
+def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int) -> AnswerabilityLabel:
     """With what is truly missing: a topic, else an element of the form, else facts.  there: topics that are left."""
     if entry.answerable:
-        return Label(entry.id, True)
+        return AnswerabilityLabel(entry.id, True)
     gone = there < len(set(entry.topic_entities))
     why = FACT if entry.s_expression is not None else ENTITY if gone else RELATION
-    return Label(entry.id, False, why, ideal.drop, ideal.level)
+    return AnswerabilityLabel(entry.id, False, why, ideal.drop, ideal.level)
 
 
 def _raw(entry: BenchmarkQuestion, topics: dict[str, int]) -> RawQuestion:

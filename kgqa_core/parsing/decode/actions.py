@@ -7,7 +7,7 @@ A form is written from its outside in, without brackets, since every action take
     (ge (COUNT (JOIN r (R s))) 2)           ge  COUNTED  THEN r  s⁻¹  [L0]
 
 A relation where a set is expected is the join along it, and in a path it is a step, `THEN` saying that another step
-comes.  NK is the whole of what is said of a question that this graph has no form for.  Conditions on qualifiers, and
+comes.  NK is the whole of the form of a question that this graph has no form for.  Conditions on qualifiers, and
 places beyond the ninth, have no actions.
 """
 
@@ -113,10 +113,10 @@ def written(form: Form | None, slots: Slots) -> list[int]:
 
     Raises FormError for a form with something that is in no slot, or that no actions write.
     """
-    return [NUMBER[NK]] if form is None else _Writer(slots).form(form)
+    return [NUMBER[NK]] if form is None else _ActionWriter(slots).form(form)
 
 
-class _Writer:
+class _ActionWriter:
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.leaves: dict[Form, int] = {
@@ -167,8 +167,8 @@ class _Writer:
 
     def leaf(self, form: Form) -> int:
         if form not in self.leaves and isinstance(form, Literal) and measure(form) is not None:
-            said = [slot for slot in self.slots.literals if measure(slot) == measure(form)]
-            form = said[0] if said else form
+            same = [slot for slot in self.slots.literals if measure(slot) == measure(form)]
+            form = same[0] if same else form
         if form not in self.leaves:
             raise FormError(f"{form} is neither a linked topic nor a retrieved type nor a literal of the question")
         return self.leaves[form]
@@ -189,7 +189,7 @@ def read(actions: Sequence[int], slots: Slots) -> Form | None:
         return None
     rest = iter(actions)
     try:
-        form = _Reader(rest, slots).form()
+        form = _ActionReader(rest, slots).form()
     except StopIteration:
         raise FormError(f"{' '.join(map(slots.name, actions))} ends too early") from None
     if next(rest, None) is not None:
@@ -197,7 +197,7 @@ def read(actions: Sequence[int], slots: Slots) -> Form | None:
     return form
 
 
-class _Reader:
+class _ActionReader:
     def __init__(self, rest: Iterator[int], slots: Slots) -> None:
         self.rest, self.slots = rest, slots
 

@@ -21,12 +21,15 @@ from dataclasses import dataclass
 
 from kgqa_core.logic.forms import OPS
 from kgqa_core.parsing.decode.actions import END, FIXED, NK, NUMBER, PLACES, Slots
-from kgqa_core.parsing.decode.costs import COUNTED, NEVER, Costs
-from kgqa_core.parsing.decode.kinds import Kind, Kinds
-from kgqa_core.parsing.decode.states import (
+from kgqa_core.parsing.decode.grammar import (
+    COUNTED,
+    NEVER,
     Alternatives,
+    Costs,
     Frame,
     Hole,
+    Kind,
+    Kinds,
     Stack,
     State,
     fits_one,
@@ -83,14 +86,14 @@ class Automaton:
 
     def allowed(self, state: State) -> tuple[int, ...]:
         """The actions that may come next, ascending; at the end it is END alone."""
-        asked = (state.hole, self.limits.actions - state.used - state.kept)
-        if asked not in self._found:
-            self._found[asked] = tuple(sorted(self._allowed(*asked)))
-        return self._found[asked]
+        key = (state.hole, self.limits.actions - state.used - state.reserved)
+        if key not in self._found:
+            self._found[key] = tuple(sorted(self._allowed(*key)))
+        return self._found[key]
 
     def after(self, state: State, action: int) -> State:
         """The state after one of the allowed actions."""
-        hole, stack, kept, used = state
+        hole, stack, reserved, used = state
         used += 1
         match hole.what:
             case "form" if action == _NK:
@@ -102,22 +105,22 @@ class Automaton:
             case "form":
                 return self._opened(hole, action, (Frame("whole"), ()), 0, used)
             case "set":
-                return self._opened(hole, action, stack, kept, used)
+                return self._opened(hole, action, stack, reserved, used)
             case "place":
-                return State(Hole("set", hole.fits, ranked=False), stack, kept, used)
+                return State(Hole("set", hole.fits, ranked=False), stack, reserved, used)
             case "literal":
                 frame, rest = top(stack)
-                return self._closed(frame.kind, rest, kept, used)
+                return self._closed(frame.kind, rest, reserved, used)
             case "measure" if action == _COUNTED:
-                return State(hole._replace(what="path", wanted=COUNTED), stack, kept, used)
+                return State(hole._replace(what="path", wanted=COUNTED), stack, reserved, used)
             case "measure" | "path" if action == _THEN:
-                return State(hole._replace(what="step"), stack, kept, used)
+                return State(hole._replace(what="step"), stack, reserved, used)
             case "step":
                 near, far = self.ends[action]
                 inner = Hole("path", (far,), wanted=hole.wanted, steps=hole.steps - 1)
-                return State(inner, stepped(stack, near), kept, used)
+                return State(inner, stepped(stack, near), reserved, used)
             case "measure" | "path":
-                return self._measured(hole, action, stack, kept, used)
+                return self._measured(hole, action, stack, reserved, used)
         return State(Hole("end"), (), 0, used)
 
     def _allowed(self, hole: Hole, room: int) -> Iterator[int]:
@@ -180,29 +183,29 @@ class Automaton:
             last = self.costs.path(hole.wanted, 1)
             yield from (a for a in first if last[a] == 1)
 
-    def _opened(self, hole: Hole, action: int, stack: Stack, kept: int, used: int) -> State:
+    def _opened(self, hole: Hole, action: int, stack: Stack, reserved: int, used: int) -> State:
         """After the first action of a set."""
         if action in self.leaves:
-            return self._closed(self.leaves[action], stack, kept, used)
+            return self._closed(self.leaves[action], stack, reserved, used)
         if action in self.ends:
             near, far = self.ends[action]
-            return State(Hole("set", (far,)), (Frame("join", kind=near), stack), kept, used)
+            return State(Hole("set", (far,)), (Frame("join", kind=near), stack), reserved, used)
         costs = self.costs
         if action in _SECOND:
             frame = Frame(_SECOND[action], hole.fits, ranked=hole.ranked)
-            return State(Hole("set", hole.fits, ranked=hole.ranked), (frame, stack), kept + costs.most, used)
+            return State(Hole("set", hole.fits, ranked=hole.ranked), (frame, stack), reserved + costs.most, used)
         if action in _COMPARES:
-            asked = Hole("measure", hole.fits, wanted=costs.values, steps=self.limits.steps)
-            return State(asked, (Frame("compare"), stack), kept + 1, used)
+            measured = Hole("measure", hole.fits, wanted=costs.values, steps=self.limits.steps)
+            return State(measured, (Frame("compare"), stack), reserved + 1, used)
         if action == _TC:
             of = Hole("set", self._having(hole.fits, costs.dated), ranked=False)
-            return State(of, (Frame("tc", hole.fits), stack), kept + costs.longest_dated + 1, used)
+            return State(of, (Frame("tc", hole.fits), stack), reserved + costs.longest_dated + 1, used)
         of = Hole("place" if action in _NTHS else "set", self._having(hole.fits, self.ends), ranked=False)
         if action in _SIDES:
-            return State(of, (Frame("one", hole.fits), stack), kept + costs.most + 2, used)
-        return State(of, (Frame("rank", hole.fits), stack), kept + 2, used)
+            return State(of, (Frame("one", hole.fits), stack), reserved + costs.most + 2, used)
+        return State(of, (Frame("rank", hole.fits), stack), reserved + 2, used)
 
-    def _closed(self, kind: Kind, stack: Stack, kept: int, used: int) -> State:
+    def _closed(self, kind: Kind, stack: Stack, reserved: int, used: int) -> State:
         """After the last action of a set of this kind."""
         frame, rest = top(stack)
         most, steps = self.costs.most, self.limits.steps
@@ -210,46 +213,46 @@ class Automaton:
             case "whole":
                 return State(Hole("end"), (), 0, used)
             case "join" | "minus from":
-                return self._closed(frame.kind, rest, kept, used)
+                return self._closed(frame.kind, rest, reserved, used)
             case "holds":
-                return State(self._inner(), (Frame("whole"), rest), kept - most, used)
+                return State(self._inner(), (Frame("whole"), rest), reserved - most, used)
             case "minus":
-                return State(self._inner(), (Frame("minus from", kind=kind), rest), kept - most, used)
+                return State(self._inner(), (Frame("minus from", kind=kind), rest), reserved - most, used)
             case "and":
                 fits = narrowed(frame.fits, kind)
                 second = Hole("set", fits, ranked=frame.ranked)
-                return State(second, (Frame("both", kind=kind), rest), kept - most, used)
+                return State(second, (Frame("both", kind=kind), rest), reserved - most, used)
             case "both":
-                return self._closed(frame.kind.meets(kind), rest, kept, used)
+                return self._closed(frame.kind.meets(kind), rest, reserved, used)
             case "or":
                 fits = tuple(one for one in frame.fits if one.fits(kind))
                 second = Hole("set", fits, ranked=frame.ranked)
-                return State(second, (Frame("any", kind=kind), rest), kept - most, used)
+                return State(second, (Frame("any", kind=kind), rest), reserved - most, used)
             case "any":
-                return self._closed(frame.kind.either(kind), rest, kept, used)
+                return self._closed(frame.kind.either(kind), rest, reserved, used)
             case "rank":
-                asked = Hole("measure", narrowed(frame.fits, kind), wanted=self.kinds.measured, steps=steps)
-                return State(asked, (Frame("ranked", kind=kind), rest), kept - 2, used)
+                measured = Hole("measure", narrowed(frame.fits, kind), wanted=self.kinds.measured, steps=steps)
+                return State(measured, (Frame("ranked", kind=kind), rest), reserved - 2, used)
             case "one":
                 fits = tuple(one for one in self._having(frame.fits, self.ends) if one.fits(kind))
                 other = Frame("other", frame.fits, kind)
-                return State(Hole("set", fits, ranked=False), (other, rest), kept - most, used)
+                return State(Hole("set", fits, ranked=False), (other, rest), reserved - most, used)
             case "other":
                 fits = narrowed(frame.fits, frame.kind)
-                asked = Hole("measure", fits, also=kind, wanted=self.kinds.measured, steps=steps)
-                return State(asked, (Frame("ranked", kind=frame.kind.either(kind)), rest), kept - 2, used)
+                measured = Hole("measure", fits, also=kind, wanted=self.kinds.measured, steps=steps)
+                return State(measured, (Frame("ranked", kind=frame.kind.either(kind)), rest), reserved - 2, used)
         assert frame.what == "tc", frame
-        asked = Hole("path", narrowed(frame.fits, kind), wanted=self.costs.time, steps=steps)
-        return State(asked, (Frame("dated", kind=kind), rest), kept - self.costs.longest_dated, used)
+        measured = Hole("path", narrowed(frame.fits, kind), wanted=self.costs.time, steps=steps)
+        return State(measured, (Frame("dated", kind=kind), rest), reserved - self.costs.longest_dated, used)
 
-    def _measured(self, hole: Hole, action: int, stack: Stack, kept: int, used: int) -> State:
+    def _measured(self, hole: Hole, action: int, stack: Stack, reserved: int, used: int) -> State:
         """After the last step of a path."""
         near, far = self.ends[action]
         frame, rest = top(stepped(stack, near))
         if frame.what == "measured":
-            return self._closed(frame.kind, rest, kept, used)
+            return self._closed(frame.kind, rest, reserved, used)
         wanted = self.kinds.number if hole.wanted == COUNTED else far.may & hole.wanted
-        return State(Hole("literal", wanted=wanted), (frame, rest), kept - 1, used)
+        return State(Hole("literal", wanted=wanted), (frame, rest), reserved - 1, used)
 
     def _having(self, fits: Alternatives, steps: Iterable[int]) -> Alternatives:
         """Kinds of what fits and has one of these relations."""

@@ -13,18 +13,24 @@ from torch import Tensor, nn
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.monitor import Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights
 from kgqa_core.nn.encoders import learn_tokenizer, new_encoder
-from kgqa_core.nn.weights import given_back
+from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_encoder
 from kgqa_core.parsing.decode.actions import NK, NUMBER, PAD
-from kgqa_core.parsing.decode.items import Items
 from kgqa_core.parsing.decode.network import PointerT5, new_network
 from kgqa_core.parsing.decode.prepare import recall_at
-from kgqa_core.parsing.decode.pretrained import TextDecoder
-from kgqa_core.parsing.decode.retriever import Retriever, TwoTower
-from kgqa_core.parsing.decode.rows import FEATURES, Batcher, Orders, Row, reader_of, slot_actions, thinned
-from kgqa_core.parsing.decode.wording import PLACEHOLDERS
+from kgqa_core.parsing.decode.retriever import ItemRetriever, Items, TwoTower
+from kgqa_core.parsing.decode.rows import (
+    FEATURES,
+    PLACEHOLDERS,
+    Batcher,
+    DecoderRow,
+    Orders,
+    reader_of,
+    slot_actions,
+    thinned,
+)
+from kgqa_core.parsing.decode.text_decoder import TextDecoder
 
 SECTION = "parsing.decode"
 RECALLED = 5
@@ -51,13 +57,13 @@ class Texts:
 def fit_retriever(
     learning: Texts, developing: Texts, items: Items, options: DecodeOptions, seed: int, device: torch.device,
     *, key: str, monitor: Monitor, work: Path | None,
-) -> tuple[Retriever, dict[str, Any], Progress]:  # fmt: skip
+) -> tuple[ItemRetriever, dict[str, Any], TrainingState]:  # fmt: skip
     """The trained retriever, the description of its encoder, and what was measured."""
     torch.manual_seed(seed)
     labels = [items.words[one] for one in items.keys]
     encoder, reader, description = new_encoder(options, lambda _: [*learning.texts, *labels], SECTION, PLACEHOLDERS)
     network = TwoTower(encoder).to(device)
-    retriever = Retriever(network, reader)
+    retriever = ItemRetriever(network, reader)
     size = options.batch_size
 
     def order(epoch: int) -> list[Tensor]:
@@ -74,13 +80,16 @@ def fit_retriever(
         found = recall_at(retriever.scores(developing.texts, items), developing.gold, len(items.relations), RECALLED)
         return {f"recall_{RECALLED}": found or 0.0}
 
-    course = loop.Course(
+    plan = TrainingPlan(
         per_epoch=-(-len(learning.texts) // size), epochs=options.retriever_epochs, patience=options.patience,
-        order=order, loss=loss, measure=measure, standing=lambda found: [found[f"recall_{RECALLED}"]], section=SECTION,
+        batches=order,
+        backward=backward_of(loss), measure=measure, score=lambda found: [found[f"recall_{RECALLED}"]], section=SECTION,
     )  # fmt: skip
     own = key_of(key, "retriever", options.decisive(), seed)
-    progress, weights = loop.run(network, course, options, own, monitor, None if work is None else work / "retriever")
-    given_back(network, weights)
+    progress, weights = train_encoder(
+        network, plan, options, own, monitor, None if work is None else work / "retriever"
+    )
+    restore_weights(network, weights)
     return retriever, description, progress
 
 
@@ -92,18 +101,18 @@ class Decoder:
     """
 
     network: PointerT5 | TextDecoder
-    progress: Progress
+    progress: TrainingState
     shape: dict[str, Any] | None = None
     tokenizer: Tokenizer | None = None
 
 
 def fit_decoder(
-    learning: Sequence[Row], developing: Sequence[Row], options: DecodeOptions, seed: int, device: torch.device,
-    *, key: str, monitor: Monitor, work: Path | None,
+    learning: Sequence[DecoderRow], developing: Sequence[DecoderRow], options: DecodeOptions, seed: int,
+    device: torch.device, *, key: str, monitor: Monitor, work: Path | None,
 ) -> Decoder:  # fmt: skip
     """The trained decoder; rows with their actions."""
     torch.manual_seed(seed)
-    rates = Rates(options.model, options.learning_rate, options.encoder_learning_rate, options.checkpoint_seconds)
+    rates = ModelRates(options.model, options.learning_rate, options.encoder_learning_rate, options.checkpoint_seconds)
     network: PointerT5 | TextDecoder
     shape = tokenizer = None
     if options.model == "scratch":
@@ -122,37 +131,28 @@ def fit_decoder(
 
     missing = options.missing_relation_rate if any(NUMBER[NK] in row.actions for row in learning) else 0.0
 
-    def learnt(numbers: Tensor) -> Tensor:
+    def batch_loss(numbers: Tensor) -> Tensor:
         rows = [learning[i] for i in numbers.tolist()]
         return loss(thinned(rows, missing) if missing else rows)
 
     orders = Orders(learning, options.batch_size, options.questions_per_wording, seed)
-    course = loop.Course(
-        per_epoch=orders.per_epoch, epochs=options.epochs, patience=options.patience, order=orders.of,
-        loss=learnt, measure=measure, standing=lambda found: [found["exact"]], section=SECTION,
+    plan = TrainingPlan(
+        per_epoch=orders.per_epoch, epochs=options.epochs, patience=options.patience, batches=orders.of,
+        backward=backward_of(batch_loss), measure=measure, score=lambda found: [found["exact"]], section=SECTION,
     )  # fmt: skip
     own = key_of(key, "decoder", options.decisive(), seed)
-    progress, weights = loop.run(network, course, rates, own, monitor, None if work is None else work / "decoder")
-    given_back(network, weights)
+    folder = None if work is None else work / "decoder"
+    progress, weights = train_encoder(network, plan, rates, own, monitor, folder)
+    restore_weights(network, weights)
     return Decoder(network, progress, shape, tokenizer)
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Learning rates as the loop reads them; `encoder` names what is pretrained."""
-
-    encoder: str
-    learning_rate: float
-    encoder_learning_rate: float
-    checkpoint_seconds: float
-
-
-Loss = Callable[[Sequence[Row]], Tensor]
-Exact = Callable[[Sequence[Row]], int]
+Loss = Callable[[Sequence[DecoderRow]], Tensor]
+Exact = Callable[[Sequence[DecoderRow]], int]
 
 
 def _scratch(
-    learning: Sequence[Row], options: DecodeOptions, device: torch.device
+    learning: Sequence[DecoderRow], options: DecodeOptions, device: torch.device
 ) -> tuple[PointerT5, Tokenizer, dict[str, Any], Loss, Exact]:
     """A scratch decoder with its vocabulary, and what the loop asks of it."""
     texts = sorted({text for row in learning for text in (row.text, *row.labels)})
@@ -167,14 +167,14 @@ def _scratch(
     batcher = Batcher(reader_of(tokenizer, options.max_tokens), actions)
     batcher.tokens(texts)
 
-    def loss(rows: Sequence[Row]) -> Tensor:
+    def loss(rows: Sequence[DecoderRow]) -> Tensor:
         return network.loss(*batcher.batch(rows, device, shuffle=True), hide=options.dropout)
 
     @torch.inference_mode()
-    def exact(rows: Sequence[Row]) -> int:
+    def exact(rows: Sequence[DecoderRow]) -> int:
         network.eval()
         batch, gold = batcher.batch(rows, device)
-        said = network.taught(batch, gold).argmax(-1)
-        return int(((said == gold) | (gold == NUMBER[PAD])).all(1).sum())
+        predicted = network.taught(batch, gold).argmax(-1)
+        return int(((predicted == gold) | (gold == NUMBER[PAD])).all(1).sum())
 
     return network, tokenizer, shape, loss, exact

@@ -30,7 +30,7 @@ NO = -1e9
 
 
 @dataclass(frozen=True)
-class Batch:
+class DecoderBatch:
     """Questions as tensors.
 
     words [batch, length], mask [batch, length]: token ids of the question.  labels [labels, length], with their mask:
@@ -71,7 +71,7 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         """Makes room for so many slot actions; beam search wants the number, no weight has it in its shape."""
         self.config.vocab_size = len(FIXED) + slots
 
-    def encoded(self, batch: Batch, hide: float = 0.0) -> tuple[Tensor, Tensor]:
+    def encoded(self, batch: DecoderBatch, hide: float = 0.0) -> tuple[Tensor, Tensor]:
         """States of the encoder [batch, positions, width], and their mask; slots follow the last word of each question.
 
         hide: share of words replaced.  Without a gap before the slots, a question's states do not depend on its batch.
@@ -88,7 +88,7 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         mask = mask.gather(1, order)
         return self.encoder(inputs_embeds=inputs, attention_mask=mask).last_hidden_state, mask
 
-    def pointers(self, states: Tensor, batch: Batch) -> dict[str, Tensor]:
+    def pointers(self, states: Tensor, batch: DecoderBatch) -> dict[str, Tensor]:
         """What `forward` reads of the actions of each question.
 
         keys, values [batch, actions, width]: what is compared with the decoder, and what the decoder reads after an
@@ -136,12 +136,12 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         logits = logits.masked_fill(~present.unsqueeze(1), NO)
         return Seq2SeqLMOutput(logits=logits, past_key_values=out.past_key_values, encoder_last_hidden_state=states)
 
-    def loss(self, batch: Batch, actions: Tensor, hide: float = 0.0) -> Tensor:
+    def loss(self, batch: DecoderBatch, actions: Tensor, hide: float = 0.0) -> Tensor:
         """Mean cross entropy of the actions [batch, length] that follow START, `PAD` aside."""
         logits = self.taught(batch, actions, hide)
         return nn.functional.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NUMBER[PAD])
 
-    def taught(self, batch: Batch, actions: Tensor, hide: float = 0.0) -> Tensor:
+    def taught(self, batch: DecoderBatch, actions: Tensor, hide: float = 0.0) -> Tensor:
         """Logits [batch, length, actions] of each action after the right ones before it."""
         states, mask = self.encoded(batch, hide)
         before = nn.functional.pad(actions[:, :-1], (1, 0), value=NUMBER[START])

@@ -15,19 +15,18 @@ from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
-from kgqa_core.parsing.decode.prepare import Asked, Ground, gold_forms, recall
-from kgqa_core.parsing.decode.rows import Row, slot_actions
-from kgqa_core.parsing.decode.stored import load_decoder, load_retriever
+from kgqa_core.parsing.decode.decoder import load_decoder, load_retriever
+from kgqa_core.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, recall
+from kgqa_core.parsing.decode.rows import DecoderRow, slot_actions
 from kgqa_core.parsing.examples import ParseExample, read_examples
-from kgqa_core.parsing.parsed import Parsed, write_parsed
-from kgqa_core.parsing.running import Runner, Scored, finds_nothing, tally
+from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, finds_nothing, tally, write_parsed
 
 BATCH = 64
 BLOCK = 512
 """Questions that are retrieved for at once, and those that are decoded."""
 
 LONGER = 6
-"""Actions that a form may have beyond the longest that was learnt: beams that go on and on cost time for nothing."""
+"""Actions that a form may have beyond the longest that was trained: beams that go on and on cost time for nothing."""
 
 
 class DecodeParser:
@@ -46,39 +45,39 @@ class DecodeParser:
         actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
         stored = load_decoder(folder / "decoder", actions, self.device)
         self.decoder, self.no_form = stored.decoder, stored.no_form
-        learnt: dict[str, Any] = {
+        trained: dict[str, Any] = {
             "classes": min(options.classes, stored.classes),
             "most_actions": min(options.most_actions, stored.longest + LONGER),
         }
         if options.on_empty_result == "auto":
-            learnt["on_empty_result"] = "keep" if stored.no_form else "no form"
-        self.options = options.model_copy(update=learnt)
+            trained["failed"] = "keep" if stored.no_form else "no form"
+        self.options = options.model_copy(update=trained)
         self.runner = Runner(store, self.graph)
 
-    def read(self, examples: Sequence[ParseExample]) -> tuple[Asked, list[Row]]:
+    def read(self, examples: Sequence[ParseExample]) -> tuple[QuestionBatch, list[DecoderRow]]:
         """The questions with what is retrieved for them."""
-        asked = Asked.of(examples, self.store, self.ground, self.options)
-        return asked, asked.rows(self.retriever.scores(asked.texts, self.ground.items), self.options)
+        batch = QuestionBatch.of(examples, self.store, self.ground, self.options)
+        return batch, batch.rows(self.retriever.scores(batch.texts, self.ground.items), self.options)
 
-    def parse(self, examples: Sequence[ParseExample]) -> list[list[Parsed]]:
+    def parse(self, examples: Sequence[ParseExample]) -> list[list[ParsedForm]]:
         """The best forms of each question, best first, with their answers."""
         return self.decode(*self.read(examples))
 
-    def decode(self, asked: Asked, rows: Sequence[Row]) -> list[list[Parsed]]:
+    def decode(self, batch: QuestionBatch, rows: Sequence[DecoderRow]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
         order = sorted(range(len(rows)), key=lambda i: (len(rows[i].text), len(rows[i].labels), i))
         found: list[list[Scored]] = [[] for _ in rows]
         for start in range(0, len(order), BATCH):
             own = order[start : start + BATCH]
-            automata = [asked.automaton(rows[i], self.options, no_form=self.no_form) for i in own]
+            automata = [batch.automaton(rows[i], self.options, no_form=self.no_form) for i in own]
             decoded = self.decoder.search([rows[i] for i in own], automata, self.options.beam)
             for i, forms in zip(own, decoded, strict=True):
-                found[i] = self._weighed(asked, i, forms)
-        return self.runner.told([example.id for example in asked.examples], [self._judged(own) for own in found])
+                found[i] = self._weighed(batch, i, forms)
+        return self.runner.rows([example.id for example in batch.examples], [self._judged(own) for own in found])
 
-    def _weighed(self, asked: Asked, number: int, forms: Sequence[tuple[Form | None, float]]) -> list[Scored]:
+    def _weighed(self, batch: QuestionBatch, number: int, forms: Sequence[tuple[Form | None, float]]) -> list[Scored]:
         """Forms by falling probability among these, the linker's confidence counted in; never above 0."""
-        rhos = {topic.key: topic.rho for topic, _ in asked.words[number].topics}
+        rhos = {topic.key: topic.rho for topic, _ in batch.words[number].topics}
         found = []
         for form, score in forms:
             rho = min((rhos[key] for key in elements(form).entities), default=1.0) if form is not None else 1.0
@@ -93,8 +92,8 @@ class DecodeParser:
         result = self.runner.run(form)
         if result is not None and not finds_nothing(form, result):
             return own
-        said = [told for one, told, _ in own if one is None]
-        whole = min(0.0, float(np.logaddexp.reduce([score, *said])))
+        no_form = [weight for one, weight, _ in own if one is None]
+        whole = min(0.0, float(np.logaddexp.reduce([score, *no_form])))
         return [(None, whole, 1.0), *[one for one in own[1:] if one[0] is not None]]
 
 
@@ -113,19 +112,19 @@ def predict(
 
     Raises ArtifactError when the parser or the examples are damaged.
     """
-    asked = [example for example in read_examples(examples) if example.split in splits]
-    rows: list[Parsed] = []
-    read: list[Row] = []
+    selected = [example for example in read_examples(examples) if example.split in splits]
+    rows: list[ParsedForm] = []
+    read: list[DecoderRow] = []
     with KgStore.open(kg) as store:
         opened = DecodeParser(store, parser, options)
-        for start in range(0, len(asked), BLOCK):
-            own, own_rows = opened.read(asked[start : start + BLOCK])
+        for start in range(0, len(selected), BLOCK):
+            own, own_rows = opened.read(selected[start : start + BLOCK])
             read += own_rows
             rows += [row for found in opened.decode(own, own_rows) for row in found]
-            monitor.progress(min(start + BLOCK, len(asked)), len(asked), "questions")
+            monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
     write_parsed(out, rows)
-    found = recall(read, gold_forms(asked))
-    return tally(asked, rows) | {"schema_recall": None if found is None else round(found, 4)}
+    found = recall(read, gold_forms(selected))
+    return tally(selected, rows) | {"schema_recall": None if found is None else round(found, 4)}
 
 
 def _normal(found: list[Scored]) -> list[Scored]:

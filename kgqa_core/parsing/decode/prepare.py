@@ -17,11 +17,9 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.parsing.decode.actions import END, NUMBER, written
 from kgqa_core.parsing.decode.automaton import Automaton, Limits, walk
-from kgqa_core.parsing.decode.items import Items, Near, items_of, near
-from kgqa_core.parsing.decode.kinds import Kinds
-from kgqa_core.parsing.decode.retriever import chosen
-from kgqa_core.parsing.decode.rows import Row, make_row
-from kgqa_core.parsing.decode.wording import Worded, worded
+from kgqa_core.parsing.decode.grammar import Kinds
+from kgqa_core.parsing.decode.retriever import Items, Near, chosen, items_of, near
+from kgqa_core.parsing.decode.rows import DecoderRow, Worded, make_row, worded
 from kgqa_core.parsing.examples import ParseExample
 
 
@@ -46,7 +44,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionBatch:
     """Questions over a graph, worded.  types, nearby: types and relations of their topics."""
 
     ground: Ground
@@ -56,20 +54,22 @@ class Asked:
     nearby: Near
 
     @classmethod
-    def of(cls, examples: Sequence[ParseExample], store: KgStore, ground: Ground, options: DecodeOptions) -> Asked:
+    def of(
+        cls, examples: Sequence[ParseExample], store: KgStore, ground: Ground, options: DecodeOptions
+    ) -> QuestionBatch:
         """What an open graph knows of some questions."""
         keys = {topic.key for example in examples for topic in example.topics}
         types = types_of(store, keys)
         words = [worded(example, types, options.mentions, options.candidates) for example in examples]
-        taken = {topic.key for own in words for topic, _ in own.topics}
-        return cls(ground, examples, words, types, near(store, taken))
+        mentioned = {topic.key for own in words for topic, _ in own.topics}
+        return cls(ground, examples, words, types, near(store, mentioned))
 
     @property
     def texts(self) -> list[str]:
         """The masked text of each question."""
         return [own.text for own in self.words]
 
-    def rows(self, scores: Tensor, options: DecodeOptions, gold: Sequence[Form | None] = ()) -> list[Row]:
+    def rows(self, scores: Tensor, options: DecodeOptions, gold: Sequence[Form | None] = ()) -> list[DecoderRow]:
         """The row of each question, what gold forms need being always retrieved.
 
         scores: [questions, items].  Items stand by their score, so that their order says nothing of what is gold.
@@ -95,14 +95,16 @@ class Asked:
             found.append(make_row(words, relations, classes, own, items, self.nearby, self.types))
         return found
 
-    def automaton(self, row: Row, options: DecodeOptions, *, no_form: bool) -> Automaton:
+    def automaton(self, row: DecoderRow, options: DecodeOptions, *, no_form: bool) -> Automaton:
         """What may be decoded of a row."""
         limits = Limits(options.most_actions, options.comparison_steps)
         return Automaton(self.ground.kinds, row.slots, self.types, no_form=no_form, limits=limits)
 
-    def with_gold(self, rows: Sequence[Row], gold: Sequence[Form | None], options: DecodeOptions) -> list[Row | str]:
+    def with_gold(
+        self, rows: Sequence[DecoderRow], gold: Sequence[Form | None], options: DecodeOptions
+    ) -> list[DecoderRow | str]:
         """The rows with the actions of their gold forms, or the reason why a form cannot be decoded."""
-        found: list[Row | str] = []
+        found: list[DecoderRow | str] = []
         for row, form in zip(rows, gold, strict=True):
             try:
                 line = [*written(form, row.slots), NUMBER[END]]
@@ -131,7 +133,7 @@ def gold_items(gold: Sequence[Form | None], place: Mapping[str, int]) -> list[fr
     return [frozenset(place[key] for key in (*one.relations, *one.classes) if key in place) for one in used]
 
 
-def recall(rows: Sequence[Row], gold: Sequence[Form | None]) -> float | None:
+def recall(rows: Sequence[DecoderRow], gold: Sequence[Form | None]) -> float | None:
     """Share of gold forms all of whose relations and types were retrieved; None without any."""
     hits = [
         {*used.relations, *used.classes} <= {*row.slots.relations, *row.slots.classes}

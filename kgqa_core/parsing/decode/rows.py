@@ -1,4 +1,8 @@
-"""Questions made ready for the decoder: their slots, and the tensors of a batch of them."""
+"""A question as the decoder reads it: mentions and values masked, and what can stand in its slots.
+
+Mentions are numbered in the order of the text and masked by `[E1]`, `[E2]`, …, numbers and dates by `[V1]`, …; the
+candidates of one mention are slots of their own that share its token.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,61 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from kgqa_core.datasets.masking import mask_names
+from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.measures import TIME, measure
 from kgqa_core.nn.encoders import PAD as PADDING
 from kgqa_core.nn.encoders import SPECIAL, UNKNOWN, Reader
 from kgqa_core.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
-from kgqa_core.parsing.decode.items import Items, Near
-from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, Batch
-from kgqa_core.parsing.decode.wording import LITERALS, MENTIONS, MOST_MENTIONS, Worded
+from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, DecoderBatch
+from kgqa_core.parsing.decode.retriever import Items, Near
+from kgqa_core.parsing.examples import ParseExample, Topic
+from kgqa_core.parsing.rng.slots import VALUES, mentions_of, values_in
+
+MOST_MENTIONS = 6
+"""Mentions that have a token of their own."""
+MENTIONS = tuple(f"[E{number}]" for number in range(1, MOST_MENTIONS + 1))
+LITERALS = tuple(f"[V{number}]" for number in range(1, VALUES + 1))
+PLACEHOLDERS = (*MENTIONS, *LITERALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A masked text, the topics with the place of their mention, and the literals with the place of their value.
+
+    A value that may be a number or a year is two literals.
+    """
+
+    text: str
+    topics: tuple[tuple[Topic, int], ...] = ()
+    literals: tuple[tuple[Literal, int], ...] = ()
+
+
+def worded(example: ParseExample, known: Mapping[str, object], mentions: int, candidates: int) -> Worded:
+    """How a question is read.
+
+    known: keys of the graph's entities; other topics are left out.  mentions, candidates: of the question, and of one
+    mention, at most, the surest first.
+    """
+    topics = [topic for topic in example.topics if topic.key in known]
+    text = " ".join(example.text.split())
+    own = mentions_of(text, topics, min(mentions, MOST_MENTIONS))
+    masked = mask_names(text, [([words], token) for (_, words), token in zip(own, MENTIONS, strict=False)])
+    values = values_in(mask_names(text, [([words], " ") for _, words in own]))
+    masked = mask_names(masked, [([value.text], token) for value, token in zip(values, LITERALS, strict=False)])
+    slots: dict[str, tuple[Topic, int]] = {}
+    for place, (number, _) in enumerate(own):
+        of_mention = sorted((t for t in topics if t.number == number), key=lambda t: (-t.rho, t.key))
+        for topic in list({t.key: t for t in of_mention if t.key not in slots}.values())[:candidates]:
+            slots[topic.key] = (topic, place)
+    literals = [
+        (literal, place)
+        for place, value in enumerate(values)
+        for literal in (value.number, value.time)
+        if literal is not None
+    ]
+    return Worded(masked, tuple(slots.values()), tuple(dict(literals).items()))
+
 
 FEATURES = 2 + 3 * MOST_MENTIONS
 """Numbers that describe a slot: confidence of a topic, score of an item, whether the topics of each mention have a
@@ -26,7 +78,7 @@ TYPES_READ = 2
 
 
 @dataclass(frozen=True)
-class Row:
+class DecoderRow:
     """A question for the decoder.
 
     text: masked.  labels, kinds, features: of each slot, in the order of `slots`.  mentions: words that name each
@@ -51,7 +103,7 @@ def make_row(
     items: Items,
     nearby: Near,
     types: Mapping[str, frozenset[str]],
-) -> Row:
+) -> DecoderRow:
     """A question with what was retrieved for it, its actions still missing.
 
     scores: of the retrieved items.  nearby: relations of the topics.  types: of the topics, by key.
@@ -86,10 +138,10 @@ def make_row(
     sizes = (len(slots.topics), len(slots.classes), len(slots.literals), len(slots.relations))
     kinds = tuple(kind for kind, size in enumerate(sizes) for _ in range(size))
     mentions = tuple(topic.mention.lower() for topic, _ in words.topics)
-    return Row(words.text, slots, tuple(labels), kinds, tuple(features), mentions)
+    return DecoderRow(words.text, slots, tuple(labels), kinds, tuple(features), mentions)
 
 
-def thinned(rows: Sequence[Row], missing: float) -> list[Row]:
+def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
     """The rows without one relation each, as a graph would give them that lacks it.
 
     missing: share of the rows with a form that lose a relation which their form needs, and then have none; the others
@@ -105,13 +157,13 @@ def thinned(rows: Sequence[Row], missing: float) -> list[Row]:
     return found
 
 
-def _needed(row: Row) -> frozenset[int]:
+def _needed(row: DecoderRow) -> frozenset[int]:
     """Places of the relations that the form of a row uses."""
     first, size = row.slots.first_relation, len(row.slots.relations)
     return frozenset((action - first) % size for action in row.actions if action >= first)
 
 
-def _without(row: Row, place: int, *, answerable: bool) -> Row:
+def _without(row: DecoderRow, place: int, *, answerable: bool) -> DecoderRow:
     slots, own = row.slots, row.slots.items - len(row.slots.relations) + place
     fewer = replace(slots, relations=slots.relations[:place] + slots.relations[place + 1 :])
     actions = row.actions if answerable else (NUMBER[NK], NUMBER[END])
@@ -153,7 +205,9 @@ class Batcher:
         self._read |= dict(zip(new, self.reader.read(new), strict=True)) if new else {}
         return [self._read[text] for text in texts]
 
-    def batch(self, rows: Sequence[Row], device: torch.device, shuffle: bool = False) -> tuple[Batch, Tensor]:
+    def batch(
+        self, rows: Sequence[DecoderRow], device: torch.device, shuffle: bool = False
+    ) -> tuple[DecoderBatch, Tensor]:
         """The tensors of some rows, and their actions [batch, length], padded.
 
         shuffle: the slots of a row stand in a drawn order, so that nothing is learnt of it, and half of the rows are
@@ -188,10 +242,10 @@ class Batcher:
         for place, row in enumerate(rows):
             actions[place, : len(row.actions)] = torch.tensor(row.actions, dtype=torch.long)
         tensors = (words, mask, labels, labels_mask, label, kind, features, there, item, role)
-        return Batch(*(tensor.to(device) for tensor in tensors)), actions.to(device)
+        return DecoderBatch(*(tensor.to(device) for tensor in tensors)), actions.to(device)
 
 
-def named(row: Row) -> tuple[str, ...]:
+def named(row: DecoderRow) -> tuple[str, ...]:
     """The label of each slot, with the words of their mention in those of topics."""
     topics = tuple(f"{label} {words}" for label, words in zip(row.labels, row.mentions, strict=False))
     return topics + row.labels[len(topics) :]
@@ -211,13 +265,13 @@ class Orders:
     repeats: questions of one wording that an epoch takes at most; each epoch draws others of them.
     """
 
-    def __init__(self, rows: Sequence[Row], size: int, repeats: int, seed: int) -> None:
+    def __init__(self, rows: Sequence[DecoderRow], size: int, repeats: int, seed: int) -> None:
         self.size, self.repeats, self.seed = size, repeats, seed
         place = {text: number for number, text in enumerate(dict.fromkeys(row.text for row in rows))}
         self.wording = torch.tensor([place[row.text] for row in rows])
         self.lengths = torch.tensor([len(row.text.split()) + len(row.labels) for row in rows])
-        taken = int(torch.bincount(self.wording).clamp(max=repeats).sum())
-        self.per_epoch = -(-taken // size)
+        total = int(torch.bincount(self.wording).clamp(max=repeats).sum())
+        self.per_epoch = -(-total // size)
 
     def of(self, epoch: int) -> list[Tensor]:
         """Numbers of an epoch's batches, of similar length within pools of sixteen batches."""
@@ -226,9 +280,9 @@ class Orders:
         by_wording = shuffled[torch.sort(self.wording[shuffled], stable=True).indices]
         counts = torch.bincount(self.wording)
         first = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-        kept = by_wording[torch.arange(len(by_wording)) - first < self.repeats]
-        kept = kept[torch.randperm(len(kept), generator=generator)]
+        drawn = by_wording[torch.arange(len(by_wording)) - first < self.repeats]
+        drawn = drawn[torch.randperm(len(drawn), generator=generator)]
         cut: list[Tensor] = []
-        for pool in kept.split(16 * self.size):
+        for pool in drawn.split(16 * self.size):
             cut += pool[torch.sort(self.lengths[pool], stable=True).indices].split(self.size)
         return [cut[index] for index in torch.randperm(len(cut), generator=generator).tolist()]

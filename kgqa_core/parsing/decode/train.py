@@ -16,13 +16,13 @@ from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn.checkpoint import Progress
-from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.training import dev_of_best, write_curves
+from kgqa_core.parsing.decode.decoder import save, save_decoder
 from kgqa_core.parsing.decode.fit import SECTION, Texts, fit_decoder, fit_retriever
-from kgqa_core.parsing.decode.prepare import Asked, Ground, gold_forms, gold_items, recall, recall_at
-from kgqa_core.parsing.decode.rows import Row
-from kgqa_core.parsing.decode.stored import save, save_decoder
+from kgqa_core.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, gold_items, recall, recall_at
+from kgqa_core.parsing.decode.rows import DecoderRow
 from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
 
 SHOWN = 20
@@ -53,10 +53,10 @@ def train(
         with KgStore.open(kg) as store:
             ground = Ground.of(store)
             own = {
-                split: Asked.of(_learnable(everything, split, options), store, ground, options)
+                split: QuestionBatch.of(_learnable(everything, split, options), store, ground, options)
                 for split in ("train", "dev")
             }
-        gold = {split: gold_forms(asked.examples) for split, asked in own.items()}
+        gold = {split: gold_forms(selected.examples) for split, selected in own.items()}
         wanted = {split: gold_items(forms, ground.place) for split, forms in gold.items()}
         if not any(wanted["train"]):
             raise TrainingError(
@@ -68,23 +68,23 @@ def train(
         sha = hashlib.sha256((examples / FILE).read_bytes())
         sha.update(f"{ground.items} {sorted(own['train'].types.items(), key=str)}".encode())
         key = sha.hexdigest()
-        texts = {split: Texts.of(asked.texts, wanted[split]) for split, asked in own.items()}
+        texts = {split: Texts.of(selected.texts, wanted[split]) for split, selected in own.items()}
         retriever, description, first = fit_retriever(
             texts["train"], texts["dev"], ground.items, options, seed, device, key=key, monitor=monitor, work=work
         )
-        scores = {split: retriever.scores(asked.texts, ground.items) for split, asked in own.items()}
-        rows: dict[str, list[Row]] = {}
+        scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in own.items()}
+        rows: dict[str, list[DecoderRow]] = {}
         left_out: dict[str, list[str]] = {}
         recalls = {}
-        for split, asked in own.items():
-            plain = asked.rows(scores[split], options)
+        for split, selected in own.items():
+            plain = selected.rows(scores[split], options)
             recalls[split] = {
                 "slots": _rounded(recall(plain, gold[split])),
                 **{str(size): _rounded(recall_at(scores[split], wanted[split], len(ground.items.relations), size))
                    for size in RECALLS},
             }  # fmt: skip
-            found = asked.with_gold(asked.rows(scores[split], options, gold[split]), gold[split], options)
-            rows[split] = [row for row in found if isinstance(row, Row)]
+            found = selected.with_gold(selected.rows(scores[split], options, gold[split]), gold[split], options)
+            rows[split] = [row for row in found if isinstance(row, DecoderRow)]
             left_out[split] = [reason for reason in found if isinstance(reason, str)]
         if not rows["train"]:
             raise TrainingError(f"no gold form can be decoded; the first reasons are {left_out['train'][:3]}")
@@ -98,7 +98,7 @@ def train(
         for part in ("retriever", "decoder"):
             shutil.rmtree(work / part, ignore_errors=True)
     return {
-        "questions": {split: len(asked.examples) for split, asked in own.items()},
+        "questions": {split: len(selected.examples) for split, selected in own.items()},
         "learnt": {split: len(found) for split, found in rows.items()},
         "no_form": {split: sum(form is None for form in forms) for split, forms in gold.items()},
         "left_out": {split: len(reasons) for split, reasons in left_out.items()}
@@ -122,10 +122,10 @@ def _learnable(examples: Sequence[ParseExample], split: str, options: DecodeOpti
     return [example for example in own if options.learn_unanswerable or example.form is not None]
 
 
-def _joined(first: Progress, second: Progress) -> Progress:
+def _joined(first: TrainingState, second: TrainingState) -> TrainingState:
     """Curves of both trainings, the metrics of the retriever with its name before them."""
     curve = [[*row[:3], f"retriever_{row[3]}", row[4]] for row in first.curve]
-    return Progress("", curve=curve + second.curve)
+    return TrainingState("", curve=curve + second.curve)
 
 
 def _rounded(value: float | None) -> float | None:

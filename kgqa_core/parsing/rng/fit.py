@@ -2,7 +2,7 @@
 
 Two phases: wrong forms are drawn at random; then a share of them are those that the model of the first phase scores
 highest.  Both stages learn from the same forms in the same step.  Questions of one wording, with the same candidates
-and the same gold form, are one lesson.  Where "no form" is learnt too, some lessons are also given as a graph would
+and the same gold form, are one example.  Where "no form" is learnt too, some examples are also given as a graph would
 give them that lacks a relation of the gold form: without the candidates that use it, "no form" being right.
 """
 
@@ -22,54 +22,53 @@ from torch import Tensor
 from kgqa_core.config import RngOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import new_encoder
-from kgqa_core.parsing.rng.ranker import Ranker, RankNetwork
-from kgqa_core.parsing.rng.ranking import rank
-from kgqa_core.parsing.rng.readings import Candidates, Ints, Reading
+from kgqa_core.nn.training import TrainingPlan, backward_of, train_encoder
+from kgqa_core.parsing.rng.ranker import FormRanker, RankNetwork, rank
+from kgqa_core.parsing.rng.readings import FormCandidates, Ints, Reading
 from kgqa_core.parsing.rng.slots import PLACEHOLDERS
 
 VARIANTS = 3
 """Questions that are learnt of those that differ only in names."""
 HEAVIEST = 16
-"""A lesson counts as the questions that it stands for, at most so many."""
+"""A example counts as the questions that it stands for, at most so many."""
 LATER = 0.3
 """Learning rate of the later phase, as a share of the first one's."""
 POOLED = 16
-"""Batches within which lessons are sorted by length."""
+"""Batches within which examples are sorted by length."""
 
 
 @dataclass(frozen=True)
-class Lesson:
+class RankExample:
     """A wording.  gold: place of the right candidate, -1 where it is not among them (dev).  weight: questions."""
 
     texts: tuple[str, ...]
-    candidates: Candidates
+    candidates: FormCandidates
     gold: int
     weight: float
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedRanker:
     """A trained ranker, the description of its encoder, and the curves of its phases."""
 
-    ranker: Ranker
+    ranker: FormRanker
     description: dict[str, Any]
-    phases: tuple[Progress, ...]
-    lessons: int
+    phases: tuple[TrainingState, ...]
+    examples: int
 
 
-def lessons_of(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> list[Lesson]:
+def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> list[RankExample]:
     """What is learnt from questions, each wording once, in the order of its first question.
 
-    Questions whose fullest views read alike, but whose other views name different things, are `VARIANTS` lessons at
+    Questions whose fullest views read alike, but whose other views name different things, are `VARIANTS` examples at
     most.  no_form: whether those that have no form are among them.  missed: keep all, for measuring, those whose gold
     form is no candidate too.
     """
     groups: dict[tuple[str, int, int], dict[tuple[str, ...], int]] = {}
-    own: dict[int, Candidates] = {}
+    own: dict[int, FormCandidates] = {}
     for reading in readings:
         candidates = reading.candidates
         if reading.gold is None:
@@ -86,13 +85,13 @@ def lessons_of(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> l
     for (_, number, place), variants in groups.items():
         kept = list(variants)[: len(variants) if missed else VARIANTS]
         more = (sum(variants.values()) - sum(variants[texts] for texts in kept)) / len(kept)
-        found += [Lesson(texts, own[number], place, variants[texts] + more) for texts in kept]
+        found += [RankExample(texts, own[number], place, variants[texts] + more) for texts in kept]
     return found
 
 
 def fit(
-    learning: Sequence[Lesson],
-    developing: Sequence[Lesson],
+    learning: Sequence[RankExample],
+    developing: Sequence[RankExample],
     words: Sequence[str],
     relations: Sequence[frozenset[str]],
     options: RngOptions,
@@ -101,11 +100,11 @@ def fit(
     key: str = "",
     monitor: Monitor = QUIET,
     work: Path | None = None,
-) -> Fitted:
+) -> FittedRanker:
     """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
-    words, relations: of every form, by number.  key: identifies lessons and words for the checkpoint.
-    Raises TrainingError when there is no lesson; ModelError when the encoder is not one.
+    words, relations: of every form, by number.  key: identifies examples and words for the checkpoint.
+    Raises TrainingError when there is no example; ModelError when the encoder is not one.
     """
     if not learning:
         raise TrainingError(
@@ -114,22 +113,22 @@ def fit(
     device = pick_device(options.device, "parsing.rng")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
-        texts = sorted({text for lesson in learning for text in lesson.texts})
+        texts = sorted({text for example in learning for text in example.texts})
         encoder, reader, description = new_encoder(
             options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
         )
-        ranker = Ranker(RankNetwork(encoder), reader, device)
-        school = _School(ranker, learning, developing, words, relations, options, seed)
-        phases: list[Progress] = []
+        ranker = FormRanker(RankNetwork(encoder), reader, device)
+        training = _RankerTraining(ranker, learning, developing, words, relations, options, seed)
+        phases: list[TrainingState] = []
         for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
             if number == 1 and (not epochs or options.hard_negatives == 0):
                 break
             if number == 1:
-                school.find_hard(monitor)
+                training.find_hard(monitor)
             rate = options.learning_rate * (LATER if number else 1.0)
             folder = None if work is None else work / f"phase{number}"
-            progress, best = loop.run(
-                ranker.network, school.course(number, epochs), options.model_copy(update={"learning_rate": rate}),
+            progress, best = train_encoder(
+                ranker.network, training.plan(number, epochs), options.model_copy(update={"learning_rate": rate}),
                 key_of(key, options.decisive(), seed, number), monitor, folder,
             )  # fmt: skip
             if not phases or not developing or progress.best >= phases[0].best:
@@ -138,28 +137,28 @@ def fit(
             else:
                 ranker.network.load_state_dict(chosen, strict=False)
             phases.append(progress)
-    return Fitted(ranker, description, tuple(phases), len(learning))
+    return FittedRanker(ranker, description, tuple(phases), len(learning))
 
 
 def measure(
-    ranker: Ranker, lessons: Sequence[Lesson], forms: Sequence[list[int]], pruned: int, no_form: bool
+    ranker: FormRanker, examples: Sequence[RankExample], forms: Sequence[list[int]], pruned: int, no_form: bool
 ) -> dict[str, float]:
     """em: share of questions whose gold form is best; kept: of those to whose second stage it comes; in [0, 1]."""
-    ranked = rank(ranker, [(one.texts, one.candidates) for one in lessons], forms, pruned=pruned, no_form=no_form)
-    total = sum(lesson.weight for lesson in lessons)
-    best = sum(one.weight for one, r in zip(lessons, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
-    kept = sum(one.weight for one, r in zip(lessons, ranked, strict=True) if one.gold in r.places)
+    ranked = rank(ranker, [(one.texts, one.candidates) for one in examples], forms, pruned=pruned, no_form=no_form)
+    total = sum(example.weight for example in examples)
+    best = sum(one.weight for one, r in zip(examples, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
+    kept = sum(one.weight for one, r in zip(examples, ranked, strict=True) if one.gold in r.places)
     return {"em": best / max(1, total), "kept": kept / max(1, total)}
 
 
-class _School:
+class _RankerTraining:
     """Lessons as token ids, and the wrong forms that each step takes."""
 
     def __init__(
         self,
-        ranker: Ranker,
-        learning: Sequence[Lesson],
-        developing: Sequence[Lesson],
+        ranker: FormRanker,
+        learning: Sequence[RankExample],
+        developing: Sequence[RankExample],
         words: Sequence[str],
         relations: Sequence[frozenset[str]],
         options: RngOptions,
@@ -169,43 +168,43 @@ class _School:
         self.options, self.seed = options, seed
         self.forms = ranker.read(words)
         self.relations = relations
-        texts = sorted({text for lesson in learning for text in lesson.texts})
+        texts = sorted({text for example in learning for text in example.texts})
         self.place = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read(texts)
-        self.lengths = [max(len(self.questions[self.place[text]]) for text in lesson.texts) for lesson in learning]
+        self.lengths = [max(len(self.questions[self.place[text]]) for text in example.texts) for example in learning]
         self.hard: list[Ints] = []
         self.epoch = 0
 
-    def course(self, phase: int, epochs: int) -> loop.Course:
+    def plan(self, phase: int, epochs: int) -> TrainingPlan[Tensor]:
         def order(epoch: int) -> list[Tensor]:
             self.epoch = phase * 10_000 + epoch
             return self._order()
 
-        return loop.Course(
+        return TrainingPlan(
             per_epoch=math.ceil(len(self.learning) / self.options.batch_size),
             epochs=epochs,
             patience=self.options.patience,
-            order=order,
-            loss=lambda batch: self._loss(batch.tolist()),
+            batches=order,
+            backward=backward_of(lambda batch: self._loss(batch.tolist())),
             measure=self._measure,
-            standing=lambda found: [found["em"], found["kept"]],
+            score=lambda found: [found["em"], found["kept"]],
             section="parsing.rng",
         )
 
     def find_hard(self, monitor: Monitor) -> None:
-        """The wrong forms of each lesson that the model as it stands scores highest."""
+        """The wrong forms of each example that the model as it stands scores highest."""
         monitor.note("the ranker looks for the wrong forms that it likes best")
         wanted = round(self.options.negatives * self.options.hard_negatives)
-        asked = [(lesson.texts, lesson.candidates) for lesson in self.learning]
+        queries = [(example.texts, example.candidates) for example in self.learning]
         ranked = rank(
             self.ranker,
-            asked,
+            queries,
             self.forms,
             pruned=self.options.preselected_forms,
             no_form=self.options.learn_unanswerable,
         )
         self.hard = [
-            own.places[own.places != lesson.gold][:wanted] for own, lesson in zip(ranked, self.learning, strict=True)
+            own.places[own.places != example.gold][:wanted] for own, example in zip(ranked, self.learning, strict=True)
         ]
 
     def _measure(self) -> dict[str, float]:
@@ -227,26 +226,26 @@ class _School:
         return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
 
     def _chosen(self, number: int) -> Ints:
-        """Places of the candidates of a lesson that are compared in this epoch, the right one first."""
-        lesson = self.learning[number]
+        """Places of the candidates of a example that are compared in this epoch, the right one first."""
+        example = self.learning[number]
         draw = np.random.default_rng([self.seed, self.epoch, number])
-        out = np.zeros(len(lesson.candidates.forms), dtype=np.bool_)
+        out = np.zeros(len(example.candidates.forms), dtype=np.bool_)
         out[0] = not self.options.learn_unanswerable
-        return self._compared(number, lesson.gold, out, draw)
+        return self._compared(number, example.gold, out, draw)
 
     def _lacking(self, number: int) -> Ints | None:
         """The same where some relation of the gold form is missing, "no form" first.
 
-        None where the lesson is not drawn, or its gold form has no relation.
+        None where the example is not drawn, or its gold form has no relation.
         """
-        lesson, options = self.learning[number], self.options
-        if not options.learn_unanswerable or lesson.gold == 0:
+        example, options = self.learning[number], self.options
+        if not options.learn_unanswerable or example.gold == 0:
             return None
         draw = np.random.default_rng([self.seed, self.epoch, number, 1])
         if draw.random() >= options.missing_relation_rate:
             return None
-        used = [self.relations[form] for form in lesson.candidates.forms.tolist()]
-        needed = sorted(used[lesson.gold])
+        used = [self.relations[form] for form in example.candidates.forms.tolist()]
+        needed = sorted(used[example.gold])
         if not needed:
             return None
         missing = needed[draw.integers(len(needed))]
@@ -264,17 +263,17 @@ class _School:
         return np.concatenate(([right], hard, easy))
 
     def _loss(self, batch: Sequence[int]) -> Tensor:
-        """Weighted mean over lessons of the cross-entropies of both stages."""
+        """Weighted mean over examples of the cross-entropies of both stages."""
         lacking = {number: own for number in batch if (own := self._lacking(number)) is not None}
         chosen = [*(self._chosen(number) for number in batch), *lacking.values()]
         batch = [*batch, *lacking]
-        asked, formed = [], []
+        question_texts, formed = [], []
         for number, own in zip(batch, chosen, strict=True):
-            lesson = self.learning[number]
-            texts = np.array([self.place[text] for text in lesson.texts])
-            asked.append(texts[lesson.candidates.views[own]])
-            formed.append(lesson.candidates.forms[own])
-        questions, question_places = np.unique(np.concatenate(asked), return_inverse=True)
+            example = self.learning[number]
+            texts = np.array([self.place[text] for text in example.texts])
+            question_texts.append(texts[example.candidates.views[own]])
+            formed.append(example.candidates.forms[own])
+        questions, question_places = np.unique(np.concatenate(question_texts), return_inverse=True)
         forms, form_places = np.unique(np.concatenate(formed), return_inverse=True)
         device = self.ranker.device
         stages = self.ranker.pair_scores(

@@ -25,9 +25,10 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.encoders import learn_tokenizer
+from kgqa_core.nn.saved_model import load_tokenizer
+from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_encoder
 from kgqa_core.parsing.rng.slots import MENTIONS
 
 NOTHING = "NONE"
@@ -78,16 +79,6 @@ class _Network(nn.Module):
         self.encoder = body
 
 
-@dataclass(frozen=True)
-class _Rates:
-    """What the loop reads of the options."""
-
-    encoder: str
-    learning_rate: float
-    encoder_learning_rate: float
-    checkpoint_seconds: float
-
-
 class Generator:
     """A language model with its tokenizer on a device.
 
@@ -135,14 +126,14 @@ class Generator:
 
     def loss(self, prompts: Sequence[Prompt], most: int) -> Tensor:
         """Mean negative log-likelihood of the tokens of what is to be written."""
-        said = [self.read(prompt.text, most) for prompt in prompts]
+        inputs = [self.read(prompt.text, most) for prompt in prompts]
         wanted = [[*self.read_form(prompt.form), self.end] for prompt in prompts]
         if self.seq2seq:
-            ids, mask = self._padded(said, self.pad)
+            ids, mask = self._padded(inputs, self.pad)
             labels, _ = self._padded(wanted, -100)
         else:
-            ids, mask = self._padded([[*s, self.end, *w] for s, w in zip(said, wanted, strict=True)], self.pad)
-            labels, _ = self._padded([[-100] * (len(s) + 1) + w for s, w in zip(said, wanted, strict=True)], -100)
+            ids, mask = self._padded([[*s, self.end, *w] for s, w in zip(inputs, wanted, strict=True)], self.pad)
+            labels, _ = self._padded([[-100] * (len(s) + 1) + w for s, w in zip(inputs, wanted, strict=True)], -100)
         found: Tensor = self.body(input_ids=ids, attention_mask=mask, labels=labels).loss
         return found
 
@@ -172,11 +163,13 @@ class Generator:
 
     def _text(self, ids: list[int], prompt: int) -> str:
         own = ids if self.seq2seq else ids[prompt:]
-        kept = [i for i in own if i not in (self.end, self.pad)]
+        tokens = [i for i in own if i not in (self.end, self.pad)]
         if self.symbols:
             size = self.tokenizer.get_vocab_size()
-            return " ".join(self.symbols[i - size] if i >= size else self.tokenizer.id_to_token(i) or "" for i in kept)
-        text: str = self.tokenizer.decode(kept)
+            return " ".join(
+                self.symbols[i - size] if i >= size else self.tokenizer.id_to_token(i) or "" for i in tokens
+            )
+        text: str = self.tokenizer.decode(tokens)
         return text
 
     def _padded(self, rows: Sequence[list[int]], fill: int, left: bool = False) -> tuple[Tensor, Tensor]:
@@ -201,7 +194,7 @@ def fit(
     key: str = "",
     monitor: Monitor = QUIET,
     work: Path | None = None,
-) -> tuple[Generator, Progress]:
+) -> tuple[Generator, TrainingState]:
     """A generator with the weights of its best epoch by dev loss.  Raises ModelError when the model is none."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -217,6 +210,9 @@ def fit(
             cut = [torch.from_numpy(pool[at : at + size]) for pool in ordered for at in range(0, len(pool), size)]
             return [cut[n] for n in draw.permutation(len(cut))]
 
+        def loss(batch: Tensor) -> Tensor:
+            return generator.loss([prompts[n] for n in batch.tolist()], options.max_tokens)
+
         @torch.no_grad()
         def measure() -> dict[str, float]:
             if not developing:
@@ -226,19 +222,21 @@ def fit(
             total = sum(float(generator.loss(own, options.max_tokens)) * len(own) for own in cut)
             return {"loss": total / len(developing)}
 
-        course = loop.Course(
+        plan = TrainingPlan(
             per_epoch=math.ceil(len(prompts) / size),
             epochs=options.epochs,
             patience=2,
-            order=order,
-            loss=lambda batch: generator.loss([prompts[n] for n in batch.tolist()], options.max_tokens),
+            batches=order,
+            backward=backward_of(
+                lambda batch: generator.loss([prompts[n] for n in batch.tolist()], options.max_tokens)
+            ),
             measure=measure,
-            standing=lambda found: [-found["loss"]],
+            score=lambda found: [-found["loss"]],
             section="parsing.rng.generator",
         )
-        rates = _Rates(options.model, options.learning_rate, options.encoder_learning_rate, checkpoint_seconds)
+        rates = ModelRates(options.model, options.learning_rate, options.encoder_learning_rate, checkpoint_seconds)
         network = _Network(generator.body)
-        progress, best = loop.run(network, course, rates, key_of(key, options.decisive(), seed), monitor, work)
+        progress, best = train_encoder(network, plan, rates, key_of(key, options.decisive(), seed), monitor, work)
         network.load_state_dict(best, strict=False)
     return generator, progress
 
@@ -277,7 +275,7 @@ def load(folder: Path, device: torch.device) -> Generator:
     """The generator stored in `folder`.  Raises ArtifactError when it is damaged."""
     try:
         facts = json.loads((folder / "generator.json").read_text(encoding="utf-8"))
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = load_tokenizer(folder)
         body = _body(str(folder))
     except Exception as fault:  # the tokenizers library raises bare Exception
         raise ArtifactError(f"{folder} holds no trained generator ({fault}); train the parser with it") from None

@@ -15,15 +15,14 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parsing.examples import ParseExample, read_examples
-from kgqa_core.parsing.parsed import Parsed, write_parsed
-from kgqa_core.parsing.rng import generate, model
+from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, tally, write_parsed
+from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
-from kgqa_core.parsing.rng.ranking import Ranked, rank
+from kgqa_core.parsing.rng.generated_forms import named, prompt_text, readable, together
+from kgqa_core.parsing.rng.ranker import RankedForms, load_ranker, rank
 from kgqa_core.parsing.rng.readings import Reading, Readings
 from kgqa_core.parsing.rng.slots import filled
 from kgqa_core.parsing.rng.train import coverage, form_words
-from kgqa_core.parsing.rng.written import named, prompt_text, readable, together
-from kgqa_core.parsing.running import Runner, Scored, tally
 
 BLOCK = 1000
 """Questions that are parsed at once."""
@@ -43,17 +42,17 @@ class RngParser:
         self.runner = Runner(store, self.graph)
         self.enumerator = Enumerator(store, self.graph, options)
         self.readings = Readings(self.enumerator, options)
-        self.ranker, self.no_form = model.load(model_folder, options.device)
+        self.ranker, self.no_form = load_ranker(model_folder, options.device)
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
         self.unreadable = 0
 
-    def parse(self, asked: Sequence[ParseExample]) -> list[list[Parsed]]:
+    def parse(self, selected: Sequence[ParseExample]) -> list[list[ParsedForm]]:
         """The best forms of each question, best first, with their answers; an empty list where there is none."""
-        return self.of_readings(self.readings.of_all(asked))
+        return self.of_readings(self.readings.of_all(selected))
 
-    def of_readings(self, read: Sequence[Reading]) -> list[list[Parsed]]:
+    def of_readings(self, read: Sequence[Reading]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
         words = form_words(self.enumerator, self.store)
         forms = self.ranker.read(words)
@@ -64,9 +63,9 @@ class RngParser:
         best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
         if self.generator is not None:
             best = self._rewritten(read, ranked, best)
-        return self.runner.told([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
+        return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
 
-    def _best(self, reading: Reading, ranked: Ranked) -> list[Scored]:
+    def _best(self, reading: Reading, ranked: RankedForms) -> list[Scored]:
         """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
         found: dict[Form | None, tuple[float, float]] = {}
         for place, score in zip(ranked.places.tolist(), ranked.scores.tolist(), strict=True):
@@ -89,7 +88,7 @@ class RngParser:
         return [(form, min(0.0, score - total), rho) for form, (score, rho) in order]
 
     def _rewritten(
-        self, read: Sequence[Reading], ranked: Sequence[Ranked], best: Sequence[list[Scored]]
+        self, read: Sequence[Reading], ranked: Sequence[RankedForms], best: Sequence[list[Scored]]
     ) -> list[list[Scored]]:
         """The forms of ranker and generator together, best first."""
         assert self.generator is not None
@@ -98,12 +97,12 @@ class RngParser:
         prompts = [prompt_text(one, own, forms, options.input_forms) for one, own in zip(read, ranked, strict=True)]
         found = []
         for reading, written, own in zip(read, self.generator.write(prompts, options), best, strict=True):
-            told, unreadable = readable(written)
+            readable_forms, unreadable = readable(written)
             self.unreadable += unreadable
             by_ranker = {form: score for form, score, _ in own}
             rhos = {form: rho for form, _, rho in own}
             by_generator: dict[Form | None, float] = {}
-            for form, score in told.items():
+            for form, score in readable_forms.items():
                 if form is None:
                     by_generator[None] = score
                 elif (whole := named(form, reading, reading.whole)) is not None:
@@ -141,15 +140,15 @@ def predict(
 
     Raises ArtifactError when the parser or the examples are damaged.
     """
-    asked = [example for example in read_examples(examples) if example.split in splits]
-    rows: list[Parsed] = []
+    selected = [example for example in read_examples(examples) if example.split in splits]
+    rows: list[ParsedForm] = []
     read: list[Reading] = []
     with KgStore.open(kg) as store:
         opened = RngParser(store, parser, options)
-        for start in range(0, len(asked), BLOCK):
-            own = opened.readings.of_all(asked[start : start + BLOCK])
+        for start in range(0, len(selected), BLOCK):
+            own = opened.readings.of_all(selected[start : start + BLOCK])
             read += own
             rows += [row for found in opened.of_readings(own) for row in found]
-            monitor.progress(min(start + BLOCK, len(asked)), len(asked), "questions")
+            monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
     write_parsed(out, rows)
-    return tally(asked, rows) | {"unreadable": opened.unreadable, "coverage": coverage(asked, read)}
+    return tally(selected, rows) | {"unreadable": opened.unreadable, "coverage": coverage(selected, read)}

@@ -9,15 +9,23 @@ The logarithms of probabilities of a question are log-softmax over its candidate
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kgqa_core.nn.encoders import Encoder, Reader, Scratch
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
+from kgqa_core.nn.saved_model import load_config, load_weights, save_model
+from kgqa_core.parsing.rng.enumerate import NO_FORM
+from kgqa_core.parsing.rng.readings import FormCandidates, Ints
 
-NO_FORM = "no form"
+KIND, VERSION = "rng", 1
+NO_FORM_TEXT = "no form"
 """What is read of the candidate that says that there is no form."""
 INNER = 64
 """Width in which states are compared."""
@@ -77,7 +85,7 @@ class RankNetwork(nn.Module):
         return self.sharpness[0] * of_question + self.sharpness[1] * of_form
 
 
-class Ranker:
+class FormRanker:
     """A network with its reader, on a device."""
 
     def __init__(self, network: RankNetwork, reader: Reader, device: torch.device) -> None:
@@ -120,11 +128,9 @@ class Ranker:
     def vectors(self, rows: Sequence[list[int]], *, forms: bool) -> Tensor:
         """First-stage vectors [texts, width] of questions (times W) or forms."""
         self.network.eval()
-        order = sorted(range(len(rows)), key=lambda number: (len(rows[number]), number))
         found = torch.zeros(len(rows), self.network.width)
-        for start in range(0, len(order), READ):
-            own = order[start : start + READ]
-            ids, mask = self._batch([rows[number] for number in own])
+        for own, ids, mask in self.reader.by_length(rows, READ):
+            ids, mask = ids.to(self.device), mask.to(self.device)
             vectors = (
                 self.network.form(ids, mask)[1] if forms else self.network.tower(self.network.question(ids, mask)[1])
             )
@@ -154,6 +160,83 @@ class Ranker:
         return ids.to(self.device), mask.to(self.device)
 
 
+def save_ranker(folder: Path, ranker: FormRanker, encoder: dict[str, Any], no_form: bool) -> None:
+    """Writes model.safetensors, config.json and tokenizer.json into `folder`.  encoder: its description."""
+    config = {"kind": KIND, "version": VERSION, "encoder": encoder, "no_form": no_form}
+    save_model(folder, ranker.network.state_dict(), ranker.reader.tokenizer, config)
+
+
+def load_ranker(folder: Path, device: str = "cpu") -> tuple[FormRanker, bool]:
+    """The ranker stored in `folder`, and whether it ranks "no form" too.  Raises ArtifactError when it is damaged."""
+    config = load_config(folder, KIND, VERSION, "parser", "encoder", "no_form")
+    encoder, reader = load_encoder(folder, config["encoder"])
+    network = RankNetwork(encoder)
+    load_weights(folder, network)
+    return FormRanker(network, reader, pick_device(device, "parsing.rng")), bool(config["no_form"])
+
+
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
     weights = mask.unsqueeze(-1).to(states.dtype)
     return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+BLOCK = 256
+"""Questions whose pruned candidates are scored together."""
+
+
+@dataclass(frozen=True)
+class RankedForms:
+    """FormCandidates of a question, best first: places in its `FormCandidates`, and their scores."""
+
+    places: Ints
+    scores: NDArray[np.float64]
+
+
+def rank(
+    ranker: FormRanker,
+    queries: Sequence[tuple[tuple[str, ...], FormCandidates]],
+    forms: Sequence[list[int]],
+    *,
+    pruned: int,
+    no_form: bool,
+) -> list[RankedForms]:
+    """The best candidates of each question: (texts of its views, its candidates).
+
+    forms: token ids of every form, by number.  pruned: candidates that reach the second stage.  no_form: whether "no
+    form" is one of them; it is never pruned.  Equal questions are ranked once.
+    """
+    distinct: dict[tuple[tuple[str, ...], int], int] = {}
+    where = [distinct.setdefault((texts, id(own)), len(distinct)) for texts, own in queries]
+    firsts = {number: place for place, number in reversed(list(enumerate(where)))}
+    queried = [queries[firsts[number]] for number in range(len(distinct))]
+    texts = sorted({text for own, _ in queried for text in own})
+    place = {text: number for number, text in enumerate(texts)}
+    questions = ranker.read(texts)
+    question_vectors = ranker.vectors(questions, forms=False).numpy()
+    form_vectors = ranker.vectors(forms, forms=True).numpy()
+    left = []
+    for own, candidates in queried:
+        own_texts = np.array([place[text] for text in own])
+        scores = (question_vectors[own_texts] @ form_vectors.T)[candidates.views, candidates.forms]
+        scores[0] = np.inf if no_form else -np.inf
+        best = np.argsort(-scores, kind="stable")[: pruned + no_form]
+        left.append(best[scores[best] > -np.inf])
+    found: list[RankedForms] = []
+    for start in range(0, len(queried), BLOCK):
+        block = range(start, min(start + BLOCK, len(queried)))
+        pairs = [
+            (place[queried[n][0][queried[n][1].views[i]]], int(queried[n][1].forms[i]))
+            for n in block
+            for i in left[n].tolist()
+        ]
+        scores = ranker.second(questions, forms, [q for q, _ in pairs], [f for _, f in pairs])
+        ends = np.cumsum([len(left[n]) for n in block])[:-1]
+        for n, own_scores in zip(block, np.split(scores, ends), strict=True):
+            order = np.argsort(-own_scores, kind="stable")
+            found.append(RankedForms(left[n][order], own_scores[order]))
+    return [found[number] for number in where]
+
+
+def is_no_form(candidates: FormCandidates, place: int) -> bool:
+    """Whether a candidate says that there is no form."""
+    return int(candidates.forms[place]) == NO_FORM

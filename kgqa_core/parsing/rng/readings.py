@@ -42,7 +42,7 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class FormCandidates:
     """(view, form) of every candidate, as numbers [candidates]; the first is "no form" of the first view."""
 
     views: Ints
@@ -62,7 +62,7 @@ class Reading:
     id: str
     views: tuple[View, ...]
     fillings: tuple[tuple[Filling, ...], ...]
-    candidates: Candidates
+    candidates: FormCandidates
     gold: tuple[int, int] | None
     cut: int
     whole: str
@@ -84,13 +84,13 @@ class Readings:
 
     def __init__(self, enumerator: Enumerator, options: RngOptions) -> None:
         self.enumerator, self.options = enumerator, options
-        self._candidates: dict[tuple[tuple[int, ...], ...], Candidates] = {}
+        self._candidates: dict[tuple[tuple[int, ...], ...], FormCandidates] = {}
 
     def of_all(self, examples: Iterable[ParseExample]) -> list[Reading]:
         """The readings of some questions, in their order."""
-        asked = list(examples)
-        self.enumerator.know([topic.key for example in asked for topic in example.topics])
-        return [self.of(example) for example in asked]
+        selected = list(examples)
+        self.enumerator.know([topic.key for example in selected for topic in example.topics])
+        return [self.of(example) for example in selected]
 
     def of(self, example: ParseExample) -> Reading:
         """The reading of a question."""
@@ -99,8 +99,8 @@ class Readings:
         fillings = [self._fillings(view, example) for view in views]
         plain = [number for number, view in enumerate(views) if view.value is None]
         full = max(plain, key=lambda number: (len(views[number].mentions), -number))
-        kept = [full, *(n for n in range(len(views)) if n != full and any(len(f.pool.numbers) for f in fillings[n]))]
-        views, fillings = [views[n] for n in kept], [fillings[n] for n in kept]
+        chosen = [full, *(n for n in range(len(views)) if n != full and any(len(f.pool.numbers) for f in fillings[n]))]
+        views, fillings = [views[n] for n in chosen], [fillings[n] for n in chosen]
         return Reading(
             id=example.id,
             views=tuple(views),
@@ -126,7 +126,7 @@ class Readings:
                 found.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
         return tuple(found)
 
-    def _together(self, fillings: Sequence[tuple[Filling, ...]]) -> Candidates:
+    def _together(self, fillings: Sequence[tuple[Filling, ...]]) -> FormCandidates:
         key = tuple(tuple(sorted({id(filling.pool) for filling in own})) for own in fillings)
         if key not in self._candidates:
             views, forms = [np.zeros(1, dtype=np.int64)], [np.full(1, NO_FORM, dtype=np.int64)]
@@ -135,7 +135,7 @@ class Readings:
                 together = pools[0] if len(pools) == 1 else np.unique(np.concatenate([np.zeros(0, np.int64), *pools]))
                 views.append(np.full(len(together), number, dtype=np.int64))
                 forms.append(together)
-            self._candidates[key] = Candidates(np.concatenate(views), np.concatenate(forms))
+            self._candidates[key] = FormCandidates(np.concatenate(views), np.concatenate(forms))
         return self._candidates[key]
 
     def _gold(

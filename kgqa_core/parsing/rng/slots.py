@@ -49,7 +49,7 @@ VALUES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SlotValue:
     """A number or date in a text, as it stands there; number, time: as a literal of each kind, where it may be one."""
 
     text: str
@@ -66,7 +66,7 @@ class View:
 
     text: str
     mentions: tuple[int, ...] = ()
-    value: Value | None = None
+    value: SlotValue | None = None
 
 
 def mentions_of(text: str, topics: Sequence[Topic], most: int) -> list[tuple[int, str]]:
@@ -75,14 +75,14 @@ def mentions_of(text: str, topics: Sequence[Topic], most: int) -> list[tuple[int
     for topic in topics:
         rho, words = best.get(topic.number, (-1.0, topic.mention))
         best[topic.number] = (max(rho, topic.rho), words)
-    kept = sorted(best, key=lambda number: (-best[number][0], number))[:most]
+    chosen = sorted(best, key=lambda number: (-best[number][0], number))[:most]
     low = text.lower()
 
     def place(number: int) -> tuple[int, int]:
         found = low.find(best[number][1].lower())
         return (found if found >= 0 else len(low), number)
 
-    return [(number, best[number][1]) for number in sorted(kept, key=place)]
+    return [(number, best[number][1]) for number in sorted(chosen, key=place)]
 
 
 def views_of(text: str, mentions: Sequence[tuple[int, str]]) -> list[View]:
@@ -110,17 +110,19 @@ def whole_text(text: str, mentions: Sequence[tuple[int, str]]) -> str:
     return mask_names(" ".join(text.split()), spots)
 
 
-def values_in(text: str) -> list[Value]:
+def values_in(text: str) -> list[SlotValue]:
     """The numbers, years and dates that a text names in figures, at most `VALUES`."""
-    found = [Value(match[0], time=Literal(match[0], DATE)) for match in _DATE.finditer(text)]
+    found = [SlotValue(match[0], time=Literal(match[0], DATE)) for match in _DATE.finditer(text)]
     for match in _NUMBER.finditer(_DATE.sub(" ", text)):
         plain = match[0].replace(",", "")
         year = Literal(plain, YEAR) if re.fullmatch(r"[12]\d{3}", match[0]) else None
-        found.append(Value(match[0], Literal(plain, DECIMAL if "." in plain else INTEGER), year))
+        found.append(SlotValue(match[0], Literal(plain, DECIMAL if "." in plain else INTEGER), year))
     return list(dict.fromkeys(found))[:VALUES]
 
 
-def filled(form: Form, entities: Sequence[str], value: Value | None = None, slots: Sequence[str] = ENTITIES) -> Form:
+def filled(
+    form: Form, entities: Sequence[str], value: SlotValue | None = None, slots: Sequence[str] = ENTITIES
+) -> Form:
     """A form with keys in place of its slots, and a literal in place of that of a value, where there is one."""
     names = dict(zip(slots, entities, strict=False))
 
@@ -134,7 +136,7 @@ def filled(form: Form, entities: Sequence[str], value: Value | None = None, slot
     return _changed(form, entity, literal)
 
 
-def abstract(form: Form, slots: Mapping[str, str], value: Value | None = None) -> Form:
+def abstract(form: Form, slots: Mapping[str, str], value: SlotValue | None = None) -> Form:
     """A form with slots in place of entities, by key, and of literals that say the value; the inverse of `filled`."""
 
     def entity(node: Entity) -> Form:

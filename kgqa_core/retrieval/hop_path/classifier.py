@@ -11,7 +11,6 @@ path of training has cannot be predicted.  Nothing here needs a graph.  Wu et al
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,12 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from kgqa_core.errors import ArtifactError
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
+from kgqa_core.nn.saved_model import load_config, load_weights
 
 VERSION = 1
 """Version of the stored model's layout."""
@@ -159,14 +156,11 @@ class PathModel:
         """Log probabilities of hops [n, H] and relations [n, C]; equal texts are encoded once, by length."""
         distinct = sorted(set(texts))
         rows = self.rows(distinct)
-        order = sorted(range(len(rows)), key=lambda number: (len(rows[number]), number))
         hops = np.empty((len(rows), self.max_hops))
         relations = np.empty((len(rows), len(self.keys)))
         self.network.eval()
         with torch.inference_mode():
-            for start in range(0, len(order), BATCH):
-                own = order[start : start + BATCH]
-                ids, mask = self.reader.batch([rows[number] for number in own])
+            for own, ids, mask in self.reader.by_length(rows, BATCH):
                 for found, target in zip(self.network(ids.to(device), mask.to(device)), (hops, relations), strict=True):
                     target[own] = torch.log_softmax(found.double(), dim=-1).cpu().numpy()
         place = {text: number for number, text in enumerate(distinct)}
@@ -209,24 +203,9 @@ def describe(model: PathModel, encoder: dict[str, Any]) -> dict[str, Any]:
 
 def load_model(folder: Path) -> tuple[PathModel, dict[str, Any]]:
     """The classifiers stored in `folder` and their config.  Raises ArtifactError when they are missing or damaged."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        if config.get("kind") != KIND or config["version"] != VERSION:
-            raise ArtifactError(
-                f"{folder} holds a retriever of kind {config.get('kind', 'rigel')!r} and layout {config['version']}, "
-                f"not {KIND!r} and {VERSION}; train the path retriever"
-            )
-        keys, labels, hops = config["relation_keys"], config["relation_labels"], int(config["hops"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise ArtifactError(f"{folder} does not hold a trained path retriever ({fault}); train one first") from None
+    config = load_config(folder, KIND, VERSION, "path retriever", "relation_keys", "relation_labels", "hops", "encoder")
+    keys, labels, hops = config["relation_keys"], config["relation_labels"], int(config["hops"])
     encoder, reader = load_encoder(folder, config["encoder"])
     network = PathClassifier(encoder, len(keys), hops)
-    try:
-        network.load_state_dict(load_file(str(folder / "model.safetensors")))
-    except (OSError, SafetensorError, RuntimeError) as fault:
-        reason = str(fault).strip().splitlines()[0]
-        raise ArtifactError(
-            f"the weights in {folder} do not fit their config ({reason}); train the path retriever again"
-        ) from None
-    network.eval()
+    load_weights(folder, network)
     return PathModel(network, reader, tuple(keys), tuple(labels)), config

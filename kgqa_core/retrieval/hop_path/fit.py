@@ -19,10 +19,10 @@ from torch import Tensor
 from kgqa_core.config import HopPathOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.checkpoint import Progress, key_of
+from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import new_encoder
+from kgqa_core.nn.training import TrainingPlan, backward_of, train_encoder
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hop_path.classifier import SEPARATOR, PathClassifier, PathModel, describe
 from kgqa_core.types import INVERSE
@@ -59,7 +59,7 @@ class FittedPaths:
 
     model: PathModel
     config: dict[str, Any]
-    progress: Progress
+    progress: TrainingState
     unknown: float
 
 
@@ -103,17 +103,17 @@ def fit(
         lessons, tests = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
         wordings = lessons.wordings()
         together = 1 if options.encoder == "scratch" else GROUP
-        course = loop.Course(
+        plan = TrainingPlan(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
             patience=options.patience,
-            order=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
-            loss=lambda batch: lessons.loss(batch.tolist()),
+            batches=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
+            backward=backward_of(lambda batch: lessons.loss(batch.tolist())),
             measure=lambda: measure(model, developing, options, device) | tests.mean_loss() if developing else {},
-            standing=lambda found: [found["path_at_1"], -found["loss"]],
+            score=lambda found: [found["path_at_1"], -found["loss"]],
             section="hop_path",
         )
-        progress, weights = loop.run(network, course, options, key_of(key, options.decisive(), seed), monitor, work)
+        progress, weights = train_encoder(network, plan, options, key_of(key, options.decisive(), seed), monitor, work)
     network.load_state_dict(weights, strict=False)
     return FittedPaths(model, describe(model, description), progress, unknown)
 

@@ -21,12 +21,11 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.saved_model import save_model
+from kgqa_core.nn.training import CHECKPOINT, dev_of_best, write_curves
 from kgqa_core.retrieval.hop_path.fit import PathExample, direction_label, fit
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.relation_texts import relation_texts
-from kgqa_core.retrieval.rigel.network import save
 from kgqa_core.types import Question
 
 GOLD_FILE = "gold_paths.parquet"
@@ -80,10 +79,11 @@ def train(
     sha.update(f"{sorted(names.items())} {list(labels.items())}".encode())
     fitted = fit(rows, labels, options, seed, key=sha.hexdigest(), monitor=monitor, work=work)
     retrieval = options.model_dump(include={"beam", "reasoning_paths", "gold_hops"})
-    save(out, fitted.model.network.state_dict(), fitted.model.reader, fitted.config | {"retrieval": retrieval})
+    config = fitted.config | {"retrieval": retrieval}
+    save_model(out, fitted.model.network.state_dict(), fitted.model.reader.tokenizer, config)
     write_curves(out, fitted.progress)
     if work is not None:
-        (work / loop.CHECKPOINT).unlink(missing_ok=True)
+        (work / CHECKPOINT).unlink(missing_ok=True)
     return {
         "questions": {name: len(split.questions) for name, split in splits.items()},
         "left_out": {name: len(split.left_out) for name, split in splits.items()}

@@ -24,11 +24,10 @@ from kgqa_core.datasets.splits import same_text
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.checkpoint import Progress, key_of
-from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import new_encoder
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import open_graphs
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork
@@ -101,7 +100,7 @@ def train(
         monitor.note("no training question has an AMR graph; rank_amr is not trained and ranks as rank_pair does")
     for ranker in ("pair", "amr"):
         if (folder := _below(work, ranker)) is not None:
-            (folder / loop.CHECKPOINT).unlink(missing_ok=True)
+            (folder / CHECKPOINT).unlink(missing_ok=True)
     return found
 
 
@@ -166,7 +165,7 @@ class FittedRanker:
     """A trained ranker, its curve, and the share of tokens that its reader lacks."""
 
     trained: TrainedRanker
-    progress: Progress
+    progress: TrainingState
     unknown: float
 
 
@@ -215,18 +214,18 @@ def fit(
         measured = list(developing)
         if len(measured) > MOST_DEV:
             measured = random.Random(seed).sample(measured, MOST_DEV)
-        course = loop.Course(
+        plan = TrainingPlan(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
             patience=options.patience,
-            order=lambda epoch: lessons.order(options.batch_size, options.negatives, seed, epoch),
-            loss=lambda batch: lessons.loss(batch.tolist()),
+            batches=lambda epoch: lessons.order(options.batch_size, options.negatives, seed, epoch),
+            backward=backward_of(lambda batch: lessons.loss(batch.tolist())),
             measure=lambda: measure(trained, measured, options.relations, own, device) if measured else {},
-            standing=lambda found: [found["recall"], -found["loss"]],
+            score=lambda found: [found["recall"], -found["loss"]],
             section="relation_ranking",
         )
         identity = key_of(key, kind, options.decisive(), seed)
-        progress, weights = loop.run(network, course, options, identity, monitor, work)
+        progress, weights = train_encoder(network, plan, options, identity, monitor, work)
     network.load_state_dict(weights, strict=False)
     return FittedRanker(trained, progress, unknown)
 

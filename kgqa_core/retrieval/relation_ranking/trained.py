@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,19 +10,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from kgqa_core.config import RelationRankingOptions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Reader, load_encoder
+from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, open_graphs
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork, join_graphs
 from kgqa_core.retrieval.relation_ranking.ranker import RankedPlace, RankingQuery, best_first
-from kgqa_core.retrieval.rigel.network import save as save_weights
 
 VERSION = 1
 """Version of the stored model's layout."""
@@ -203,8 +200,7 @@ def describe(network: Network, encoder: dict[str, Any]) -> dict[str, Any]:
 
 def save(folder: Path, trained: TrainedRanker) -> None:
     """Writes model.safetensors, config.json and tokenizer.json into `folder`, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    save_weights(folder, trained.network.state_dict(), trained.reader, trained.config)
+    save_model(folder, trained.network.state_dict(), trained.reader.tokenizer, trained.config)
 
 
 def load(folder: Path, ranker: str) -> TrainedRanker | None:
@@ -217,24 +213,14 @@ def load(folder: Path, ranker: str) -> TrainedRanker | None:
         if not (folder / "pair").is_dir():
             raise ArtifactError(f"{folder} does not hold trained relation rankers; run the relation_ranker stage")
         return None
-    try:
-        config = json.loads((own / "config.json").read_text(encoding="utf-8"))
-        if config.get("kind") != KIND or config["version"] != VERSION or config["ranker"] != ranker:
-            raise ArtifactError(f"{own} holds {config.get('kind')!r} of layout {config['version']}; train it again")
-        encoder, reader = load_encoder(own, config["encoder"])
-        network: Network
-        if ranker == "amr":
-            network = AmrNetwork(encoder, int(config["layers"]), int(config["heads"]))
-        else:
-            network = PairNetwork(encoder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise ArtifactError(f"{own} does not hold a trained relation ranker ({fault}); train it again") from None
-    try:
-        network.load_state_dict(load_file(str(own / "model.safetensors")))
-    except (OSError, SafetensorError, RuntimeError) as fault:
-        reason = str(fault).strip().splitlines()[0]
-        raise ArtifactError(f"the weights in {own} do not fit their config ({reason}); train it again") from None
-    network.eval()
+    config = load_config(own, KIND, VERSION, "relation ranker", "encoder", *(("layers", "heads") * (ranker == "amr")))
+    if config["ranker"] != ranker:
+        raise ArtifactError(f"{own} holds the relation ranker {config['ranker']!r}; train it again")
+    encoder, reader = load_encoder(own, config["encoder"])
+    network: Network = PairNetwork(encoder)
+    if ranker == "amr":
+        network = AmrNetwork(encoder, int(config["layers"]), int(config["heads"]))
+    load_weights(own, network)
     return TrainedRanker(network, reader, config)
 
 

@@ -12,7 +12,6 @@ Sen, Mavadia, Saffari 2023 (the equations are those of Saffari et al. 2021 and S
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,15 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.errors import ArtifactError, GraphMismatch
+from kgqa_core.errors import GraphMismatch
 from kgqa_core.kg.store import REMOVED
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
+from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.retrieval.relation_texts import unlabelled_note
 from kgqa_core.retrieval.rigel.extension import Extension, Extras
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel, restored, stored
@@ -109,14 +107,7 @@ def describe(network: Rigel | LabelRigel, encoder: dict[str, Any], dkg: Dkg, exc
 
 def save(folder: Path, weights: dict[str, Tensor], reader: Reader, config: dict[str, Any]) -> None:
     """Writes model.safetensors, config.json and tokenizer.json into `folder`."""
-    reader.tokenizer.no_truncation()
-    reader.tokenizer.no_padding()
-    (folder / "tokenizer.json").write_text(reader.tokenizer.to_str(pretty=False), encoding="utf-8")
-    (folder / "config.json").write_text(
-        json.dumps(config, sort_keys=True, ensure_ascii=False, indent=1), encoding="utf-8"
-    )
-    weights = stored(weights)
-    save_file({name: weights[name].cpu().contiguous() for name in sorted(weights)}, str(folder / "model.safetensors"))
+    save_model(folder, stored(weights), reader.tokenizer, config)
 
 
 def load(folder: Path, dkg: Dkg) -> Trained:
@@ -126,16 +117,8 @@ def load(folder: Path, dkg: Dkg) -> Trained:
     those that the graph has.
     Raises ArtifactError when the folder is damaged, GraphMismatch when a `layer` meets other relations.
     """
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        keys = config["relation_keys"]
-        by_label = config.get("decoder") == "label"
-        if config["version"] != VERSION:
-            raise ArtifactError(
-                f"the retriever in {folder} has layout {config['version']}, not {VERSION}; train it again"
-            )
-    except (OSError, ValueError, KeyError, TypeError) as fault:
-        raise ArtifactError(f"{folder} does not hold a trained retriever ({fault}); train one first") from None
+    config = load_config(folder, None, VERSION, "retriever", "relation_keys", "hops", "exclude_topic", "encoder")
+    keys, by_label = config["relation_keys"], config.get("decoder") == "label"
     if not _same(keys, dkg.relation_keys):
         known, here = set(keys), set(dkg.relation_keys)
         if not by_label:
@@ -152,15 +135,7 @@ def load(folder: Path, dkg: Dkg) -> Trained:
     hops = int(config["hops"])
     network = LabelRigel(encoder, hops) if by_label else Rigel(encoder, len(keys), hops)
     network.extras = Extension.stored(config).extras(encoder.width)
-    try:
-        weights = load_file(str(folder / "model.safetensors"))
-        network.load_state_dict(restored(weights, list(network.state_dict())))
-    except (OSError, SafetensorError, RuntimeError) as fault:
-        reason = str(fault).strip().splitlines()[0]
-        raise ArtifactError(
-            f"the weights in {folder} do not fit their config ({reason}); train the retriever again"
-        ) from None
-    network.eval()
+    load_weights(folder, network, lambda weights: restored(weights, list(network.state_dict())))
     return Trained(network.open(dkg, reader) if isinstance(network, LabelRigel) else network, reader, config)
 
 

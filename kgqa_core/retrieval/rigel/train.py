@@ -22,11 +22,10 @@ from kgqa_core.datasets.masking import topic_names
 from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn import loop
-from kgqa_core.nn.checkpoint import Progress, key_of
-from kgqa_core.nn.curves import dev_of_best, write_curves
+from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Reader, new_encoder
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.linked_candidates import LINKS
@@ -105,7 +104,7 @@ def train(
         encoder, reader, description = new_encoder(
             options,
             lambda token: [text for own in learn for text in leg_texts(own, extension.apart, token, names)] + labels,
-            "rigel",
+            "retriever",
         )
         network: Rigel | LabelRigel
         if by_label:
@@ -141,7 +140,7 @@ def train(
     save(out, network.state_dict(), reader, config | extension.config())
     write_curves(out, progress)
     if work is not None:
-        (work / loop.CHECKPOINT).unlink(missing_ok=True)
+        (work / CHECKPOINT).unlink(missing_ok=True)
     left_out = [name for own in sets for name in own.left_out]
     counts: dict[str, Any] = {
         "questions": {"train": len(learn), "dev": len(develop)},
@@ -196,7 +195,7 @@ def _fit(
     key: str,
     monitor: Monitor,
     work: Path | None,
-) -> tuple[Progress, dict[str, Tensor]]:
+) -> tuple[TrainingState, dict[str, Tensor]]:
     """What was measured and the weights of the best epoch."""
     learning, sizes, weights = material.learning, material.sizes, material.weights
     per_epoch = math.ceil(drawn_count(sizes, weights) / options.batch_size)
@@ -218,17 +217,17 @@ def _fit(
         means = {name: sum(own[name] for own in parts.values()) / len(parts) for name in next(iter(parts.values()))}
         return means | {f"hits_at_1/{name}": own["hits_at_1"] for name, own in parts.items()}
 
-    course = loop.Course(
+    plan = TrainingPlan(
         per_epoch=per_epoch,
         epochs=epochs,
         patience=math.ceil(options.patience * epochs / options.epochs),
-        order=order,
-        loss=lambda batch: _loss(network, reader, graph, learning, batch, options, device),
+        batches=order,
+        backward=backward_of(lambda batch: _loss(network, reader, graph, learning, batch, options, device)),
         measure=measure,
-        standing=lambda measured: [measured["hits_at_1"], -measured["loss"]],
+        score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
         section="rigel",
     )
-    return loop.run(network, course, options, key, monitor, work)
+    return train_encoder(network, plan, options, key, monitor, work)
 
 
 def evaluate(

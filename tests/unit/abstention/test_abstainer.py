@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from kgqa_core.abstention.apply import Judge, Verdict, _kind, apply, read_verdicts
+from kgqa_core.abstention.apply import AbstentionJudge, Verdict, _kind, apply, read_verdicts
 from kgqa_core.abstention.evidence import Evidence, read_evidence
-from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, Label, write_labels
+from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, AnswerabilityLabel, write_labels
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.abstention.reasons import Reason
 from kgqa_core.abstention.train import train
@@ -24,7 +24,7 @@ from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.evaluation.abstention import measure, score
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.parsing.parsed import Parsed, write_parsed
+from kgqa_core.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.report.abstention import abstention_part, scores_grid, terminal_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.store.artifacts import content_digest
@@ -47,7 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (base / "graph.tsv").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     build(found["kg"], options=KgOptions(files=(str(base / "graph.tsv"),)))
     dice = random.Random(5)
-    questions, labels, said = [], [], {split: [] for split in COUNTS}
+    questions, labels, outputs = [], [], {split: [] for split in COUNTS}
     rigel, paths, predicted = [], [], {}
     with KgStore.open(found["kg"]) as store:
         ids = store.resolve([f"{kind}{i}" for kind in ("Town", "Person") for i in range(TOWNS)])
@@ -65,19 +65,23 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                     topic_weights=(0.5 + dice.random() / 2,) if topics else (),
                 )
             )  # fmt: skip
-            labels.append(Label(name, why is None, why, None if why is None else why.split()[-1], why and "iid"))
+            labels.append(
+                AnswerabilityLabel(name, why is None, why, None if why is None else why.split()[-1], why and "iid")
+            )
             best = 0.9 - dice.random() / 5 if why is None else dice.random() / 2
             fact = (Fact(0, best, 1, number % TOWNS, 1),) if topics else ()
             rigel.append(Retrieved(name, fact, ((person, best),) if topics else (), 0, (0.9, 0.1) if topics else ()))
             paths.append(Retrieved(name, fact if why is None else (), ((person, best),) if why is None else ()))
             predicted[name] = [(("mayor",), best)] if topics else []
-            said[split].append((name, f"Person{number % TOWNS}" if dice.random() < 0.9 else "unknown", -dice.random()))
+            outputs[split].append(
+                (name, f"Person{number % TOWNS}" if dice.random() < 0.9 else "unknown", -dice.random())
+            )
     write_questions(found["questions"], questions)
     write_labels(found["labels"], labels)
     write_retrieved(found["rigel"], "rigel@linked", rigel)
     write_retrieved(found["hop_path"], "hop_path@linked", paths)
     write_paths(found["hop_path"], predicted)
-    for split, rows in said.items():
+    for split, rows in outputs.items():
         answers = [
             (name, "rigel@linked", "triples", "m", "0", text, text == "unknown", "stop", 9, 3) for name, text, _ in rows
         ]
@@ -152,7 +156,7 @@ def test_one_question_is_judged_as_among_many(folders: dict[str, Path], abstaine
     evidence = read_evidence(read_questions(folders["questions"]), facts, [folders["test"]])
     together = judged(folders, abstainer, tmp_path)
     with KgStore.open(folders["kg"]) as store:
-        judge = Judge(store, load_abstainer(abstainer))
+        judge = AbstentionJudge(store, load_abstainer(abstainer))
         for one in evidence[:12]:
             assert judge.judge([one]) == [together[one.question.id]]
 
@@ -201,7 +205,9 @@ def test_what_a_parser_says_counts_as_a_second_source(
     folders: dict[str, Path], abstainer: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "parsed").mkdir()
-    write_parsed(tmp_path / "parsed", [Parsed(f"test{n:03}", 0, "(JOIN mayor x)", -0.1, empty=True) for n in range(60)])
+    write_parsed(
+        tmp_path / "parsed", [ParsedForm(f"test{n:03}", 0, "(JOIN mayor x)", -0.1, empty=True) for n in range(60)]
+    )
     alone = judged(folders, abstainer, tmp_path / "alone", min_confidence=1.0)
     both = judged(folders, abstainer, tmp_path / "both", min_confidence=1.0, parsed=tmp_path / "parsed")
     for name, own in both.items():
@@ -230,13 +236,13 @@ def test_no_reason_is_learnt_where_one_that_occurs_has_too_few_examples(
     for question in read_questions(folders["questions"]):
         why = (None, None, None, ENTITY, RELATION, FACT)[int(question.id[-3:]) % 6]
         gone += why == RELATION and question.split == "train"
-        labels.append(Label(question.id, why is None, FACT if why == RELATION and gone > 5 else why))
+        labels.append(AnswerabilityLabel(question.id, why is None, FACT if why == RELATION and gone > 5 else why))
     write_labels(tmp_path, labels)
     counts = learn({**folders, "labels": tmp_path}, tmp_path / "out")
     assert counts["reasons"] == []
     verdicts = judged(folders, tmp_path / "out", tmp_path / "judged")
-    told = {own.reason.kind: own.reason.confidence for own in verdicts.values() if own.reason is not None}
-    assert told == {ENTITY: None, FACT: None}
+    confidences = {own.reason.kind: own.reason.confidence for own in verdicts.values() if own.reason is not None}
+    assert confidences == {ENTITY: None, FACT: None}
     whole = load_abstainer(abstainer)
     alone = replace(whole, why={FACT: whole.why[FACT]})
     assert alone.reasons(np.zeros((2, len(whole.why[FACT].names)))) == [{}, {}]
@@ -246,7 +252,9 @@ def test_a_reason_is_calibrated_only_where_dev_has_enough_of_both(folders: dict[
     labels = []
     for question in read_questions(folders["questions"]):
         why = (None, None, None, ENTITY, RELATION, FACT)[int(question.id[-3:]) % 6]
-        labels.append(Label(question.id, why is None, None if question.split == "dev" and why != FACT else why))
+        labels.append(
+            AnswerabilityLabel(question.id, why is None, None if question.split == "dev" and why != FACT else why)
+        )
     write_labels(tmp_path, labels)
     learn({**folders, "labels": tmp_path}, tmp_path / "out")
     learnt = load_abstainer(tmp_path / "out")
@@ -263,7 +271,7 @@ def test_an_abstainer_needs_what_it_read(folders: dict[str, Path], abstainer: Pa
 
 
 def test_too_few_of_a_kind_are_named_with_the_way_out(folders: dict[str, Path], tmp_path: Path) -> None:
-    write_labels(tmp_path, [Label(question.id, True) for question in read_questions(folders["questions"])])
+    write_labels(tmp_path, [AnswerabilityLabel(question.id, True) for question in read_questions(folders["questions"])])
     with pytest.raises(TrainingError, match="0 are not.*kgqa answerability build"):
         learn({**folders, "labels": tmp_path}, tmp_path / "out")
 
@@ -290,8 +298,8 @@ def test_scores_of_the_judged_are_told_and_drawn(folders: dict[str, Path], absta
 
 
 def test_questions_of_one_kind_have_no_auroc() -> None:
-    there = [Label(str(number), True) for number in range(20)]
-    gone = [Label("gone", False, FACT, "fact", "iid")]
+    there = [AnswerabilityLabel(str(number), True) for number in range(20)]
+    gone = [AnswerabilityLabel("gone", False, FACT, "fact", "iid")]
     sure = [Verdict(0.9, True, True) for _ in there]
     mixed = measure(there + gone, [*sure, Verdict(0.1, True, False, Reason(FACT))], np.zeros(21), 1, 100)
     assert (mixed["auroc"], mixed["auroc_interval"]) == (1.0, [1.0, 1.0])
@@ -305,8 +313,9 @@ def test_questions_of_one_kind_have_no_auroc() -> None:
 
 def test_measures_by_hand() -> None:
     labels = [
-        Label("a", True), Label("b", True), Label("c", False, FACT, "fact", "iid"),
-        Label("d", False, RELATION, "type", "full"),
+        AnswerabilityLabel("a", True), AnswerabilityLabel("b", True),
+        AnswerabilityLabel("c", False, FACT, "fact", "iid"),
+        AnswerabilityLabel("d", False, RELATION, "type", "full"),
     ]  # fmt: skip
     verdicts = [
         Verdict(0.9, True, True),

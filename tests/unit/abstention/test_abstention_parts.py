@@ -1,4 +1,4 @@
-"""Wordings, the classifier, features and reasons of abstention, on a graph of a dozen facts."""
+"""QuestionWordings, the classifier, features and reasons of abstention, on a graph of a dozen facts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgqa_core.abstention.additive import Additive
 from kgqa_core.abstention.apply import in_a_row
-from kgqa_core.abstention.evidence import Evidence, Said
+from kgqa_core.abstention.calibrated_classifier import AdditiveClassifier
+from kgqa_core.abstention.evidence import Evidence, ModelAnswer
 from kgqa_core.abstention.features import feature_names, features
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION
 from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule, likeness
-from kgqa_core.abstention.usual import Usual
-from kgqa_core.abstention.wordings import NAMES, TOPIC, Wordings, words_of
+from kgqa_core.abstention.wording_similarity import NAMES, TOPIC, QuestionWordings, TypicalFindings, words_of
 from kgqa_core.config import AbstentionOptions, KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
@@ -71,7 +70,7 @@ ASKED = [
 ]
 
 
-def worded(rows: list[tuple[str, str, bool]]) -> tuple[list[tuple[str, ...]], list[bool]]:
+def masked_words(rows: list[tuple[str, str, bool]]) -> tuple[list[tuple[str, ...]], list[bool]]:
     return [words_of(Question("q", text, topic_keys=(key,))) for text, key, _ in rows], [good for *_, good in rows]
 
 
@@ -81,8 +80,8 @@ def test_words_mask_the_topic_whatever_its_case() -> None:
 
 
 def test_a_wording_is_as_near_as_the_nearest_answerable_one() -> None:
-    wordings = Wordings.learn(*worded(ASKED))
-    texts, _ = worded([("who leads Lima", "Lima", True), ("how high is Lima", "Lima", False), ("zzz", "", False)])
+    wordings = QuestionWordings.learn(*masked_words(ASKED))
+    texts, _ = masked_words([("who leads Lima", "Lima", True), ("how high is Lima", "Lima", False), ("zzz", "", False)])
     found = dict(zip(("known", "unanswerable", "strange"), wordings.features(texts), strict=True))
     assert found["known"] == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=1e-6)
     near, covered, strange, against = found["unanswerable"]
@@ -94,8 +93,8 @@ def test_a_wording_is_as_near_as_the_nearest_answerable_one() -> None:
 
 def test_a_training_question_is_told_without_itself() -> None:
     rows = [*ASKED, ("where is Rome buried", "Rome", True)]
-    texts, good = worded(rows)
-    wordings = Wordings.learn(texts, good)
+    texts, good = masked_words(rows)
+    wordings = QuestionWordings.learn(texts, good)
     alone = wordings.features(texts[-1:])[0]
     apart = wordings.features(texts[-1:], [True])[0]
     assert alone[:3] == pytest.approx([1.0, 1.0, 0.0])
@@ -105,11 +104,11 @@ def test_a_training_question_is_told_without_itself() -> None:
 
 
 def test_wordings_come_back_from_what_is_kept() -> None:
-    texts, good = worded(ASKED)
-    one = Wordings.learn(texts, good)
-    other = Wordings.of(one.arrays(), one.told())
+    texts, good = masked_words(ASKED)
+    one = QuestionWordings.learn(texts, good)
+    other = QuestionWordings.from_arrays(one.arrays(), one.to_json())
     assert np.array_equal(one.features(texts), other.features(texts))
-    assert Wordings.learn([], []).features(texts[:1]).shape == (1, len(NAMES))
+    assert QuestionWordings.learn([], []).features(texts[:1]).shape == (1, len(NAMES))
 
 
 def test_the_classifier_learns_a_bend_and_what_is_missing() -> None:
@@ -117,7 +116,7 @@ def test_the_classifier_learns_a_bend_and_what_is_missing() -> None:
     values = generator.uniform(-2, 2, (600, 2))
     happened = np.abs(values[:, 0]) < 1  # no straight line tells these
     values[:100, 0], happened[:100] = math.nan, True
-    model = Additive.fit(("bent", "noise"), values, happened.tolist(), strength=0.1)
+    model = AdditiveClassifier.fit(("bent", "noise"), values, happened.tolist(), strength=0.1)
     sure = model.confidence(np.array([[0.0, 0.0], [1.9, 0.0], [-1.9, 0.0], [math.nan, 0.0], [99.0, 0.0]]))
     assert sure[0] > 0.9 and sure[1] < 0.1 and sure[2] < 0.1 and sure[3] > 0.9
     assert sure[4] == pytest.approx(model.confidence(np.array([[2.0, 0.0]]))[0], abs=0.05), "level beyond the last cut"
@@ -126,8 +125,8 @@ def test_the_classifier_learns_a_bend_and_what_is_missing() -> None:
 def test_the_classifier_is_the_same_every_time_and_comes_back(tmp_path: Path) -> None:
     values = np.random.default_rng(1).normal(size=(50, 3))
     happened = (values.sum(1) > 0).tolist()
-    one, two = (Additive.fit(("a", "b", "c"), values, happened, 1.0) for _ in range(2))
-    assert one == two == Additive.of(one.told())
+    one, two = (AdditiveClassifier.fit(("a", "b", "c"), values, happened, 1.0) for _ in range(2))
+    assert one == two == AdditiveClassifier.from_json(one.to_json())
     calibrated = one.calibrated(values, happened)
     assert calibrated.temperature != 1.0 and calibrated.weights == one.weights
     assert np.argsort(calibrated.confidence(values)).tolist() == np.argsort(one.confidence(values)).tolist()
@@ -135,8 +134,8 @@ def test_the_classifier_is_the_same_every_time_and_comes_back(tmp_path: Path) ->
 
 def test_a_constant_feature_and_equal_outcomes_do_no_harm() -> None:
     values = np.full((20, 1), 3.0)
-    assert Additive.fit(("a",), values, [True] * 20, 1.0).confidence(values)[0] > 0.9
-    nothing = Additive.fit(("a",), np.full((20, 1), math.nan), [True, False] * 10, 1.0)
+    assert AdditiveClassifier.fit(("a",), values, [True] * 20, 1.0).confidence(values)[0] > 0.9
+    nothing = AdditiveClassifier.fit(("a",), np.full((20, 1), math.nan), [True, False] * 10, 1.0)
     assert nothing.confidence(np.array([[math.nan]]))[0] == pytest.approx(0.5, abs=0.01)
 
 
@@ -145,22 +144,22 @@ def test_features_read_what_each_part_of_the_road_left(store: KgStore) -> None:
     rigel = Retrieved("q", (Fact(0, 0.9, 1, 0, 1),), ((quelmar, 0.8), (zweiburg, 0.1)), 3, (0.7, 0.3))
     paths = Retrieved("q", (Fact(0, 0.6, 1, 0, 1),), ((quelmar, 0.6),))
     question = replace(about(store, "capital of Avalonia?", "Avalonia"), topic_weights=(0.4,))
-    said = Said("It is Quelmar.", False, -1.0, 4)
-    one = Evidence(question, {"rigel": rigel, "hop_path": paths}, ((CAPITAL, 0.6), (("x",), 0.3)), said)
+    model_answer = ModelAnswer("It is Quelmar.", False, -1.0, 4)
+    one = Evidence(question, {"rigel": rigel, "hop_path": paths}, ((CAPITAL, 0.6), (("x",), 0.3)), model_answer)
     names = feature_names(("hop_path", "rigel"), AbstentionOptions().features)
     row = features([one], np.array([[0.9, 0.8, 1.0, 0.2]]), ("hop_path", "rigel"), AbstentionOptions().features, store)
-    told = dict(zip(names, row[0].tolist(), strict=True))
-    assert not any(math.isnan(value) for value in told.values())
-    assert (told["topics"], told["rho_least"], told["wording_nearest"]) == (1.0, 0.4, 0.9)
-    assert told["rigel_best"] == pytest.approx(math.log(0.8), abs=1e-4)
-    assert told["rigel_margin"] == pytest.approx(0.7) and told["rigel_cut"] == pytest.approx(math.log(4))
-    assert (told["path_lost"], told["path_dead"], told["shared"], told["same_best"]) == (0.0, 0.0, 1.0, 1.0)
-    assert (told["heard_rigel"], told["heard_hop_path"], told["likely"]) == (0.8, 0.6, -0.25)
+    values = dict(zip(names, row[0].tolist(), strict=True))
+    assert not any(math.isnan(value) for value in values.values())
+    assert (values["topics"], values["rho_least"], values["wording_nearest"]) == (1.0, 0.4, 0.9)
+    assert values["rigel_best"] == pytest.approx(math.log(0.8), abs=1e-4)
+    assert values["rigel_margin"] == pytest.approx(0.7) and values["rigel_cut"] == pytest.approx(math.log(4))
+    assert (values["path_lost"], values["path_dead"], values["shared"], values["same_best"]) == (0.0, 0.0, 1.0, 1.0)
+    assert (values["heard_rigel"], values["heard_hop_path"], values["likely"]) == (0.8, 0.6, -0.25)
     dead = replace(one, found={"rigel": rigel, "hop_path": replace(paths, entities=((zweiburg, 0.3),))})
     row = features([dead], np.zeros((1, 4)), ("hop_path", "rigel"), AbstentionOptions().features, store)
-    told = dict(zip(names, row[0].tolist(), strict=True))
-    assert told["path_lost"] == pytest.approx(math.log(2), abs=1e-4) and told["path_dead"] == pytest.approx(2 / 3)
-    assert (told["shared"], told["heard_hop_path"]) == (0.0, 0.0)
+    values = dict(zip(names, row[0].tolist(), strict=True))
+    assert values["path_lost"] == pytest.approx(math.log(2), abs=1e-4) and values["path_dead"] == pytest.approx(2 / 3)
+    assert (values["shared"], values["heard_hop_path"]) == (0.0, 0.0)
 
 
 def test_chains_tell_which_topics_lead_where(store: KgStore) -> None:
@@ -172,30 +171,30 @@ def test_chains_tell_which_topics_lead_where(store: KgStore) -> None:
     second = Fact(1, 0.9, 1, triple[bergonia, of(store, "Zweiburg")], 1, 1)
     weak = Fact(2, 0.1, 1, triple[bergonia, of(store, "Old Hymn")], 1, 2)
 
-    def told(*facts: Fact) -> list[float]:
+    def chain_features(*facts: Fact) -> list[float]:
         found = Evidence(asked, {"hop_path": Retrieved("q", facts, ((quelmar, 0.9),))}, ((CAPITAL, 0.9),))
         row = features([found], np.zeros((1, 4)), ("hop_path",), ("facts",), store)[0]
         named = dict(zip(feature_names(("hop_path",), ("facts",)), row.tolist(), strict=True))
         return [named[name] for name in ("path_topics", "path_common", "path_meets")]
 
-    assert told(first, second) == [1.0, 0.5, 0.0]
-    assert told(first, weak) == [0.5, 0.5, 0.0]
-    assert told() == [0.0, 0.0, 0.0]
+    assert chain_features(first, second) == [1.0, 0.5, 0.0]
+    assert chain_features(first, weak) == [0.5, 0.5, 0.0]
+    assert chain_features() == [0.0, 0.0, 0.0]
     back = Fact(1, 0.9, 2, triple[avalonia, quelmar], -1, 0)
-    assert told(first, back) == [0.5, 0.5, 1.0]
+    assert chain_features(first, back) == [0.5, 0.5, 1.0]
 
 
 def test_findings_are_compared_with_those_of_questions_that_ask_alike() -> None:
-    texts, good = worded(ASKED)
+    texts, good = masked_words(ASKED)
     findings = np.array([[1.0], [0.8], [5.0], [math.nan], [9.0], [9.0]])
-    usual = Usual.learn(Wordings.learn(texts, good), texts, findings, good)
-    new, _ = worded([("what is the capital of Lima", "Lima", True), ("who leads Lima", "Lima", True)])
+    usual = TypicalFindings.learn(QuestionWordings.learn(texts, good), texts, findings, good)
+    new, _ = masked_words([("what is the capital of Lima", "Lima", True), ("who leads Lima", "Lima", True)])
     found = usual.differences(new, np.array([[0.9], [4.0]]))
     assert found[0, 0] == pytest.approx(0.0, abs=0.05) and found[1, 0] == pytest.approx(-1.0, abs=0.05)
     apart = usual.differences(texts[:1], findings[:1], [True])
     assert apart[0, 0] == pytest.approx(0.2, abs=0.05), "without itself"
     assert math.isnan(usual.differences(new[:1], np.array([[math.nan]]))[0, 0])
-    nothing = Usual.learn(usual.wordings, texts, findings, [False] * 6)
+    nothing = TypicalFindings.learn(usual.wordings, texts, findings, [False] * 6)
     assert math.isnan(nothing.differences(new[:1], np.array([[1.0]]))[0, 0])
 
 
@@ -204,8 +203,12 @@ def test_a_question_without_anything_has_features_all_the_same(store: KgStore) -
     row = features(
         [Evidence(Question("q", "?"))], np.full((1, 4), math.nan), ("rigel",), ("links", "facts", "model"), store
     )
-    told = dict(zip(names, row[0].tolist(), strict=True))
-    assert told["topics"] == told["rho_best"] == 0.0 and math.isnan(told["rigel_best"]) and math.isnan(told["likely"])
+    values = dict(zip(names, row[0].tolist(), strict=True))
+    assert (
+        values["topics"] == values["rho_best"] == 0.0
+        and math.isnan(values["rigel_best"])
+        and math.isnan(values["likely"])
+    )
 
 
 def test_rules_and_forms_give_a_reason(store: KgStore) -> None:
@@ -214,7 +217,7 @@ def test_rules_and_forms_give_a_reason(store: KgStore) -> None:
     assert by_rule(Evidence(asked, {"rigel": Retrieved("q")})) == FACT
     assert by_rule(Evidence(asked, {"rigel": Retrieved("q", entities=((1, 0.5),))})) is None
     assert by_rule(Evidence(asked)) is None
-    assert by_rule(Evidence(asked, {"rigel": Retrieved("q")}, said=Said("3", computed=True))) is None
+    assert by_rule(Evidence(asked, {"rigel": Retrieved("q")}, model_answer=ModelAnswer("3", computed=True))) is None
     assert by_form(None, None, linked=True) == RELATION and by_form(None, None, linked=False) == ENTITY
     assert by_form("(JOIN r x)", True, linked=True) == FACT and by_form("(JOIN r x)", False, linked=True) is None
 
@@ -225,7 +228,7 @@ def test_an_entity_that_is_missing_is_told_with_the_nearest_name(store: KgStore)
     assert (found.missing, found.nearest) == ("Bergonnia", "Bergonia")
     found = explain(Evidence(Question("q", "who rules bergonnia?")), ENTITY, ["bergonnia"], 0.75)
     assert found == Reason(ENTITY, "bergonnia", "Bergonia", 0.75)
-    assert found.told() == "entity not found: bergonnia (nearest: Bergonia)"
+    assert found.text() == "entity not found: bergonnia (nearest: Bergonia)"
     assert explain(Evidence(Question("q", "who?")), ENTITY) == Reason(ENTITY)
 
 

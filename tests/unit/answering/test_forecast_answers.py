@@ -12,7 +12,7 @@ from kgqa_core.answering.answer import answer
 from kgqa_core.answering.forecast import forecast_answers
 from kgqa_core.config import AnsweringOptions, LlmOptions, Price
 from kgqa_core.datasets.question import write_questions
-from kgqa_core.llm.plan import CHAT
+from kgqa_core.llm.forecast import CHAT
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer, Fault

@@ -17,8 +17,8 @@ from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import answer_prompt, rewrite_prompt, spaced_triples, triple_form
 from tools.builtin_reader.batches import SECOND, Recipe, held_out
-from tools.builtin_reader.judging import judge
-from tools.builtin_reader.telling import tell
+from tools.builtin_reader.evaluate import judge
+from tools.builtin_reader.sentences import tell
 
 FACTS = [
     ("Zorvelnik", "capital", "Tambarosk"),

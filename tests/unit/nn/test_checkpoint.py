@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from kgqa_core.config import HopPathOptions, Options, RewriterOptions, RigelOptions
-from kgqa_core.nn.checkpoint import Progress, key_of, restore, store
-from kgqa_core.nn.weights import taken
+from kgqa_core.nn.checkpoint import TrainingState, key_of, restore, store, trainable_weights
 
 
 def new_run(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -35,9 +34,9 @@ def test_a_restored_run_takes_the_step_that_the_stored_one_takes(tmp_path: Path)
     path = tmp_path / "work" / "run.safetensors"
     network, optimizer = new_run(1)
     step(network, optimizer)
-    best = taken(network)
+    best = trainable_weights(network)
     step(network, optimizer)
-    progress = Progress("key", 2, 5, [0.5, -1.0], 1, [3.0, 2.0], [[7, 0, "dev", "loss", 0.25]], [[0, "p", "text"]])
+    progress = TrainingState("key", 2, 5, [0.5, -1.0], 1, [3.0, 2.0], [[7, 0, "dev", "loss", 0.25]], [[0, "p", "text"]])
     store(path, progress, network, optimizer, best)
     step(network, optimizer)
 
@@ -48,7 +47,7 @@ def test_a_restored_run_takes_the_step_that_the_stored_one_takes(tmp_path: Path)
     assert restored[0] == progress
     assert same(restored[1], best)
     step(other, its_optimizer)
-    assert same(taken(other), taken(network))
+    assert same(trainable_weights(other), trainable_weights(network))
     assert [file.name for file in path.parent.iterdir()] == ["run.safetensors"]
 
 
@@ -57,14 +56,14 @@ def test_a_half_written_checkpoint_and_one_of_another_key_are_ignored(tmp_path: 
     path = tmp_path / "run.safetensors"
     network, optimizer = new_run(1)
     step(network, optimizer)
-    store(path, Progress("key"), network, optimizer, {})
+    store(path, TrainingState("key"), network, optimizer, {})
     fresh, its_optimizer = new_run(2)
-    before = taken(fresh)
+    before = trainable_weights(fresh)
     assert restore(path, "another", fresh, its_optimizer) is None
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * kept) if 0 < kept < 1 else int(kept)])
     assert restore(path, "key", fresh, its_optimizer) is None
-    assert same(taken(fresh), before)
+    assert same(trainable_weights(fresh), before)
 
 
 @pytest.mark.parametrize("options", [RigelOptions(), HopPathOptions(), RewriterOptions()])

@@ -10,8 +10,7 @@ import pytest
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.parsing.examples import Topic, read_examples
-from kgqa_core.parsing.of_questions import examples
+from kgqa_core.parsing.examples import Topic, examples, read_examples
 from kgqa_core.types import Question
 from tests.support.parsing import key, write_graph
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from kgqa_core.config import BudgetOptions
-from kgqa_core.llm.plan import Amount, StagePlan
+from kgqa_core.llm.forecast import Amount, StagePlan
 from kgqa_core.report.forecast import forecast_table
 
 GUESS = StagePlan(

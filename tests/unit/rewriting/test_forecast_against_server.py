@@ -15,11 +15,10 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
-from kgqa_core.llm.plan import StagePlan
+from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.prompts import REWRITE
 from kgqa_core.rewriting.corpus import generate
-from kgqa_core.rewriting.pilot import pilot_corpus
-from kgqa_core.rewriting.plan import plan_corpus
+from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.rewriting.template import paragraph, sentences
 from tests.support import writing_runs
 from tests.support.chat_server import ChatServer, Rates

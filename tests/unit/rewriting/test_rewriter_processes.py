@@ -48,7 +48,7 @@ def test_a_run_killed_by_the_system_ends_with_the_same_bytes(tmp_path: Path) -> 
     how = options(save_causal(tmp_path / "m"), epochs=3)
     _run(command(corpus, tmp_path / "whole", how))
     line = command(corpus, tmp_path / "cut", how)
-    state = tmp_path / "cut" / "work" / "rewriter.safetensors"
+    state = tmp_path / "cut" / "work" / "checkpoint.safetensors"
     kills = 0
     for _ in range(2):
         seen = state.stat().st_mtime_ns if state.is_file() else 0

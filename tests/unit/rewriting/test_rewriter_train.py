@@ -100,7 +100,7 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     losses = iter([3.0, 1.0, 1.0, 2.0])
-    monkeypatch.setattr("kgqa_core.rewriting.loop.Run._measure", lambda run, pairs: next(losses))
+    monkeypatch.setattr("kgqa_core.rewriting.train.AdapterTraining._measure", lambda run, pairs: next(losses))
     how = options(save_causal(tmp_path / "m"), epochs=4)
     counts = train(tmp_path / "out", corpus=corpus, options=how, seed=3)
     assert (counts["best_epoch"], counts["dev_loss"]) == (1, 1.0), "the first of equals"

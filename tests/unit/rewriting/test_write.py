@@ -17,14 +17,14 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm import paid
-from kgqa_core.llm.plan import CHAT
+from kgqa_core.llm.forecast import CHAT
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
 from kgqa_core.rewriting import paragraphs
 from kgqa_core.rewriting.forecast import Rewriting
-from kgqa_core.rewriting.groups import MOST, Group, read_groups
+from kgqa_core.rewriting.groups import MOST, TripleGroup, read_groups
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer
@@ -43,7 +43,7 @@ FACTS: dict[str, pl.DataType] = {
     "question": pl.String(), "retriever": pl.String(), "rank": pl.Int32(), "score": pl.Float64(), "path": pl.Int32(),
     "hop": pl.Int32(), "triple": pl.Int64(), "direction": pl.Int8(),
 }  # fmt: skip
-Written = Callable[[str], Completion]
+WrittenText = Callable[[str], Completion]
 
 
 class Writer:
@@ -51,7 +51,7 @@ class Writer:
 
     name, revision, batch_sensitive = "writer", "1", False
 
-    def __init__(self, reply: Written | None = None, die_after: int | None = None) -> None:
+    def __init__(self, reply: WrittenText | None = None, die_after: int | None = None) -> None:
         self.reply, self.die_after, self.asked = reply or plain, die_after, list[str]()
 
     def generate(
@@ -241,8 +241,8 @@ def test_a_group_without_text_stands_in_triple_form_and_is_counted(world, finish
     [("replace", "(Guam, continent, Oceania)"), ("drop", ""), ("keep", "Guam is the continent of Guam.")],
 )
 def test_a_sentence_that_tells_no_triple_is_left_out_unless_all_is_kept(policy, text):
-    group = Group(0, (5,), (("Guam", "continent", "Oceania"),))
-    said = paragraphs.Written("Guam is the continent of Guam.")
+    group = TripleGroup(0, (5,), (("Guam", "continent", "Oceania"),))
+    said = paragraphs.WrittenText("Guam is the continent of Guam.")
     draft = paragraphs.by_model(group, said, paragraphs.align(group, said, "en"), policy)
     assert paragraphs.join(paragraphs.assemble([draft]), "en") == text
 
@@ -424,7 +424,7 @@ def test_a_trained_adapter_writes_over_the_builtin_model(world, tmp_path):
     """The wiring with real weights: a LoRA of random numbers writes something, and no fact is lost."""
     import torch
 
-    from kgqa_core.nn.weights import learning
+    from kgqa_core.nn.checkpoint import trainable
     from kgqa_core.rewriting.lora import load_base, put_lora, save_adapter
 
     options = RewriterOptions(lora_rank=2, lora_alpha=2, max_new_tokens=12)
@@ -433,7 +433,7 @@ def test_a_trained_adapter_writes_over_the_builtin_model(world, tmp_path):
     torch.manual_seed(0)
     network = put_lora(base, options)
     with torch.no_grad():
-        for parameter in learning(network).values():
+        for parameter in trainable(network).values():
             parameter.normal_(0, 0.02)
     folder = tmp_path / "rewriter"
     folder.mkdir()

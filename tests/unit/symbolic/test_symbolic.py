@@ -12,12 +12,12 @@ from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormTimeout
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.arguments import walked
+from kgqa_core.symbolic.arguments import paths_of_facts
 from kgqa_core.symbolic.compute import proofs
-from kgqa_core.symbolic.lessons import gold_form
 from kgqa_core.symbolic.operator import BESTS, KINDS, ORDERS, Guess, Operation, operation_of
-from kgqa_core.symbolic.said import date_in, place_in, read
+from kgqa_core.symbolic.question_reader import date_in, place_in, read_question
 from kgqa_core.symbolic.solve import Solver
+from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import Fact, Question
 from tests.support.graphs import small_graph
 
@@ -62,9 +62,9 @@ def solved(store, model, question, paths, parsed=None, **options):
 
 def test_mentions_stand_in_the_order_of_the_text(store):
     question = asked(store, "Which towns are in fr but not in de?", "de", "fr")
-    said = read(question, store.entity_keys(question.topic_entities), {}, "[TOPIC]")
-    assert [mention.entities for mention in said.mentions] == [(("fr", 1.0),), (("de", 1.0),)]
-    assert (said.masked, said.turned) == ("Which towns are in [TOPIC] but not in [TOPIC]?", False)
+    reading = read_question(question, store.entity_keys(question.topic_entities), {}, "[TOPIC]")
+    assert [mention.entities for mention in reading.mentions] == [(("fr", 1.0),), (("de", 1.0),)]
+    assert (reading.masked, reading.turned) == ("Which towns are in [TOPIC] but not in [TOPIC]?", False)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_mentions_stand_in_the_order_of_the_text(store):
 )
 def test_what_is_taken_away_may_be_named_first(store, text, turned):
     question = asked(store, text, "fr", "de")
-    assert read(question, store.entity_keys(question.topic_entities), {}, "#").turned is turned
+    assert read_question(question, store.entity_keys(question.topic_entities), {}, "#").turned is turned
 
 
 @pytest.mark.parametrize(
@@ -293,10 +293,10 @@ def test_candidates_of_a_mention_are_tried_by_confidence(store):
 def test_facts_walk_paths_from_the_topics():
     ends = {0: (1, 0, 2), 1: (2, 1, 3), 2: (4, 1, 2), 3: (9, 1, 8)}
     facts = [Fact(0, 0.8, 1, 0, 1), Fact(1, 0.5, 2, 1, 1), Fact(2, 0.4, 2, 2, -1), Fact(3, 0.9, 2, 3, 1)]
-    assert walked(facts, [1], ends, ["r", "s"]) == [
+    assert paths_of_facts(facts, [1], ends, ["r", "s"]) == [
         (("r",), 0.8),
         (("r", "s"), 0.4),
         (("r", "<inv>-s"), pytest.approx(0.32)),
     ]
     chains = [replace(fact, path=path) for fact, path in zip(facts, (0, 1, 1, 1), strict=True)]
-    assert walked(chains, [1], ends, ["r", "s"]) == [(("r",), 0.8)]
+    assert paths_of_facts(chains, [1], ends, ["r", "s"]) == [(("r",), 0.8)]

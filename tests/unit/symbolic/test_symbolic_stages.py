@@ -29,8 +29,7 @@ from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.symbolic.answer import answer_computed
-from kgqa_core.symbolic.asking import replies
-from kgqa_core.symbolic.compute import compute
+from kgqa_core.symbolic.compute import compute, replies
 from kgqa_core.symbolic.hybrid import add_computed
 from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.train import train
@@ -109,11 +108,11 @@ def learn(folders: dict[str, Path], out: Path, seed: int = 7, **more: object) ->
 
 def test_the_classifier_tells_operations_it_has_learnt(folders: dict[str, Path]) -> None:
     model = load(folders["operator"])
-    said = model.guess(
+    guesses = model.guess(
         ["How many towns are in [TOPIC]?", "What is the largest town in [TOPIC]?", "Which towns are in [TOPIC]?"]
     )
-    assert [one.kind for one in said] == ["count", "best", "none"]
-    assert said[1].bests[0] > said[1].bests[1]
+    assert [one.kind for one in guesses] == ["count", "best", "none"]
+    assert guesses[1].bests[0] > guesses[1].bests[1]
 
 
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from kgqa_core import prompts
 from tools.builtin_reader import mixture
 from tools.builtin_reader.batches import FIRST_TOKEN, REWRITTEN, SECOND, encode, make_batch
 from tools.builtin_reader.corpus import END, Sample
-from tools.builtin_reader.judging import judge
+from tools.builtin_reader.evaluate import judge
 from tools.builtin_reader.names import Names
-from tools.builtin_reader.telling import tell
+from tools.builtin_reader.sentences import tell
 from tools.builtin_reader.tokens import learn, letter_pieces
 
 FACT = re.compile(r"\((.+?), (.+?), (.+?)\)(?=, \(|$)")

@@ -19,7 +19,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import link_questions
 from kgqa_core.parsing.examples import ParseExample, read_examples
-from kgqa_core.parsing.parsed import Parsed, write_parsed
+from kgqa_core.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.report.answerability import metric_rows, paper_table, write
 from tests.support.register_benchmark import write_benchmark, write_inputs
 
@@ -107,7 +107,7 @@ def say(made: Path, out: Path, *, sure: bool) -> Path:
     write_parsed(
         out,
         [
-            Parsed(
+            ParsedForm(
                 asked.id, 0, ideal.s_expression, math.log(0.3 if sure and asked.s_expression is None else 0.9),
                 answers=asked.answers if asked.s_expression else ideal.answers,
             )
@@ -164,7 +164,7 @@ def test_the_table_the_page_and_the_names_of_the_metrics(scores: Path, tmp_path:
 
 
 def test_what_was_parsed_of_other_questions_is_refused(made: Path, tmp_path: Path) -> None:
-    write_parsed(tmp_path, [Parsed("nobody asked", 0, None, 0.0)])
+    write_parsed(tmp_path, [ParsedForm("nobody asked", 0, None, 0.0)])
     with pytest.raises(InputError, match="nobody asked"):
         evaluate(tmp_path, benchmark=made, parsed={"rng/A": tmp_path}, seed=7)
     write_parsed(tmp_path, [])

@@ -10,11 +10,11 @@ import pytest
 
 from kgqa_core.builders.answerability.evaluate import Thresholds, Tried, decide, tune
 from kgqa_core.metrics.answerability import Predicted
-from kgqa_core.parsing.parsed import Parsed
+from kgqa_core.parsing.parsed_forms import ParsedForm
 
-BEST = Parsed("q", 0, "(JOIN r e)", math.log(0.8), rho=0.5, answers=("a",))
-NEXT = Parsed("q", 1, "(JOIN s e)", math.log(0.2), rho=0.9, answers=("b",))
-NONE = Parsed("q", 0, None, math.log(0.9))
+BEST = ParsedForm("q", 0, "(JOIN r e)", math.log(0.8), rho=0.5, answers=("a",))
+NEXT = ParsedForm("q", 1, "(JOIN s e)", math.log(0.2), rho=0.9, answers=("b",))
+NONE = ParsedForm("q", 0, None, math.log(0.9))
 
 
 def test_only_the_first_form_counts_and_below_a_threshold_it_is_nk() -> None:

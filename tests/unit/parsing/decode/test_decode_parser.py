@@ -14,7 +14,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.parsing.decode.parse import predict
 from kgqa_core.parsing.decode.train import train
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
-from kgqa_core.parsing.parsed import read_parsed
+from kgqa_core.parsing.parsed_forms import read_parsed
 from kgqa_core.store.publish import publish_folder
 from tests.support.models import Listener, Stopper, save_seq2seq
 from tests.support.parsing import U, key

@@ -6,21 +6,21 @@ import pytest
 import torch
 
 from kgqa_core.parsing.decode.actions import END, NK, NUMBER, Slots
-from kgqa_core.parsing.decode.rows import FEATURES, Row, thinned
+from kgqa_core.parsing.decode.rows import FEATURES, DecoderRow, thinned
 
 RELATIONS = ("a", "b", "c", "d")
 
 
-def row(*actions: str) -> Row:
+def row(*actions: str) -> DecoderRow:
     """A question about one topic with four relations; actions by their names."""
     slots = Slots(topics=("x",), relations=RELATIONS)
     number = {slots.name(action): action for action in range(slots.actions)}
     labels = ("[E1]", *RELATIONS)
     features = tuple((float(place),) * FEATURES for place in range(5))
-    return Row("…", slots, labels, (0, 3, 3, 3, 3), features, ("x",), tuple(number[name] for name in actions))
+    return DecoderRow("…", slots, labels, (0, 3, 3, 3, 3), features, ("x",), tuple(number[name] for name in actions))
 
 
-def told(one: Row) -> list[str]:
+def told(one: DecoderRow) -> list[str]:
     return [one.slots.name(action) for action in one.actions]
 
 

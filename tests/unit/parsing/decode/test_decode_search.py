@@ -10,11 +10,10 @@ import torch
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.typed import typed
 from kgqa_core.nn.encoders import learn_tokenizer
+from kgqa_core.parsing.decode.decoder import PointerDecoder
 from kgqa_core.parsing.decode.network import new_network
-from kgqa_core.parsing.decode.pretrained import TextDecoder
-from kgqa_core.parsing.decode.rows import FEATURES, Batcher, reader_of, slot_actions
-from kgqa_core.parsing.decode.search import PointerDecoder
-from kgqa_core.parsing.decode.wording import PLACEHOLDERS
+from kgqa_core.parsing.decode.rows import FEATURES, PLACEHOLDERS, Batcher, reader_of, slot_actions
+from kgqa_core.parsing.decode.text_decoder import TextDecoder
 from tests.support.models import save_causal, save_seq2seq
 from tests.support.parsing import WORDS, random_questions
 

@@ -8,23 +8,23 @@ from typing import Any, cast
 import numpy as np
 
 from kgqa_core.config import RngOptions
-from kgqa_core.parsing.rng.fit import Lesson, _School
-from kgqa_core.parsing.rng.readings import Candidates
+from kgqa_core.parsing.rng.fit import RankExample, _RankerTraining
+from kgqa_core.parsing.rng.readings import FormCandidates
 
 RELATIONS = [frozenset(names) for names in ((), ("a",), ("b",), ("a", "b"), ("a", "c"), ("c",), ("b", "c"), ())]
 """Of each form: "no form", six with relations, and one that has none."""
 
 
-def school(gold: int, **options: Any) -> _School:
-    candidates = Candidates(np.zeros(8, dtype=np.int64), np.arange(8))
+def training(gold: int, **options: Any) -> _RankerTraining:
+    candidates = FormCandidates(np.zeros(8, dtype=np.int64), np.arange(8))
     reader = SimpleNamespace(read=lambda texts: [[1] for _ in texts])
-    lesson = Lesson(("what is it",), candidates, gold, 1.0)
-    given = RngOptions(**{"missing_relation_rate": 1.0, **options})
-    return _School(cast(Any, reader), [lesson], [], ["w"] * 8, RELATIONS, given, 3)
+    example = RankExample(("what is it",), candidates, gold, 1.0)
+    given = RngOptions(**{"missing": 1.0, **options})
+    return _RankerTraining(cast(Any, reader), [example], [], ["w"] * 8, RELATIONS, given, 3)
 
 
 def test_what_uses_the_missing_relation_is_no_candidate_and_no_form_is_right() -> None:
-    own = school(gold=4)
+    own = training(gold=4)
     seen = set()
     for own.epoch in range(40):
         found = own._lacking(0)
@@ -34,7 +34,7 @@ def test_what_uses_the_missing_relation_is_no_candidate_and_no_form_is_right() -
 
 
 def test_hard_wrong_forms_come_first_as_long_as_they_are_there() -> None:
-    own = school(gold=4, negatives=3)
+    own = training(gold=4, negatives=3)
     own.hard = [np.array([3, 5, 0])]
     for own.epoch in range(40):
         found = own._lacking(0)
@@ -44,16 +44,16 @@ def test_hard_wrong_forms_come_first_as_long_as_they_are_there() -> None:
 
 
 def test_a_share_of_the_lessons_is_learnt_so_and_only_those_with_a_form_that_needs_relations() -> None:
-    own = school(gold=4, missing_relation_rate=0.25)
+    own = training(gold=4, missing=0.25)
     drawn = 0
     for own.epoch in range(400):
         drawn += own._lacking(0) is not None
     assert 70 < drawn < 130
-    assert school(gold=0)._lacking(0) is None and school(gold=7)._lacking(0) is None
-    assert school(gold=4, learn_unanswerable=False)._lacking(0) is None
+    assert training(gold=0)._lacking(0) is None and training(gold=7)._lacking(0) is None
+    assert training(gold=4, learn_unanswerable=False)._lacking(0) is None
 
 
 def test_the_right_form_is_first_and_no_form_is_wrong_where_it_is_learnt() -> None:
-    assert sorted(school(gold=4)._chosen(0).tolist()) == list(range(8))
-    assert school(gold=4)._chosen(0)[0] == 4
-    assert sorted(school(gold=4, learn_unanswerable=False)._chosen(0).tolist()) == list(range(1, 8))
+    assert sorted(training(gold=4)._chosen(0).tolist()) == list(range(8))
+    assert training(gold=4)._chosen(0)[0] == 4
+    assert sorted(training(gold=4, learn_unanswerable=False)._chosen(0).tolist()) == list(range(1, 8))

@@ -11,11 +11,11 @@ from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
-from kgqa_core.parsing.parsed import read_parsed
+from kgqa_core.parsing.parsed_forms import read_parsed
 from kgqa_core.parsing.rng.generate import as_text
+from kgqa_core.parsing.rng.generated_forms import readable, together
 from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.train import train
-from kgqa_core.parsing.rng.written import readable, together
 from tests.support.models import Listener, Stopper, content
 
 OPTIONS = RngOptions(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from kgqa_core.nn.loop import clip
+from kgqa_core.nn.training import clip
 
 
 def network(zeros: int) -> nn.Module:

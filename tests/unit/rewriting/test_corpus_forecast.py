@@ -9,14 +9,14 @@ import pytest
 from kgqa_core.config import CorpusOptions, LlmOptions, Price
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
+from kgqa_core.llm.forecast import REJECTED, TEXTS, Measured, Wanted, measure, opening_of, plan, repeated
 from kgqa_core.llm.paid import ask
-from kgqa_core.llm.plan import REJECTED, TEXTS, Measured, Wanted, measure, opening_of, plan, repeated
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.tokens import counter
 from kgqa_core.prompts import REWRITE, answer_prompt
 from kgqa_core.rewriting import validate
 from kgqa_core.rewriting.alpaca import read_pairs
-from kgqa_core.rewriting.plan import plan_corpus
+from kgqa_core.rewriting.forecast import plan_corpus
 from kgqa_core.rewriting.teacher import judged
 from kgqa_core.rewriting.template import paragraph, sentences
 from tests.unit.rewriting.test_corpus import Fake, answer, make_world, tell
@@ -184,7 +184,7 @@ def test_further_candidates_are_forecast_for_the_share_that_fails(world: Path) -
 
 def test_answers_that_are_there_say_how_many_texts_are_asked_about_again(world: Path, tmp_path: Path) -> None:
     """The second texts of those that the QA model did not answer from are asked about, and so many of the rest."""
-    from kgqa_core.rewriting import pilot
+    from kgqa_core.rewriting import forecast
 
     three = OPTIONS.model_copy(update={"candidates": 3, "qa_model": "openai:reader"})
     teacher = Fake(lambda prompt, seed: tell(prompt, seed) + ("" if seed is None else " Indeed."))
@@ -194,8 +194,8 @@ def test_answers_that_are_there_say_how_many_texts_are_asked_about_again(world: 
     parts = [world / name for name in ("kg", "dkg", "questions")]
     models = {MODEL: teacher, "openai:reader": reader}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pilot, "load_model", lambda spec, llm, budget=None: models[spec])
-        pilot.pilot_corpus(*parts, three, llm(), 3, tmp_path, 40)  # type: ignore[arg-type]
+        patch.setattr(forecast, "load_model", lambda spec, llm, budget=None: models[spec])
+        forecast.pilot_corpus(*parts, three, llm(), 3, tmp_path, 40)  # type: ignore[arg-type]
     assert len(reader.asked) == 40 and len(teacher.asked) == 3 * len(set(teacher.asked))
     plans = plan_corpus(*parts, three, llm(), 3, tmp_path)  # type: ignore[arg-type]
     by_text = {question.text: question for question in read_questions(world / "questions")}
@@ -218,7 +218,7 @@ def test_the_template_teacher_and_an_imported_corpus_ask_nobody(world: Path) -> 
 
 def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> None:
     """After a pilot with long-winded texts, the rest is forecast long."""
-    from kgqa_core.rewriting import plan as corpus_plan
+    from kgqa_core.rewriting.teacher import teacher_params
 
     cache = open_cache(tmp_path)
     told = "As was told before, and again. " * 20
@@ -226,7 +226,7 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     behind_an_endpoint(teacher)
     opening = opening_of(REWRITE, "{triples}")
     prompts = [f"{opening}(A{number}, b, C). The sentence is:" for number in range(25)]
-    ask(teacher, prompts, corpus_plan.teacher_params(OPTIONS), cache=cache)
+    ask(teacher, prompts, teacher_params(OPTIONS), cache=cache)
     parts = [world / name for name in ("kg", "dkg", "questions")]
     found = plan_corpus(*parts, OPTIONS, llm(), 3, tmp_path)  # type: ignore[arg-type]
     before = plan_corpus(*parts, OPTIONS, llm(), 3, None)  # type: ignore[arg-type]

@@ -1,20 +1,29 @@
-"""Beam search of transformers, kept inside the automaton of each question by a logits processor."""
+"""A trained decoder: beam search over its actions, and how retriever and decoder are saved and loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.modeling_outputs import BaseModelOutput
 
+from kgqa_core.config import DecodeOptions
 from kgqa_core.logic.forms import Form
+from kgqa_core.nn.encoders import load_encoder
+from kgqa_core.nn.saved_model import load_config, load_tokenizer, load_weights, save_config, save_model
 from kgqa_core.parsing.decode.actions import END, NUMBER, PAD, read
 from kgqa_core.parsing.decode.automaton import Automaton, State
-from kgqa_core.parsing.decode.network import Batch, PointerT5
-from kgqa_core.parsing.decode.rows import Batcher, Row
+from kgqa_core.parsing.decode.fit import Decoder
+from kgqa_core.parsing.decode.network import DecoderBatch, PointerT5, new_network
+from kgqa_core.parsing.decode.retriever import ItemRetriever, TwoTower
+from kgqa_core.parsing.decode.rows import Batcher, DecoderRow, reader_of
+from kgqa_core.parsing.decode.text_decoder import TextDecoder
 
 _END, _PAD = NUMBER[END], NUMBER[PAD]
 
@@ -40,9 +49,9 @@ class Allowed(LogitsProcessor):  # type: ignore[misc]
             own = self.automata[number].allowed(state) if state is not None else (_PAD,)
             rows += [row] * len(own)
             allowed += own
-        kept = torch.full_like(scores, float("-inf"))
-        kept[rows, allowed] = scores[rows, allowed]
-        return kept
+        masked = torch.full_like(scores, float("-inf"))
+        masked[rows, allowed] = scores[rows, allowed]
+        return masked
 
     def state(self, number: int, actions: tuple[int, ...]) -> State | None:
         """Where a question's automaton is after some actions; None after what is not allowed, and after END."""
@@ -63,7 +72,7 @@ class PointerDecoder:
         network.open(batcher.actions)
 
     def search(
-        self, rows: Sequence[Row], automata: Sequence[Automaton], beams: int
+        self, rows: Sequence[DecoderRow], automata: Sequence[Automaton], beams: int
     ) -> list[list[tuple[Form | None, float]]]:
         """The forms of each question with their log-probabilities, best first; None for NK."""
         return search(self.network, self.batcher.batch(rows, self.device)[0], automata, beams)
@@ -71,7 +80,7 @@ class PointerDecoder:
 
 @torch.inference_mode()
 def search(
-    network: PointerT5, batch: Batch, automata: Sequence[Automaton], beams: int
+    network: PointerT5, batch: DecoderBatch, automata: Sequence[Automaton], beams: int
 ) -> list[list[tuple[Form | None, float]]]:
     """The forms of each question with their log-probabilities, best first; None for NK."""
     network.eval()
@@ -104,3 +113,64 @@ def search(
             own[form] = max(scores[place], own.get(form, float("-inf")))
         found.append(sorted(own.items(), key=lambda one: -one[1])[:beams])
     return found
+
+
+VERSION = 1
+KIND = "decode"
+
+
+def save(folder: Path, network: nn.Module, tokenizer: Tokenizer, config: Mapping[str, Any]) -> None:
+    """Writes weights, tokenizer and config into a new folder."""
+    save_model(folder, dict(network.named_parameters()), tokenizer, {"kind": KIND, "version": VERSION, **config})
+
+
+def load_retriever(folder: Path) -> ItemRetriever:
+    """The stored retriever.  Raises ArtifactError when it is damaged."""
+    encoder, reader = load_encoder(folder, load_config(folder, KIND, VERSION, "parser", "encoder")["encoder"])
+    network = TwoTower(encoder)
+    load_weights(folder, network)
+    return ItemRetriever(network, reader)
+
+
+def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_form: bool, longest: int) -> None:
+    """Writes a trained decoder into a new folder.  no_form, longest: as of `SavedDecoder`."""
+    config = {
+        "no_form": no_form, "classes": options.classes, "longest": longest, "max_tokens": options.max_tokens,
+        "network": decoder.shape,
+    }  # fmt: skip
+    if isinstance(decoder.network, TextDecoder):
+        folder.mkdir(parents=True, exist_ok=True)
+        save_config(folder, {"kind": KIND, "version": VERSION, **config})
+        decoder.network.save(folder)
+    else:
+        assert decoder.tokenizer is not None
+        save(folder, decoder.network, decoder.tokenizer, config)
+
+
+@dataclass(frozen=True)
+class SavedDecoder:
+    """A decoder.
+
+    no_form: whether training had questions without form.  classes: types read of a question.  longest: actions of the
+    longest form of training.
+    """
+
+    decoder: PointerDecoder | TextDecoder
+    no_form: bool
+    classes: int
+    longest: int
+
+
+def load_decoder(folder: Path, actions: int, device: torch.device) -> SavedDecoder:
+    """The stored decoder.
+
+    actions: beyond the fixed ones, of a question at most.  Raises ArtifactError when it is damaged.
+    """
+    config = load_config(folder, KIND, VERSION, "parser", "no_form", "classes", "longest", "network")
+    trained_with = bool(config["no_form"]), int(config["classes"]), int(config["longest"])
+    if config["network"] is None:
+        return SavedDecoder(TextDecoder(folder / "model", device), *trained_with)
+    network = new_network(**config["network"])
+    load_weights(folder, network)
+    batcher = Batcher(reader_of(load_tokenizer(folder), config["max_tokens"]), actions)
+    return SavedDecoder(PointerDecoder(network, batcher, device), *trained_with)

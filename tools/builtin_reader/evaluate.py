@@ -1,4 +1,4 @@
-"""How good a reader is on what training did not draw: `python -m tools.builtin_reader.judging --model FOLDER`.
+"""How good a reader is on what training did not draw: `python -m tools.builtin_reader.evaluate --model FOLDER`.
 
 Answers are right when they are exactly the expected ones.  A rewriting is judged by its facts: it is faithful when
 every name of the facts stands in it as it is written and nothing stands in it that is neither a name, a word of a
@@ -26,7 +26,7 @@ from tools.builtin_reader import mixture, tokens
 from tools.builtin_reader.batches import SECOND
 from tools.builtin_reader.grammar import plural
 from tools.builtin_reader.names import Names
-from tools.builtin_reader.telling import MIDDLE, Fact, tell, words
+from tools.builtin_reader.sentences import MIDDLE, Fact, tell, words
 
 log = logging.getLogger("kgqa.builtin")
 

@@ -1,4 +1,4 @@
-"""The teller of a system that answers while somebody waits says what the `write` stage writes."""
+"""The describer of a system that answers while somebody waits says what the `write` stage writes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kgqa_core.config import LlmOptions, RewriterOptions
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.protocol import Completion
-from kgqa_core.rewriting import teller, write
-from kgqa_core.rewriting.teller import Teller
+from kgqa_core.rewriting import describe, write
+from kgqa_core.rewriting.describe import Describer
 from kgqa_core.types import Fact, Retrieved
 from tests.unit.rewriting.test_corpus import Fake, make_world
 
@@ -35,7 +35,7 @@ def store(world: Path) -> Iterator[KgStore]:
 def wrote(
     world: Path, at: Path, store: KgStore, model: Fake, options: RewriterOptions, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, str]:
-    """The paragraph of the same facts by the stage and by the teller, which asks the same model."""
+    """The paragraph of the same facts by the stage and by the describer, which asks the same model."""
     question = read_questions(world / "questions")[0]
     rows = [
         (question.id, "hop_path", rank, 1.0, hop, triple, 1, path) for rank, (path, hop, triple) in enumerate(FACTS)
@@ -49,10 +49,10 @@ def wrote(
         retriever="hop_path", format="rewritten", options=options, llm=LlmOptions(), language="en", model=model,
     )  # fmt: skip
     table = pl.read_parquet(at / "out/knowledge.parquet").filter(pl.col("question") == question.id)
-    monkeypatch.setattr(teller, "load_writer", lambda rewriter, options, llm, budget: model)
+    monkeypatch.setattr(describe, "load_writer", lambda rewriter, options, llm, budget: model)
     facts = tuple(Fact(rank, 1.0, hop, triple, 1, path) for rank, (path, hop, triple) in enumerate(FACTS))
-    opened = Teller.open(store, "rewritten", None, options, LlmOptions(), "en")
-    return table["text"][0], opened.tell(Retrieved(question.id, facts))
+    opened = Describer.open(store, "rewritten", None, options, LlmOptions(), "en")
+    return table["text"][0], opened.describe(Retrieved(question.id, facts))
 
 
 @pytest.mark.parametrize("wording", ["rra2023", "mvp2022"])

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from tools.builtin_reader.judging import judge
+from tools.builtin_reader.evaluate import judge
 from tools.builtin_reader.names import Names
-from tools.builtin_reader.telling import tell, tell_freely, words
+from tools.builtin_reader.sentences import tell, tell_freely, words
 from tools.builtin_reader.worlds import World, build, order
 
 

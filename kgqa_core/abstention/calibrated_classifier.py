@@ -2,8 +2,7 @@
 
 Each feature is cut at quantiles of training, and its part of the logit is a straight line between the cuts, level
 beyond the first and the last; a feature that is not there (NaN) has a part of its own.  The parts add up, so that each
-question's confidence can be read feature by feature.  Newton's method finds the one optimum: nothing is drawn.
-"""
+question's confidence can be read feature by feature.  Newton's method finds the one optimum: nothing is drawn."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Additive:
+class AdditiveClassifier:
     """A trained classifier.
 
     names: of the features.  cuts: of each feature, ascending.  weights: the constant, then of each feature one for
@@ -39,7 +38,9 @@ class Additive:
     temperature: float = 1.0
 
     @classmethod
-    def fit(cls, names: Sequence[str], features: Array, outcomes: Sequence[bool], strength: float) -> Additive:
+    def fit(
+        cls, names: Sequence[str], features: Array, outcomes: Sequence[bool], strength: float
+    ) -> AdditiveClassifier:
         """Learns from features [n, names] and what came of them.  strength: of the prior that parts are level."""
         values, happened = np.asarray(features, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
         cuts = tuple(_cuts(values[:, place]) for place in range(len(names)))
@@ -68,12 +69,12 @@ class Additive:
         """[n] probabilities."""
         return sigmoid(self.logits(features))
 
-    def calibrated(self, features: Array, outcomes: Sequence[bool]) -> Additive:
+    def calibrated(self, features: Array, outcomes: Sequence[bool]) -> AdditiveClassifier:
         """The same with the temperature under which outcomes that it was not fitted on are likeliest."""
         cold = replace(self, temperature=1.0)
         return replace(self, temperature=fit_temperature(cold.logits(features), np.asarray(outcomes, dtype=np.float64)))
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON."""
         return {
             "names": list(self.names), "cuts": [list(own) for own in self.cuts], "weights": list(self.weights),
@@ -81,10 +82,10 @@ class Additive:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Additive:
-        """Back from `told`."""
-        cuts = tuple(tuple(own) for own in told["cuts"])
-        return cls(tuple(told["names"]), cuts, tuple(told["weights"]), float(told["temperature"]))
+    def from_json(cls, stored: Mapping[str, Any]) -> AdditiveClassifier:
+        """Back from `to_json`."""
+        cuts = tuple(tuple(own) for own in stored["cuts"])
+        return cls(tuple(stored["names"]), cuts, tuple(stored["weights"]), float(stored["temperature"]))
 
 
 def _cuts(values: Array) -> tuple[float, ...]:

@@ -10,12 +10,11 @@ import numpy as np
 from kgqa_core.config import RngOptions
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn.checkpoint import Progress
+from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Forms
 from kgqa_core.parsing.rng.generate import Generator, prompt_of, read_form
-from kgqa_core.parsing.rng.ranker import Ranker
-from kgqa_core.parsing.rng.ranking import Ranked, rank
+from kgqa_core.parsing.rng.ranker import FormRanker, RankedForms, rank
 from kgqa_core.parsing.rng.readings import Reading
 from kgqa_core.parsing.rng.slots import MENTIONS, filled, values_in
 
@@ -26,7 +25,7 @@ FLOOR = 1.0
 def train_generator(
     readings: Mapping[str, Sequence[Reading]],
     forms: Forms,
-    ranker: Ranker,
+    ranker: FormRanker,
     rows: Sequence[list[int]],
     options: RngOptions,
     seed: int,
@@ -35,7 +34,7 @@ def train_generator(
     key: str,
     monitor: Monitor = QUIET,
     work: Path | None = None,
-) -> tuple[Generator, Progress]:
+) -> tuple[Generator, TrainingState]:
     """A generator that learns from the questions of `train`, with the forms that the trained ranker finds best.
 
     rows: token ids of every form's words.
@@ -43,8 +42,8 @@ def train_generator(
     prompts = {}
     for name in ("train", "dev"):
         own = [one for one in readings[name] if one.gold is not None and (no_form or one.gold[1] != NO_FORM)]
-        asked = [(one.texts, one.candidates) for one in own]
-        ranked = rank(ranker, asked, rows, pruned=options.preselected_forms, no_form=no_form)
+        queries = [(one.texts, one.candidates) for one in own]
+        ranked = rank(ranker, queries, rows, pruned=options.preselected_forms, no_form=no_form)
         prompts[name] = list(
             dict.fromkeys(
                 prompt_of(one.whole, best_forms(one, r, forms, options.generator.input_forms), _gold(one, forms))
@@ -58,7 +57,7 @@ def train_generator(
     )  # fmt: skip
 
 
-def best_forms(reading: Reading, ranked: Ranked, forms: Forms, most: int) -> list[Form | None]:
+def best_forms(reading: Reading, ranked: RankedForms, forms: Forms, most: int) -> list[Form | None]:
     """The best forms of a question with slots of its mentions, each once."""
     found: dict[Form | None, None] = {}
     for place in ranked.places.tolist():
@@ -69,7 +68,7 @@ def best_forms(reading: Reading, ranked: Ranked, forms: Forms, most: int) -> lis
     return list(found)
 
 
-def prompt_text(reading: Reading, ranked: Ranked, forms: Forms, most: int) -> str:
+def prompt_text(reading: Reading, ranked: RankedForms, forms: Forms, most: int) -> str:
     """What the generator reads of a question."""
     return prompt_of(reading.whole, best_forms(reading, ranked, forms, most)).text
 

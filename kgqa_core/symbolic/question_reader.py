@@ -1,7 +1,6 @@
 """What is read from a question's words by rule: the order of its mentions, a place (`second`, `3rd`), a date.
 
-Words are English and Chinese; a question in another language has mentions in order and dates in digits.
-"""
+Words are English and Chinese; a question in another language has mentions in order and dates in digits."""
 
 from __future__ import annotations
 
@@ -77,14 +76,14 @@ _BOUND_BEHIND = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class TopicMention:
     """A place of the text that names a topic.  entities: (key, confidence) of each that it may mean, best first."""
 
     entities: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class QuestionReading:
     """A question as its operation is read from it.
 
     masked: the text with a token for each mention, and one word for all that say a place or take something away, so
@@ -95,15 +94,20 @@ class Said:
     """
 
     masked: str
-    mentions: tuple[Mention, ...]
+    mentions: tuple[TopicMention, ...]
     words: str = ""
     turned: bool | None = None
     place: int | None = None
     date: Literal | None = None
 
 
-def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], token: str) -> Said:
-    """What a question says.  keys, names: of its topic entities, by id; token: stands for a mention in `masked`."""
+def read_question(
+    question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], token: str
+) -> QuestionReading:
+    """What the words of a question say.
+
+    keys, names: of its topic entities, by id.  token: stands for a mention in `masked`.
+    """
     groups: dict[int, list[int]] = {}
     numbers = question.topic_mentions or tuple(range(len(question.topic_entities)))
     for place, number in enumerate(numbers):
@@ -120,7 +124,7 @@ def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequen
             (keys[question.topic_entities[i]], weights[i]) for i in own[number] if question.topic_entities[i] in keys
         ]
         if known:
-            mentions.append(Mention(tuple(sorted(known, key=lambda pair: -pair[1]))))
+            mentions.append(TopicMention(tuple(sorted(known, key=lambda pair: -pair[1]))))
     bare = marked
     for mark in marks:
         bare = bare.replace(mark, token)
@@ -128,7 +132,7 @@ def read(question: Question, keys: Mapping[int, str], names: Mapping[int, Sequen
     plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(marks))}]", " ", marked)
     bare = " ".join(_PLACE.sub(f" {A_PLACE} ", _AWAY.sub(f" {AWAY} ", bare)).split())
     words = " ".join(_MARKS.sub(" ", plain).split())
-    return Said(bare, tuple(mentions), words, turned, place_in(plain), date_in(plain))
+    return QuestionReading(bare, tuple(mentions), words, turned, place_in(plain), date_in(plain))
 
 
 def place_in(text: str) -> int | None:

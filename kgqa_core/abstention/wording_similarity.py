@@ -2,8 +2,7 @@
 
 Topics are masked, so that a wording says what is asked and not of whom.  What a graph lacks altogether nobody asks of
 it with success: words and turns of phrase of such a question occur in no answerable one, whether or not training has
-unanswerable questions like it.
-"""
+unanswerable questions like it."""
 
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ TOPIC = "qtopic"
 """Stands for a topic; a word that no language has."""
 
 NEIGHBOURS = 10
-"""Wordings that vote on whether a question is answerable."""
+"""QuestionWordings that vote on whether a question is answerable."""
 
 SHARPNESS = 8
 """Power of the similarity that a vote counts by."""
 
-AT_ONCE = 256
+BATCH_SIZE = 256
 
 NAMES = ("wording_nearest", "wording_covered", "wording_strange", "wording_unanswerable")
 """Cosine with the nearest answerable wording; share of the words' weight that answerable wordings have; words in a row
@@ -44,7 +43,7 @@ def words_of(question: Question, names: Mapping[int, Sequence[str]] | None = Non
 
 
 @dataclass(frozen=True)
-class Wordings:
+class QuestionWordings:
     """The different wordings of training.
 
     terms: place of each word and pair of words.  weight: of each, the inverse document frequency; unknown ones weigh as
@@ -61,7 +60,7 @@ class Wordings:
     places: dict[Words, int]
 
     @classmethod
-    def learn(cls, texts: Sequence[Words], answerable: Sequence[bool]) -> Wordings:
+    def learn(cls, texts: Sequence[Words], answerable: Sequence[bool]) -> QuestionWordings:
         """The wordings of training questions, and which of them are answerable."""
         seen: Counter[str] = Counter()
         answered: Counter[str] = Counter()
@@ -104,14 +103,14 @@ class Wordings:
     def features(self, texts: Sequence[Words], own: Sequence[bool | None] | None = None) -> NDArray[np.float64]:
         """[n, 4], as NAMES.  own: of a training question whether it is answerable, which it is then told without
         itself; None for others."""
-        mine = list(own) if own is not None else [None] * len(texts)
+        labels = list(own) if own is not None else [None] * len(texts)
         found = np.empty((len(texts), len(NAMES)))
         rows = self.encoded(texts)
         turned = self.rows.T.tocsc()
-        for start in range(0, len(texts), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
+        for start in range(0, len(texts), BATCH_SIZE):
+            part = slice(start, start + BATCH_SIZE)
             likeness = np.asarray((rows[part] @ turned).todense())
-            for number, (text, good) in enumerate(zip(texts[part], mine[part], strict=True)):
+            for number, (text, good) in enumerate(zip(texts[part], labels[part], strict=True)):
                 found[start + number] = self._features(text, likeness[number], good)
         return found
 
@@ -150,22 +149,22 @@ class Wordings:
         return 0 if place is None else int(self.counts[place])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What safetensors keep of it; `told` has the rest."""
+        """The arrays that safetensors store; `to_json` has the rest."""
         return {
             "weight": self.weight, "counts": self.counts, "known": self.known, "unknown": self.unknown,
             "data": self.rows.data, "columns": self.rows.indices.astype(np.int32),
             "ends": self.rows.indptr.astype(np.int64),
         }  # fmt: skip
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Terms and wordings, in order."""
         return {"terms": list(self.terms), "wordings": [list(text) for text in self.places]}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], told: Mapping[str, Any]) -> Wordings:
-        """Back from `arrays` and `told`."""
-        terms = {term: place for place, term in enumerate(told["terms"])}
-        places = {tuple(text): place for place, text in enumerate(told["wordings"])}
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], stored: Mapping[str, Any]) -> QuestionWordings:
+        """Back from `arrays` and `to_json`."""
+        terms = {term: place for place, term in enumerate(stored["terms"])}
+        places = {tuple(text): place for place, text in enumerate(stored["wordings"])}
         rows = sparse.csr_matrix((arrays["data"], arrays["columns"], arrays["ends"]), (len(places), len(terms)))
         return cls(terms, arrays["weight"], arrays["counts"], rows, arrays["known"], arrays["unknown"], places)
 
@@ -173,3 +172,66 @@ class Wordings:
 def _terms(text: Words) -> list[str]:
     """Words and pairs of words that follow each other; the ends of the text count as words of a pair."""
     return [*text, *(f"{one} {other}" for one, other in zip(("^", *text), (*text, "$"), strict=True))]
+
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TypicalFindings:
+    """Of each wording, the sum of each finding over answerable training questions, and how many have it.
+
+    sums, counts: [wordings, findings].
+    """
+
+    wordings: QuestionWordings
+    sums: Array
+    counts: Array
+
+    @classmethod
+    def learn(
+        cls, wordings: QuestionWordings, texts: Sequence[Words], findings: Array, answerable: Sequence[bool]
+    ) -> TypicalFindings:
+        """From findings [n, …] of training questions; NaN is not there."""
+        sums, counts = (np.zeros((len(wordings.places), findings.shape[1])) for _ in range(2))
+        for text, row, good in zip(texts, findings, answerable, strict=True):
+            if good:
+                place = wordings.places[text]
+                sums[place] += np.nan_to_num(row)
+                counts[place] += ~np.isnan(row)
+        return cls(wordings, sums, counts)
+
+    def differences(self, texts: Sequence[Words], findings: Array, own: Sequence[bool | None] | None = None) -> Array:
+        """[n, …] of questions; NaN where either is not there.  own: as of `QuestionWordings.features`."""
+        rows, turned = self.wordings.encoded(texts), self.wordings.rows.T.tocsc()
+        there = np.flatnonzero(self.counts.any(axis=1))
+        found = np.full(findings.shape, np.nan)
+        for start in range(0, len(texts), BATCH_SIZE):
+            likeness = np.asarray((rows[start : start + BATCH_SIZE] @ turned).todense())[:, there]
+            for number, alike in enumerate(likeness, start):
+                own_place = self.wordings.places.get(texts[number]) if own is not None and own[number] else None
+                found[number] = findings[number] - self._expected(alike, there, own_place, findings[number])
+        return found
+
+    def _expected(self, alike: Array, there: NDArray[np.int64], own_place: int | None, row: Array) -> Array:
+        """Mean of the nearest; mine: place of a training question's wording, which then counts without it."""
+        near = np.argsort(-alike, kind="stable")[: NEIGHBOURS + 1]
+        sums, counts = self.sums[there[near]], self.counts[there[near]]
+        if own_place is not None:
+            self_ = there[near] == own_place
+            sums[self_] -= np.nan_to_num(row)
+            counts[self_] -= ~np.isnan(row)
+        filled = np.flatnonzero(counts.any(axis=1))[:NEIGHBOURS]
+        votes = alike[near][filled] ** SHARPNESS
+        total = votes @ counts[filled]
+        mean: Array = np.divide(votes @ sums[filled], total, out=np.full(len(row), np.nan), where=total > 1e-12)
+        return mean
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that safetensors store."""
+        return {"usual_sums": self.sums, "usual_counts": self.counts}
+
+    @classmethod
+    def from_arrays(cls, wordings: QuestionWordings, arrays: Mapping[str, NDArray[Any]]) -> TypicalFindings:
+        """Back from `arrays`."""
+        return cls(wordings, arrays["usual_sums"], arrays["usual_counts"])
