@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from kgqa_core.errors import ArtifactError
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
+FIRST_KIND = "rigel"
+"""What a config without a kind is of: Rigel was saved before there were others."""
 
 
 def save_model(folder: Path, weights: Mapping[str, Tensor], tokenizer: Tokenizer, config: Mapping[str, Any]) -> None:
@@ -41,15 +43,15 @@ def load_config(folder: Path, kind: str | None, version: int, what: str, *needed
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         own = config.get("kind"), config["version"]
+        if own != (kind, version):
+            raise ArtifactError(
+                f"{folder} holds a model of kind {own[0] or FIRST_KIND!r} and layout {own[1]}, not the {what} of kind "
+                f"{kind or FIRST_KIND!r} and layout {version}; train it again"
+            )
         for key in needed:
             config[key]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise ArtifactError(f"{folder} does not hold a trained {what} ({fault}); train one first") from None
-    if own != (kind, version):
-        raise ArtifactError(
-            f"{folder} holds a model of kind {own[0]!r} and layout {own[1]}, not the {what} of kind {kind!r} and "
-            f"layout {version}; train it again"
-        )
     return config
 
 

@@ -133,7 +133,7 @@ def train(
         torch.manual_seed(seed)
         encoder, reader, description = new_encoder(options, lambda token: _texts(learning, token), "operator")
         network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size()).to(device)
-        training, tests = (_EncodedExamples(some, network, reader, device) for some in (learning, developing))
+        training, tests = (_EncodedOperatorExamples(some, network, reader, device) for some in (learning, developing))
         plan = TrainingPlan(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
@@ -169,7 +169,7 @@ def _texts(learning: Sequence[OperatorExample], token: str) -> list[str]:
     return [example.text.replace(TOPIC, token) for example in learning]
 
 
-class _EncodedExamples:
+class _EncodedOperatorExamples:
     """Examples as token ids and the classes of the three heads."""
 
     def __init__(

@@ -51,7 +51,7 @@ class RankExample:
 
 
 @dataclass(frozen=True)
-class FittedRanker:
+class FittedFormRanker:
     """A trained ranker, the description of its encoder, and the curves of its phases."""
 
     ranker: FormRanker
@@ -100,7 +100,7 @@ def fit(
     key: str = "",
     monitor: Monitor = QUIET,
     work: Path | None = None,
-) -> FittedRanker:
+) -> FittedFormRanker:
     """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
     words, relations: of every form, by number.  key: identifies examples and words for the checkpoint.
@@ -137,7 +137,7 @@ def fit(
             else:
                 ranker.network.load_state_dict(chosen, strict=False)
             phases.append(progress)
-    return FittedRanker(ranker, description, tuple(phases), len(learning))
+    return FittedFormRanker(ranker, description, tuple(phases), len(learning))
 
 
 def measure(
