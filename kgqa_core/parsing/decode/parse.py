@@ -50,7 +50,7 @@ class DecodeParser:
             "most_actions": min(options.most_actions, stored.longest + LONGER),
         }
         if options.on_empty_result == "auto":
-            trained["failed"] = "keep" if stored.no_form else "no form"
+            trained["on_empty_result"] = "keep" if stored.no_form else "no form"
         self.options = options.model_copy(update=trained)
         self.runner = Runner(store, self.graph)
 
