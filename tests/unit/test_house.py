@@ -27,14 +27,6 @@ def test_every_key_that_the_readme_sets_exists() -> None:
     assert keys and keys <= set(known_keys()) | {"key"}
 
 
-SHARED_CLASS_NAMES = {
-    "Asked", "Batch", "Benchmark", "Candidate", "Decision", "Denoted", "Fitted", "Found", "Gold", "Group", "Item",
-    "Linked", "Mentions", "Pair", "Plan", "Reader", "Reject", "Run", "Source", "Spot", "Step", "Store", "Stored",
-    "Strings", "Uses", "Work", "Writer", "_Kind", "_Lessons", "_Reader",
-}  # fmt: skip
-"""Names that two classes still have.  To be emptied: rename one of the two by what it is, and take the name out."""
-
-
 def test_no_two_classes_have_one_name() -> None:
     places = [path for top in ("kgqa_core", "tasks", "flows") for path in sorted((HOUSE / top).rglob("*.py"))]
     names = Counter(
@@ -43,5 +35,4 @@ def test_no_two_classes_have_one_name() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
     )
-    shared = {name for name, number in names.items() if number > 1}
-    assert shared <= SHARED_CLASS_NAMES, "rename one of them by what it is"
+    assert {name for name, number in names.items() if number > 1} == set(), "rename one of them by what it is"

@@ -51,8 +51,10 @@ from kgqa_core.types import SPLITS, Question
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerabilityLabel:
-    """known: the modified graph has everything that the form names.  result: there, None where the form is not known.
+class GraphOutcome:
+    """What the modified graph says of a question.
+
+    known: the modified graph has everything that the form names.  result: there, None where the form is not known.
 
     step: the drop that made the question unanswerable, or -1.  missing: steps that took what its form names, or else
     what answered it.  touched: steps that took anything that its form names or its ideal answers rest on.
@@ -68,7 +70,7 @@ class AnswerabilityLabel:
 
 def label_all(
     ideals: Sequence[Ideal], dropped: Dropped, tracer: Tracer, modified: MemoryGraph, monitor: Monitor = QUIET
-) -> list[AnswerabilityLabel]:
+) -> list[GraphOutcome]:
     """The label of each question; modified: the overlay, in which what cannot be traced is run."""
     labels = []
     for number, ideal in enumerate(ideals):
@@ -84,7 +86,7 @@ def label_all(
         if not answerable and step < 0:
             step = max(of_facts, default=len(dropped.steps) - 1)
         labels.append(
-            AnswerabilityLabel(
+            GraphOutcome(
                 answerable=answerable, known=not of_form, result=result, step=-1 if answerable else step,
                 missing=() if answerable else tuple(sorted(of_form or of_facts)),
                 touched=tuple(sorted(of_form | of_facts)),
@@ -209,7 +211,7 @@ def _overlay(folder: Path, kg: Path, dropped: Dropped, options: AnswerabilityOpt
 
 def _splits(
     ideals: Sequence[Ideal],
-    labels: Sequence[AnswerabilityLabel],
+    labels: Sequence[GraphOutcome],
     dropped: Dropped,
     options: AnswerabilityOptions,
     seed: int,
@@ -245,7 +247,7 @@ def elements_of(ideal: Ideal) -> frozenset[str]:
 
 
 def _rows(
-    ideals: Sequence[Ideal], labels: Sequence[AnswerabilityLabel], where: Sequence[str], level: Sequence[str | None],
+    ideals: Sequence[Ideal], labels: Sequence[GraphOutcome], where: Sequence[str], level: Sequence[str | None],
     dropped: Dropped, store: KgStore,
 ) -> list[tuple[BenchmarkQuestion, IdealRecord]]:  # fmt: skip
     """The questions with their ideal halves, by split and id."""

@@ -60,7 +60,7 @@ class Job:
 
 
 @dataclass
-class Work:
+class WritingJobs:
     """What the jobs of a stage have in common, and what they came to."""
 
     model: LanguageModel | None
@@ -93,7 +93,7 @@ def write(
     with KgStore.open(kg) as store:
         subjects = read_sample(sample, store, options, seed)
     model = None if options.writer == TEMPLATE else load_model(options.writer, llm, budget=budget)
-    work = Work(model, options, llm, open_cache(cache), monitor, Counter())
+    work = WritingJobs(model, options, llm, open_cache(cache), monitor, Counter())
     batches = _qa(work, subjects, seed) if kind == "qa" else _conv(work, subjects, seed)
     items, rejects, dialogues = _collect(kind, subjects, batches)
     if not items:
@@ -108,7 +108,7 @@ def write(
     return _counts(table, work.counts)
 
 
-def _qa(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
+def _qa(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batches of each entity: one prompt for its first pairs, and further rounds for what is missing.
 
     No pair is asked for twice: one that several drawn entities are in belongs to its subject if that is drawn, else to
@@ -153,7 +153,7 @@ def _qa_job(subject: Subject, pairs: Sequence[EntityRelationPair], first: int, m
     )
 
 
-def _conv(work: Work, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
+def _conv(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batch of each entity: one dialogue over all its triples."""
     mentions = NameMatcher()
     return [[batch] for batch in _run(work, [_conv_job(subject, mentions, seed) for subject in subjects], "dialogues")]
@@ -168,7 +168,7 @@ def _conv_job(subject: Subject, mentions: NameMatcher, seed: int) -> Job:
     )
 
 
-def _run(work: Work, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
+def _run(work: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
     """The batch of each job.  Rejects of attempts before the last are in it too."""
     work.counts["prompts"] += len(jobs)
     if work.model is None:
@@ -192,7 +192,7 @@ def _run(work: Work, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
 
 
 def _ask(
-    work: Work, jobs: Sequence[Job], validate: Callable[[int, str], str | None], earlier: dict[str, list[ReplyItems]],
+    work: WritingJobs, jobs: Sequence[Job], validate: Callable[[int, str], str | None], earlier: dict[str, list[ReplyItems]],
     what: str,
 ) -> list[Outcome]:  # fmt: skip
     """`ask`, and again for prompts on which the endpoint failed."""
@@ -210,7 +210,7 @@ def _ask(
     return insist(once, model, what)
 
 
-def _batch(work: Work, job: Job, outcome: Outcome, earlier: dict[str, list[ReplyItems]]) -> ReplyItems:
+def _batch(work: WritingJobs, job: Job, outcome: Outcome, earlier: dict[str, list[ReplyItems]]) -> ReplyItems:
     """What a job came to, with the rejects of all its attempts."""
     rejects: list[RejectedItem] = []
     read = iter(earlier.get(job.prompt, ()))
