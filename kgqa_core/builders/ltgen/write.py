@@ -192,7 +192,8 @@ def _run(work: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
 
 
 def _ask(
-    work: WritingJobs, jobs: Sequence[Job], validate: Callable[[int, str], str | None], earlier: dict[str, list[ReplyItems]],
+    work: WritingJobs, jobs: Sequence[Job], validate: Callable[[int, str], str | None],
+    earlier: dict[str, list[ReplyItems]],
     what: str,
 ) -> list[Outcome]:  # fmt: skip
     """`ask`, and again for prompts on which the endpoint failed."""
