@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
 
 def question_file(path: Path) -> Path:
     """The path, if it is a file.  Raises QuestionFileError, as reading it would."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # a name that is too long is no file, and reading it says so
         read_question_file(path)
     return path
 

@@ -226,7 +226,8 @@ def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profil
         pytest.raises(WorkerError, match=r"packages\.torch: \"2\" here, \"1\" asked"),
     ):
         assert inputs == {}
-        calling.make("retriever", "other", {"code": "abc", "packages": {"torch": "2"}}, {})
+        parts = {"code": "abc", "packages": {"torch": "2"}}
+        calling.make(LEARNERS["retriever"][0].options, "other", parts, None, {})
     lost = ArtifactRef(kind="kg", path=str(home.root / "artifacts" / "kg" / "gone"), digest="d")
     with (
         pytest.raises(WorkerError, match="KGQA_HOME"),

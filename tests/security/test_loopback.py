@@ -7,7 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
-from flows.cli import ui
+from flows.cli.app import ui
 from tests.security.test_models import OURS
 
 HOUSE = Path(__file__).resolve().parents[2]
@@ -25,6 +25,6 @@ def test_no_code_of_ours_listens_on_every_address() -> None:
 
 
 def test_a_cluster_that_a_run_starts_itself_is_on_loopback() -> None:
-    text = (HOUSE / "tasks" / "runners.py").read_text(encoding="utf-8")
+    text = (HOUSE / "tasks" / "engine" / "runners.py").read_text(encoding="utf-8")
     assert '"host": "127.0.0.1"' in text and '"_node_ip_address": "127.0.0.1"' in text
     assert '"dashboard_address": None' in text and '"include_dashboard": False' in text

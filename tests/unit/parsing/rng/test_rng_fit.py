@@ -19,7 +19,7 @@ def training(gold: int, **options: Any) -> _RankerTraining:
     candidates = FormCandidates(np.zeros(8, dtype=np.int64), np.arange(8))
     reader = SimpleNamespace(read=lambda texts: [[1] for _ in texts])
     example = RankExample(("what is it",), candidates, gold, 1.0)
-    given = RngOptions(**{"missing": 1.0, **options})
+    given = RngOptions(**{"missing_relation_rate": 1.0, **options})
     return _RankerTraining(cast(Any, reader), [example], [], ["w"] * 8, RELATIONS, given, 3)
 
 
@@ -44,7 +44,7 @@ def test_hard_wrong_forms_come_first_as_long_as_they_are_there() -> None:
 
 
 def test_a_share_of_the_lessons_is_learnt_so_and_only_those_with_a_form_that_needs_relations() -> None:
-    own = training(gold=4, missing=0.25)
+    own = training(gold=4, missing_relation_rate=0.25)
     drawn = 0
     for own.epoch in range(400):
         drawn += own._lacking(0) is not None

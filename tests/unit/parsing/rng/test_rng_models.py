@@ -62,5 +62,5 @@ def test_a_scratch_generator_learns():
 
 
 def test_what_is_no_language_model_is_refused_in_words():
-    with pytest.raises(ModelError, match=r"parsing\.generator\.model 'no/such/place' cannot be loaded"):
+    with pytest.raises(ModelError, match=r"parsing\.rng\.generator\.model 'no/such/place' cannot be loaded"):
         generate.new_generator([Prompt("what")], GeneratorOptions(enabled=True, model="no/such/place"), CPU)
