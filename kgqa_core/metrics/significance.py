@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest
+from scipy.special import logsumexp
+from scipy.stats import binom, binomtest
 
 _CELLS = 2_000_000
 
@@ -63,10 +64,14 @@ def mcnemar(helpful: int, harmful: int) -> float:
     helpful, harmful: questions that only one of two experiments gets right.  Were both equally good, each such question
     would be a toss of a coin, so p is the chance of a binomial (n = helpful + harmful, 1/2) at least as far from n / 2;
     questions that both get right or wrong say nothing.  In (0, 1], lower is stronger; symmetric; 1 without any
-    difference.  Below about 1e-258 it is 0.  Source: McNemar 1947, in the exact form.
+    difference.  Source: McNemar 1947, in the exact form.
     """
     n = helpful + harmful
-    return float(binomtest(min(helpful, harmful), n).pvalue) if n else 1.0
+    if n == 0:
+        return 1.0
+    fewer = min(helpful, harmful)
+    p = float(binomtest(fewer, n).pvalue)
+    return p or 2 * float(np.exp(logsumexp(binom.logpmf(np.arange(fewer + 1), n, 0.5))))  # below 1e-258 it gives 0
 
 
 def three_digits(p: float) -> float:
