@@ -21,6 +21,7 @@ from kgqa_core.config.passages import PassagesOptions
 from kgqa_core.config.questions import QuestionsOptions
 from kgqa_core.config.retrieval import (
     HopPathOptions,
+    KapingOptions,
     RelationRankingOptions,
     RetrievalOptions,
     RetrieverSection,
@@ -46,6 +47,7 @@ class Profile(Options):
     questions: QuestionsOptions = QuestionsOptions()
     rigel: RigelOptions = RigelOptions()
     hop_path: HopPathOptions = HopPathOptions()
+    kaping: KapingOptions = KapingOptions()
     linking: LinkingOptions = LinkingOptions()
     retrieval: RetrievalOptions = RetrievalOptions()
     relation_ranking: RelationRankingOptions = RelationRankingOptions()

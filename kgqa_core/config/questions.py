@@ -14,8 +14,9 @@ class QuestionSource(Options):
 
     name: Execution[str] = "questions"
     """Name of the data set, shown in run names and the report."""
-    source: Literal["jsonl", "atlas", "zjqa", "metaqa", "simplequestions", "webqsp"] = "jsonl"
-    """Loader: a question file of ours, the bundled questions, or a known benchmark."""
+    source: str = "jsonl"
+    """Loader: `jsonl` for a question file of ours, `atlas` for the bundled questions, or that of a benchmark
+    (`kgqa datasets`)."""
     path: Execution[str | None] = None
     """The question file, or the folder of the benchmark."""
     language: str = "en"

@@ -11,6 +11,7 @@ from kgqa_core.config.parsing import RngOptions
 RENAMED = {
     "retriever": "rigel",
     "operator": "operation_classifier",
+    "retrieval.kaping": "kaping",
     "rewriter.warmup": "rewriter.warmup_ratio",
     "rewriter.batch_size": "rewriter.global_batch_size",
     "rewriter.micro_tokens": "rewriter.micro_batch_tokens",

@@ -190,8 +190,6 @@ class RetrievalOptions(Options):
     50,000 a question of two hops takes some 10 ms at most, however large the graph."""
     min_hop_attention: float = Field(default=0.05, ge=0, le=1)
     """Facts of trailing hops whose joint attention is below this are left out."""
-    kaping: KapingOptions = KapingOptions()
-    """How KAPING compares triples."""
 
     @field_validator("retrievers", mode="before")
     @classmethod

@@ -46,14 +46,13 @@ class SentenceEncoder:
         self,
         name: str,
         *,
-        section: str = "retrieval.kaping",
+        section: str = "kaping",
         max_tokens: int = MAX_TOKENS,
         device: torch.device = _CPU,
     ) -> None:
         if name == "scratch":
-            what = "KAPING" if section == "retrieval.kaping" else section
             raise ModelError(
-                f"{section}.encoder 'scratch' would know nothing, for {what} trains no encoder; "
+                f"{section}.encoder 'scratch' would know nothing, for {section} trains no encoder; "
                 "use 'minilm', or a folder or hub id of a sentence encoder"
             )
         model, tokenizer = load_pretrained(name, section)

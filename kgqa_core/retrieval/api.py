@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -113,8 +112,8 @@ class RetrieverSpec:
     """A retriever as the registry has it: everything that is known of it outside its folder.
 
     name: as profiles, experiments and artifacts have it.  label: in reports.  place: among the rows of report tables.
-    open: the retriever, ready; what needs torch is imported only then.  section: of the profile, with its options,
-    dotted; None where it has none.  baseline: it starts from gold topics or gold paths, so that no user can ask it.
+    open: the retriever, ready; what needs torch is imported only then.  section: of the profile, with its options;
+    None where it has none.  baseline: it starts from gold topics or gold paths, so that no user can ask it.
     limit: the option that cuts its search short, for messages, `{options}` being those of retrieval.
     reads: what retrieval reads beside artifacts, by its options.
     pays: it asks a language model.  divisible: its questions may be divided among workers.
@@ -152,7 +151,7 @@ class RetrieverSpec:
 
     def options(self, profile: Profile) -> Any:
         """Its own options in a profile; None where it has none."""
-        return None if self.section is None else reduce(getattr, self.section.split("."), profile)
+        return None if self.section is None else getattr(profile, self.section)
 
 
 def ranked(facts: Iterable[Fact]) -> tuple[Fact, ...]:

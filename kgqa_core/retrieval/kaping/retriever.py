@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.config import RetrievalOptions
+from kgqa_core.config import KapingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
@@ -148,10 +148,17 @@ class Kaping(Retriever):
 
     name = "kaping"
 
-    def __init__(self, dkg: Dkg, options: RetrievalOptions, kg: Path | None, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        dkg: Dkg,
+        kaping: KapingOptions,
+        options: RetrievalOptions,
+        kg: Path | None,
+        cache: Path | None = None,
+    ) -> None:
         if kg is None:
             raise ArtifactError("retriever 'kaping' reads the names of triples; pass the graph store as `kg`")
-        self.dkg, self.options, self.kg, self.cache = dkg, options, kg, cache
+        self.dkg, self.kaping, self.options, self.kg, self.cache = dkg, kaping, options, kg, cache
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """k facts by falling similarity and ranked entities of each question; empty where it has no topic entity.
@@ -167,13 +174,13 @@ class Kaping(Retriever):
         if not known:
             return [Retrieved(question.id) for question in questions]
         with LOADING:
-            encoder = SentenceEncoder(self.options.kaping.encoder)
+            encoder = SentenceEncoder(self.kaping.encoder)
         texts = sorted({questions[number].text for numbers in groups.values() for number in numbers})
         unknown = encoder.unknown_share(texts)
         if unknown > UNREADABLE:
             monitor.note(
-                f"encoder {self.options.kaping.encoder!r} does not know {unknown:.0%} of the questions' tokens; "
-                "set retrieval.kaping.encoder to one for their language"
+                f"encoder {self.kaping.encoder!r} does not know {unknown:.0%} of the questions' tokens; "
+                "set kaping.encoder to one for their language"
             )
         with open_vectors(self.cache, encoder.digest, encoder.width) as store, KgStore.open(self.kg) as graph:
             cached = CachedEncoder(encoder, store)
@@ -195,10 +202,10 @@ class Kaping(Retriever):
         chunk: list[tuple[tuple[int, ...], Neighbourhood]] = []
         size = 0
         for own in topics:
-            options = self.options.kaping
             near = neighbourhood(
-                self.dkg, own, hops=options.hops, most=options.most_triples, edge_budget=self.options.edge_budget
-            )
+                self.dkg, own, hops=self.kaping.hops, most=self.kaping.most_triples,
+                edge_budget=self.options.edge_budget,
+            )  # fmt: skip
             if chunk and size + len(near.triple) > CHUNK:
                 yield chunk
                 chunk, size = [], 0

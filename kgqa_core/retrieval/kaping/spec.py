@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgqa_core.config import KapingOptions
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec
 
 
@@ -9,7 +10,7 @@ def open_kaping(inputs: RetrieverInputs) -> Retriever:
     """KAPING, which needs no training."""
     from kgqa_core.retrieval.kaping.retriever import Kaping
 
-    return Kaping(inputs.dkg, inputs.options, inputs.kg, inputs.cache)
+    return Kaping(inputs.dkg, inputs.section or KapingOptions(), inputs.options, inputs.kg, inputs.cache)
 
 
 SPEC = RetrieverSpec(
@@ -17,9 +18,8 @@ SPEC = RetrieverSpec(
     label="KAPING",
     place=1,
     open=open_kaping,
-    section="retrieval.kaping",
-    limit="retrieval.kaping.most_triples of {options.kaping.most_triples} (or retrieval.edge_budget of "
-    "{options.edge_budget})",
+    section="kaping",
+    limit="kaping.most_triples (or retrieval.edge_budget of {options.edge_budget})",
     reads=lambda options: (ExternalInput("encoder", "encoder", "encoder", options.encoder),),
     divisible=True,
     packages=("torch",),

@@ -31,14 +31,16 @@ def test_every_new_name_is_an_option_and_no_old_one_is() -> None:
 
 def test_old_names_are_refused_with_the_new_ones_and_all_other_faults() -> None:
     old = {"retriever": {"hops": 9}, "parsing": {"missing": 0.1, "decode": {"failed": "keep"}}, "rewriter": {"rank": 4}}
+    old["retrieval"] = {"kaping": {"hops": 1}}
     with pytest.raises(ConfigError) as caught:
         make_profile({**old, "sed": 1})
     message = str(caught.value)
-    assert "6 fault(s)" in message
+    assert "7 fault(s)" in message
     for one in (
         "unknown key 'retriever.hops'; it is called 'rigel.hops' now",
         "unknown key 'parsing.missing'; it is called 'parsing.rng.missing_relation_rate' now",
         "unknown key 'parsing.decode.failed'; it is called 'parsing.decode.on_empty_result' now",
+        "unknown key 'retrieval.kaping.hops'; it is called 'kaping.hops' now",
         "unknown key 'rewriter.rank'; it is called 'rewriter.lora_rank' now",
         "rigel.hops: Input should be less than or equal to 4, but it is 9",
         "unknown key 'sed'; did you mean 'seed'?",
@@ -55,12 +57,14 @@ def test_a_record_of_an_earlier_version_is_read() -> None:
         "run_id": "r",
         "profile": {
             "retriever": {"hops": 3, "mix": {"others": 0.5}},
+            "retrieval": {"k": 5, "kaping": {"hops": 1}},
             "parsing": {"hard": 0.25, "hops": 1, "generator": {"use": True}, "decode": {"missing": 0.1, "beam": 7}},
             "llm": {"prices": {"openai:gpt-4.1": {"prompt": 2.0}}},
         },
     }
     profile = recorded_profile(record)
     assert (profile.rigel.hops, profile.rigel.mix) == (3, {"others": 0.5})
+    assert (profile.retrieval.k, profile.kaping.hops) == (5, 1)
     assert (profile.parsing.rng.hard_negatives, profile.parsing.rng.hops) == (0.25, 1)
     assert profile.parsing.rng.generator.enabled
     assert (profile.parsing.decode.missing_relation_rate, profile.parsing.decode.beam) == (0.1, 7)

@@ -149,3 +149,5 @@ def test_input_files_are_what_is_read(tmp_path: Path, question_file: Callable[..
         input_files(QuestionsOptions())
     with pytest.raises(QuestionFileError, match="does not exist"):
         input_files(QuestionsOptions(path=str(tmp_path / "nothing.jsonl")))
+    with pytest.raises(QuestionFileError, match="'metqa' is unknown; did you mean 'metaqa'.*jsonl, atlas, metaqa"):
+        input_files(QuestionsOptions(source="metqa"))

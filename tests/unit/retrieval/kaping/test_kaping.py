@@ -290,7 +290,7 @@ def test_digest_tells_weights_apart(tmp_path: Path) -> None:
 
 
 def test_the_most_similar_triples_come_first_and_entities_are_their_far_ends(graph: Graph) -> None:
-    found = Kaping(graph.dkg, RetrievalOptions(k=3), graph.kg).retrieve(graph.questions)
+    found = Kaping(graph.dkg, KapingOptions(), RetrievalOptions(k=3), graph.kg).retrieve(graph.questions)
     assert graph.told([row.facts[0].triple for row in found[:3]]) == [
         ("France", "capital", "Paris"), ("France", "currency", "Euro"), ("Anna", "born_in", "Paris"),
     ]  # fmt: skip
@@ -308,18 +308,18 @@ def test_the_most_similar_triples_come_first_and_entities_are_their_far_ends(gra
 
 def test_hops_candidates_and_cut_follow_the_options(graph: Graph) -> None:
     question = graph.questions[:1]
-    options = RetrievalOptions(k=50, candidates=2, kaping=KapingOptions(hops=1))
-    near = Kaping(graph.dkg, options, graph.kg).retrieve(question)[0]
+    options = RetrievalOptions(k=50, candidates=2)
+    near = Kaping(graph.dkg, KapingOptions(hops=1), options, graph.kg).retrieve(question)[0]
     assert {fact.hop for fact in near.facts} == {1} and len(near.facts) == 3 and len(near.entities) == 2
-    cut = Kaping(graph.dkg, RetrievalOptions(kaping=KapingOptions(most_triples=4)), graph.kg).retrieve(question)[0]
-    whole = Kaping(graph.dkg, RetrievalOptions(), graph.kg).retrieve(question)[0]
+    cut = Kaping(graph.dkg, KapingOptions(most_triples=4), RetrievalOptions(), graph.kg).retrieve(question)[0]
+    whole = Kaping(graph.dkg, KapingOptions(), RetrievalOptions(), graph.kg).retrieve(question)[0]
     assert len(cut.facts) == 4 and cut.truncated == len(whole.facts) - 4
 
 
 def test_question_without_topic_or_with_a_lonely_one_has_no_facts(graph: Graph) -> None:
     unlinked = Question("none", "Who?")
-    assert Kaping(graph.dkg, RetrievalOptions(), graph.kg).retrieve([unlinked])[0].facts == ()
-    found = Kaping(graph.dkg, RetrievalOptions(), graph.kg).retrieve([unlinked, *graph.questions])
+    assert Kaping(graph.dkg, KapingOptions(), RetrievalOptions(), graph.kg).retrieve([unlinked])[0].facts == ()
+    found = Kaping(graph.dkg, KapingOptions(), RetrievalOptions(), graph.kg).retrieve([unlinked, *graph.questions])
     assert found[0].facts == () and found[0].entities == () and found[1].facts
 
 
@@ -334,7 +334,7 @@ def test_equal_scores_stand_in_order_of_id(tmp_path: Path) -> None:
     with KgStore.open(tmp_path / "kg") as store:
         [topic] = store.resolve(["http://x/t"])["http://x/t"]
     options = RetrievalOptions(k=4, candidates=3)
-    [row] = Kaping(Dkg.open(tmp_path / "dkg"), options, tmp_path / "kg").retrieve(
+    [row] = Kaping(Dkg.open(tmp_path / "dkg"), KapingOptions(), options, tmp_path / "kg").retrieve(
         [Question("q", "what has t", topic_entities=(topic,))]
     )
     assert len({fact.score for fact in row.facts}) == 1
@@ -346,13 +346,13 @@ def test_equal_scores_stand_in_order_of_id(tmp_path: Path) -> None:
 def test_result_depends_on_no_other_question_nor_on_how_the_work_is_cut(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = RetrievalOptions(k=3)
-    whole = Kaping(graph.dkg, options, graph.kg).retrieve(graph.questions)
-    assert [Kaping(graph.dkg, options, graph.kg).retrieve([q])[0] for q in graph.questions] == whole
+    options = KapingOptions(), RetrievalOptions(k=3)
+    whole = Kaping(graph.dkg, *options, graph.kg).retrieve(graph.questions)
+    assert [Kaping(graph.dkg, *options, graph.kg).retrieve([q])[0] for q in graph.questions] == whole
     monkeypatch.setattr(kaping, "CHUNK", 1)
     monkeypatch.setattr(kaping, "HELD", 1)
     monkeypatch.setattr(vectors, "_ROWS", 2)
-    assert Kaping(graph.dkg, options, graph.kg, tmp_path).retrieve(graph.questions[::-1])[::-1] == whole
+    assert Kaping(graph.dkg, *options, graph.kg, tmp_path).retrieve(graph.questions[::-1])[::-1] == whole
 
 
 def test_collected_bytes_are_the_same_cold_warm_and_after_a_kill(
@@ -388,23 +388,22 @@ def test_cut_short_says_which_option_to_raise(graph: Graph, tmp_path: Path) -> N
     listener = Listener()
     collect(
         tmp_path, dkg=graph.dkg_folder, questions=graph.questions_folder, kg=graph.kg, name="kaping",
-        options=RetrievalOptions(kaping=KapingOptions(most_triples=2)), seed=1, monitor=listener,
+        options=RetrievalOptions(), section=KapingOptions(most_triples=2), seed=1, monitor=listener,
     )  # fmt: skip
-    assert any("retrieval.kaping.most_triples of 2 " in note and "4 questions short" in note for note in listener.notes)
+    assert any("kaping.most_triples " in note and "4 questions short" in note for note in listener.notes)
 
 
 def test_unknown_script_is_said(graph: Graph, tmp_path: Path) -> None:
     listener = Listener()
     question = replace(graph.questions[0], text="ΩΩΩ ☃☃☃ 🀄🀄 🀐🀐")
-    options = RetrievalOptions(kaping=KapingOptions(encoder=str(tiny_encoder(tmp_path / "tiny", 1))))
-    Kaping(graph.dkg, options, graph.kg).retrieve([question], listener)
-    assert any("does not know" in note and "retrieval.kaping.encoder" in note for note in listener.notes)
+    options = KapingOptions(encoder=str(tiny_encoder(tmp_path / "tiny", 1)))
+    Kaping(graph.dkg, options, RetrievalOptions(), graph.kg).retrieve([question], listener)
+    assert any("does not know" in note and "set kaping.encoder" in note for note in listener.notes)
 
 
 def test_what_is_missing_is_named(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="'kaping' reads the names"):
-        Kaping(graph.dkg, RetrievalOptions(), None)
-    for name, message in (("scratch", "trains no encoder"), (str(tmp_path), r"retrieval\.kaping\.encoder .* no model")):
-        options = RetrievalOptions(kaping=KapingOptions(encoder=name))
+        Kaping(graph.dkg, KapingOptions(), RetrievalOptions(), None)
+    for name, message in (("scratch", "trains no encoder"), (str(tmp_path), r"kaping\.encoder .* no model")):
         with pytest.raises(ModelError, match=message):
-            Kaping(graph.dkg, options, graph.kg).retrieve(graph.questions)
+            Kaping(graph.dkg, KapingOptions(encoder=name), RetrievalOptions(), graph.kg).retrieve(graph.questions)
