@@ -15,15 +15,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kgqa_core.kg.verbalise import is_cvt
-from kgqa_core.rewriting.align_names import (
+from kgqa_core.rewriting.align_mentions import (
+    WORDS,
     Lexicon,
     NameMention,
+    TextValue,
+    borne_out,
     demonym,
     is_name_like,
     owner,
     relation_words,
     runs,
+    says,
     supported,
+    values,
 )
 from kgqa_core.rewriting.align_text import (
     ARTICLES,
@@ -35,7 +40,6 @@ from kgqa_core.rewriting.align_text import (
     split,
     tokenise,
 )
-from kgqa_core.rewriting.align_values import WORDS, TextValue, borne_out, says, values
 
 Triple = tuple[str, str, str]
 

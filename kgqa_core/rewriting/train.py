@@ -7,6 +7,10 @@ loss of a step is divided by the target tokens of its whole effective batch, ove
 every micro batch has its own dropout seed: so N processes (started by torchrun or accelerate launch) compute what one
 computes, up to the rounding of a sum, and a killed run that goes on from its checkpoint ends with the same bits.
 
+An effective batch is one optimiser step.  It is cut into micro batches of similar length that fit into memory; they
+are dealt to the processes, so that the same micro batches are computed however many processes there are.  The batches
+of an epoch are a function of the seed, not of the machine.
+
 The adapter that is saved is that of the epoch with the least dev loss; without dev pairs, the last.
 
 Small models want other values, not other code; the defaults are those of the paper, for 7 billion weights.  What served
@@ -24,32 +28,150 @@ import json
 import logging
 import math
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 import torch
 from torch import Tensor, nn
 
 from kgqa_core.config import RewriterOptions, make_profile, parse_settings, recorded_options
-from kgqa_core.errors import TrainingError
+from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import QUIET, Log, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights, trainable
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, cosine, dev_of_best, run, write_curves
-from kgqa_core.rewriting.batches import (
-    CORPUS,
-    IGNORED,
-    Pairs,
-    effective_batches,
-    inputs,
-    micro_batches,
-    read_corpus,
-    tokenise,
-)
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
+
+CORPUS: Final = "corpus.parquet"
+COLUMNS: Final = ("pair", "instruction", "text", "verdict", "split")
+IGNORED: Final = -100
+"""Label of a token that is no part of the loss."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Prompts and targets as token ids; a target ends with the end token."""
+
+    ids: list[str]
+    instructions: list[str]
+    texts: list[str]
+    prompts: list[list[int]]
+    targets: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def tokens(self, batch: list[int]) -> int:
+        """Target tokens of some pairs: what a loss is divided by."""
+        return sum(len(self.targets[index]) for index in batch)
+
+
+def read_corpus(folder: Path) -> pl.DataFrame:
+    """The kept pairs of a corpus artifact, in its order.  Raises ArtifactError when it is not one."""
+    path = folder / CORPUS
+    if not path.is_file():
+        raise ArtifactError(f"{folder} has no {CORPUS}; build the corpus first (kgqa corpus, or `corpus.alpaca_file`)")
+    frame = pl.read_parquet(path, glob=False)
+    missing = [name for name in COLUMNS if name not in frame.columns]
+    if missing:
+        raise ArtifactError(f"{path} has no column {', '.join(missing)}; build the corpus again")
+    return frame.filter(pl.col("verdict") == "kept")
+
+
+def tokenise(frame: pl.DataFrame, split: str, reader: HFModel, options: RewriterOptions) -> tuple[Pairs, list[str]]:
+    """The pairs of a split, and the ids of those that are empty or longer than `max_length` or the model's limit."""
+    rows = frame.filter(pl.col("split") == split)
+    pairs, left_out = Pairs([], [], [], [], []), []
+    between = blank(reader)
+    for pair, instruction, text in zip(rows["pair"], rows["instruction"], rows["text"], strict=True):
+        prompt = reader.tokenizer(instruction, add_special_tokens=True, verbose=False)["input_ids"]
+        target = target_ids(reader, text, between)
+        length = len(prompt) + len(target)
+        longest = max(len(prompt), len(target)) if reader.seq2seq else length
+        if not text.strip() or length > options.max_length or longest > reader.limit:
+            left_out.append(str(pair))
+            continue
+        pairs.ids.append(str(pair))
+        pairs.instructions.append(instruction)
+        pairs.texts.append(text)
+        pairs.prompts.append(prompt)
+        pairs.targets.append(target)
+    return pairs, left_out
+
+
+def blank(reader: HFModel) -> str:
+    """What stands between a prompt and its text: a blank, unless the tokenizer of a causal model puts one itself."""
+    first = reader.tokenizer.tokenize("a", add_special_tokens=False)[:1]
+    return "" if reader.seq2seq or (first and first[0].startswith("▁")) else " "
+
+
+def target_ids(reader: HFModel, text: str, between: str) -> list[int]:
+    """Tokens of a text with the end token, as the model has to write them after the prompt."""
+    text = " ".join(text.split())
+    if reader.seq2seq:
+        ids: list[int] = reader.tokenizer(text_target=text, add_special_tokens=True, verbose=False)["input_ids"]
+    else:
+        ids = reader.tokenizer(between + text, add_special_tokens=False, verbose=False)["input_ids"]
+    return ids if ids and ids[-1] in reader.ends else [*ids, *reader.ends[:1]]
+
+
+def effective_batches(count: int, size: int, seed: int, epoch: int) -> list[list[int]]:
+    """Pairs of each optimiser step of an epoch, shuffled by the seed and the epoch; the last may be smaller."""
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed * 1_000_003 + epoch)).tolist()
+    return [order[start : start + size] for start in range(0, count, size)]
+
+
+def micro_batches(pairs: Pairs, batch: list[int], micro_tokens: int) -> list[list[int]]:
+    """A batch cut into parts of at most `micro_tokens` tokens, padding included; longest pairs first."""
+
+    def length(index: int) -> int:
+        return len(pairs.prompts[index]) + len(pairs.targets[index])
+
+    parts: list[list[int]] = []
+    for index in sorted(batch, key=lambda index: (-length(index), index)):
+        if parts and length(parts[-1][0]) * (len(parts[-1]) + 1) <= micro_tokens:
+            parts[-1].append(index)
+        else:
+            parts.append([index])
+    return parts
+
+
+def inputs(pairs: Pairs, part: list[int], reader: HFModel, device: torch.device) -> tuple[dict[str, Any], Tensor]:
+    """What the model is called with, and the label of each of its scores: [rows, scores], IGNORED outside targets.
+
+    Causal: prompt and target in one row, scores from the first target on.  Seq2seq: prompt to the encoder.
+    """
+    prompts, targets = [pairs.prompts[index] for index in part], [pairs.targets[index] for index in part]
+    if reader.seq2seq:
+        labels = _padded(targets, IGNORED)
+        ids = _padded(prompts, reader.pad)
+        mask = _padded([[1] * len(prompt) for prompt in prompts], 0)
+        given: dict[str, Any] = {"labels": labels}
+    else:
+        rows = [prompt + target for prompt, target in zip(prompts, targets, strict=True)]
+        ids = _padded(rows, reader.pad)
+        mask = _padded([[1] * len(row) for row in rows], 0)
+        after = [[IGNORED] * (len(prompt) - 1) + target for prompt, target in zip(prompts, targets, strict=True)]
+        first = min(len(prompt) for prompt in prompts) - 1
+        labels = _padded(after, IGNORED)[:, first:]
+        labels = torch.nn.functional.pad(labels, (0, 1), value=IGNORED)
+        given = {"logits_to_keep": ids.shape[1] - first, "use_cache": False}
+    given |= {"input_ids": ids, "attention_mask": mask}
+    moved = {name: value.to(device) if isinstance(value, Tensor) else value for name, value in given.items()}
+    return moved, labels.to(device)
+
+
+def _padded(rows: list[list[int]], value: int) -> Tensor:
+    width = max(len(row) for row in rows)
+    out = torch.full((len(rows), width), value)
+    for place, row in enumerate(rows):
+        out[place, : len(row)] = torch.tensor(row)
+    return out
+
 
 LOG_STEPS = 10
 """Steps between entries of the training curve."""
