@@ -144,7 +144,7 @@ def single_question(prompt: str) -> str:
 
 
 def without_thoughts(output: str) -> str:
-    """What a model said, without what it thought before: reasoning models put that between `<think>` and `</think>`.
+    """What a model answered, without its reasoning, which reasoning models put between `<think>` and `</think>`.
 
     A thought that broke off leaves nothing.  Some endpoints leave out the sign that opens it.
 

@@ -55,7 +55,7 @@ COMPLEXITY_TYPES = (
 class Question:
     """One question with its gold answers, linked to a graph.
 
-    topic_entities and answers are entity ids of the graph; the keys are what the question file said, whether or
+    topic_entities and answers are entity ids of the graph; the keys are what the question file has, whether or
     not they were found.  answer_names[i] holds the name and aliases of answer_keys[i].
     `unlinkable` says why the question cannot be answered from the graph (it stays in every denominator), or is None.
     topic_weights[i]: confidence in topic_entities[i], in [0, 1]; empty where all are certain.

@@ -37,14 +37,14 @@ class WrittenKnowledge:
 class KnowledgeWriter:
     """Writes knowledge in one format.
 
-    qualifiers: triples are written with those of their statements.  teller: writes sentences, where the format has
+    qualifiers: triples are written with those of their statements.  describer: writes sentences, where the format has
     some.  search: finds passages, where the format has some.
     """
 
     spec: KnowledgeSpec
     store: KgStore
     qualifiers: bool = False
-    teller: Describer | None = None
+    describer: Describer | None = None
     search: PassageSearch | None = None
 
     @classmethod
@@ -63,15 +63,15 @@ class KnowledgeWriter:
         rewriter: a trained one; without it `rewriter.base` writes as it is.  passages: a passage index.  cache: folder
         that keeps vectors.  Raises InputError without an index that is needed, ArtifactError or ModelError.
         """
-        spec, teller, search = knowledge_spec(knowledge), None, None
+        spec, describer, search = knowledge_spec(knowledge), None, None
         if spec.sentences:
             language = profile.questions.language
-            teller = Describer.open(store, spec.name, rewriter, profile.rewriter, profile.llm, language)
+            describer = Describer.open(store, spec.name, rewriter, profile.rewriter, profile.llm, language)
         if spec.passages:
             if passages is None:
                 raise InputError("passages are to be read, but there is no index of them; give `passages`")
             search = PassageSearch(passages, profile.passages, cache)
-        return cls(spec, store, profile.answering.qualifiers, teller, search)
+        return cls(spec, store, profile.answering.qualifiers, describer, search)
 
     def write(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[WrittenKnowledge]:
         """The knowledge of a batch of questions, in its order; retrieved: of each question."""
@@ -81,7 +81,7 @@ class KnowledgeWriter:
         written = []
         for one, own in zip(retrieved, passages, strict=True):
             facts = [(fact.triple, fact.direction) for fact in one.facts]
-            text = self.teller.describe(one) if self.teller is not None else wording.paragraph(facts)
+            text = self.describer.describe(one) if self.describer is not None else wording.paragraph(facts)
             if self.spec.passages:
                 text = below_text(text, (passage.told for passage, _ in own))
             written.append(WrittenKnowledge(text, tuple(wording.texts(facts)), own))

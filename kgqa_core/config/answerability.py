@@ -56,10 +56,10 @@ class AbstentionOptions(Options):
     topics: Execution[Literal["linked", "gold"]] = "linked"
     """Whether retrievers start from the topics that are found in the questions or from those that are given."""
     training_questions: int = Field(default=4000, ge=10)
-    """Training questions that it learns from, drawn with the seed; of each the language model is asked."""
+    """Training questions that it learns from, drawn with the seed; each is sent to the language model."""
     features: tuple[Literal["links", "facts", "model", "wording"], ...] = ("links", "facts", "model", "wording")
     """What it reads of a question: how sure linking is; what the retrievers found and whether they agree; what the
-    language model said and how surely; how near the wording is to answerable training questions."""
+    language model answered and how surely; how near the wording is to answerable training questions."""
     prior_precision: float = Field(default=1.0, gt=0)
     """How much of its freedom the classifier gives up for simplicity (the precision of its prior)."""
     min_confidence: float | None = Field(default=None, ge=0, le=1)

@@ -51,7 +51,7 @@ LTGEN_TOKENS = 128
 
 
 class AnsweringOptions(Options):
-    """The language model that answers, what it is given to read, and which questions it is asked."""
+    """The language model that answers, what it reads, and which questions it answers."""
 
     answerer: str = "builtin"
     """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
@@ -65,15 +65,15 @@ class AnsweringOptions(Options):
     """Wording of the prompt with knowledge, the same for every format; `ltgen2024` is a chat that shows the earlier
     turns of a dialogue and takes responses of several sentences."""
     qualifiers: bool = False
-    """Triples are told with the qualifiers of their statement, `(head, relation, tail; qualifier: value)`."""
+    """Triples are written with the qualifiers of their statement, `(head, relation, tail; qualifier: value)`."""
     split: Literal["test", "dev", "train"] = "test"
     """Questions that are answered; `train` needs `retrieval.training` and serves `rigel.feedback`."""
     limit: int | None = Field(default=None, ge=1)
     """Answer only so many questions, drawn with the seed; all when absent."""
     max_new_tokens: int = Field(default=32, ge=1)
-    """Longest answer in tokens; of the template `ltgen2024` 128 where nothing else is said."""
+    """Longest answer in tokens; of the template `ltgen2024` 128 unless set."""
     log_probabilities: bool = False
-    """Keep how likely the model finds what it writes, which abstention reads.  What it wrote without is asked anew."""
+    """Return how likely the model finds its answer, which abstention reads.  Completions without it are sent anew."""
 
     @model_validator(mode="before")
     @classmethod

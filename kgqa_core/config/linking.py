@@ -13,9 +13,9 @@ class LinkingOptions(Options):
     """How the entities of a bare question are found: a tagger of the TAGME type over the graph's own names."""
 
     threshold: float = Field(default=0.22, ge=0, le=1)
-    """Smallest confidence ρ of an entity that is taken (LTGen's)."""
+    """Smallest confidence ρ of an entity that is linked (LTGen's)."""
     top: int = Field(default=5, ge=1)
-    """Entities taken of one question at most, the most confident first."""
+    """Entities linked in one question at most, the most confident first."""
     candidates: int = Field(default=10, ge=1)
     """Entities of one name that are weighed against each other, the most common first."""
     fallback: bool = True

@@ -21,7 +21,7 @@ class PopularityOptions(Options):
     months: int = Field(default=1, ge=1)
     """Months that the views of a graph or of a table are the sum of; 1 where they are a month's mean already."""
     titles: Execution[str | None] = None
-    """A table `key<TAB>title` of Wikipedia titles; else an entity's label is taken for its title."""
+    """A table `key<TAB>title` of Wikipedia titles; else an entity's label serves as its title."""
     base_url: str = "https://wikimedia.org/api/rest_v1"
     """Address of the page-view API."""
     project: str = "en.wikipedia"
@@ -31,9 +31,9 @@ class PopularityOptions(Options):
     agent: str = "user"
     """Views of `user`, `spider`, `automated` or `all-agents`, in the API."""
     first_month: str = Field(default="2021-01", pattern=r"^\d{4}-(0[1-9]|1[0-2])$")
-    """First month that the API is asked for."""
+    """First month requested from the API."""
     last_month: str = Field(default="2023-01", pattern=r"^\d{4}-(0[1-9]|1[0-2])$")
-    """Last month that the API is asked for."""
+    """Last month requested from the API."""
     rate: Execution[float] = Field(default=10.0, gt=0)
     """Most requests a second to the API."""
     retries: Execution[int] = Field(default=6, ge=0)
@@ -57,7 +57,7 @@ class SamplingOptions(Options):
     per_level: int = Field(default=500, ge=1)
     """Entities of each level; fewer where there are not so many."""
     lookups: int = Field(default=20_000, ge=1)
-    """Entities, drawn with the seed, that the page-view API is asked for before a level is given up."""
+    """Entities, drawn with the seed, requested from the page-view API before a level is given up."""
     least_triples: int = Field(default=5, ge=1)
     """Entities with fewer informative triples, both ways, are left out."""
     most_triples: int = Field(default=100, ge=1)

@@ -49,9 +49,9 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     learn_unanswerable: bool = True
     """Learn from questions that the graph has no form for, too (A+U): "no form" is then one of the actions."""
     on_empty_result: Literal["auto", "no form", "keep"] = "auto"
-    """What is said where the best form finds nothing: `no form`, that there is none, as the paper does, or `keep`, the
-    form itself, which is right where only its facts are missing.  `auto` keeps it where the parser has learnt to say
-    that there is no form (A+U), and does as the paper where it cannot say so otherwise (A)."""
+    """What is returned where the best form finds nothing: `no form`, that there is none, as the paper does, or `keep`,
+    the form itself, which is right where only its facts are missing.  `auto` keeps it where the parser has learnt to
+    predict that there is no form (A+U), and does as the paper where it cannot otherwise (A)."""
     model: str = "scratch"
     """What decodes: `scratch` (a small T5 that points at slots, learnt from the training questions), or a folder or hub
     id of a HF sequence-to-sequence or causal model that writes actions as text."""
@@ -124,7 +124,7 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     """Share of the answerable questions that are also learnt without the forms that use some relation of the right one,
     so that "no form" is right of them; only where unanswerable ones are learnt from too (A+U)."""
     hard_negatives: float = Field(default=0.5, ge=0, le=1)
-    """Share of hard ones among them in the later phase: those that the model of the first phase scores highest."""
+    """Share of hard negatives among them in the later phase: those that the model of the first phase scores highest."""
     preselected_forms: int = Field(default=100, ge=2)
     """Forms that are left to the ranker by the cheap first stage."""
     num_forms: int = Field(default=10, ge=1)

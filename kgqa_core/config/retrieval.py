@@ -180,7 +180,7 @@ class RetrievalOptions(Options):
     in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random and oracle always start from
     the gold ones, and so does training."""
     training: bool = False
-    """Collect facts for training questions too, so that a model can be asked them (`answering.split=train`)."""
+    """Collect facts for training questions too, so that a model can answer them (`answering.split=train`)."""
     k: int = Field(default=10, ge=1)
     """Triples kept per hop (k = 10 in the paper), and in all for random facts."""
     candidates: int = Field(default=50, ge=1)

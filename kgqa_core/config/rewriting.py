@@ -19,7 +19,7 @@ class CorpusOptions(Options):
     alpaca_file: str | None = None
     """An Alpaca file of pairs (`instruction`, `output`) that is read instead of asking a teacher; no QA check."""
     size: int = Field(default=2000, ge=1)
-    """Training questions that are taken, drawn with the seed in equal shares of relation paths."""
+    """Training questions that are used, drawn with the seed in equal shares of relation paths."""
     candidates: int = Field(default=1, ge=1)
     """Texts written for one graph; the best by QA feedback, then by faithfulness, is kept."""
     temperature: float = Field(default=0.7, ge=0)
@@ -72,4 +72,4 @@ class RewriterOptions(CheckpointOptions):
     is trained here always reads T1."""
     on_unfaithful: Literal["replace", "keep", "drop"] = "replace"
     """What happens to a sentence that names something that is in no triple: the triples stand in its place, it is kept,
-    or it is left out.  A sentence that tells none of the triples is left out unless everything is kept."""
+    or it is left out.  A sentence that states none of the triples is left out unless everything is kept."""

@@ -18,7 +18,7 @@ SCHEMA = {
 SECONDS = "volatile/answers_seconds.parquet"
 
 LIKELY = "log_probabilities.parquet"
-"""How likely the model found what it wrote: question, log_probability (None where it is not told), tokens that it is
+"""How likely the model found what it wrote: question, log_probability (None where it is not known), tokens that it is
 of.  It is there where the options ask for it."""
 
 

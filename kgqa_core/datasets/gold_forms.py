@@ -2,7 +2,7 @@
 
 A path from one topic is a chain of joins, paths from several are an intersection.  Types that compute (Mintaka's)
 give several forms, for the annotation says neither direction nor place: of those the one whose result is the annotated
-answer is taken, or none.
+answer is used, or none.
 """
 
 from __future__ import annotations

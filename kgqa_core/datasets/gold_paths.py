@@ -2,7 +2,7 @@
 
 Annotated paths come from the question file: written by hand, from SPARQL or from WebQSP's inferential chains.  Where a
 question has none that this graph knows, the shortest paths from its topics to its answers are searched and ranked by
-answer F1 (Wu et al. 2023 take the first of them; how many are taken is an option here, and which is recorded).
+answer F1 (Wu et al. 2023 take the first of them; how many are used is an option here, and which is recorded).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kgqa_core.types import Question
 Origin = Literal["annotated", "searched"]
 
 HOPS = 2
-"""Longest path that is searched, unless told otherwise."""
+"""Longest path that is searched, unless given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ split             optional: train, dev or test; if absent, a seeded split by top
 complexity        optional: one of Mintaka's types
 hops              optional: number of hops
 answer_aliases    optional: other names of the answer.  Either {"answer": ["alias", …]}, or a list of lists in the
-                  order of `answers`, or a flat list, whose names are taken for the first answer
+                  order of `answers`, or a flat list, whose names belong to the first answer
 s_expression      optional: logical form
 graph_query       optional: GrailQA's graph query; the logical form is made of it where `s_expression` is absent, and
                   relation paths where `relation_path` is
@@ -144,7 +144,7 @@ def read_predictions(path: Path) -> dict[str, str]:
 
 
 def _nothing_in(path: Path) -> str:
-    """What is to be said of a file without any row."""
+    """What is wrong with a file without any row."""
     blank = any(line for line in read_lines(path))
     return "is empty: it holds only white space" if blank else "is empty"
 

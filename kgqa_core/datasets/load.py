@@ -59,7 +59,7 @@ def load(
         "by_answer_type": dict(sorted(Counter(question.answer_type for question in questions).items())),
         **{name: count for name, count in linked.counts.items() if name != "n_unlinkable"},
     }
-    _tell(monitor, questions, unlinkable, counts)
+    _report(monitor, questions, unlinkable, counts)
     without_form = [row for row in rows if "without_form" in row]
     if without_form:
         monitor.note(
@@ -188,7 +188,7 @@ def _by_split(questions: Sequence[Question]) -> dict[str, int]:
     return {split: found[split] for split in SPLITS}
 
 
-def _tell(
+def _report(
     monitor: Monitor, questions: Sequence[Question], unlinkable: Sequence[Question], counts: Mapping[str, Any]
 ) -> None:
     sizes = ", ".join(f"{count} {split}" for split, count in counts["questions"].items())

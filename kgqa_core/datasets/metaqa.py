@@ -2,7 +2,7 @@
 
 A line of `{h}-hop/{split}.txt` (or `{h}-hop/vanilla/qa_{split}.txt`, as distributed) is
 `question with [topic]<TAB>answer|answer`; the same line of `{h}-hop/qa_{split}_qtype.txt` names the path by the kinds
-of its nodes: `actor_to_movie_to_year`.  Brackets are taken out of the text, for they give the topic away.
+of its nodes: `actor_to_movie_to_year`.  Brackets are removed from the text, for they give the topic away.
 Gold answers of two and three hops leave out the topic entity at every hop (`rigel.exclude_topic`).
 """
 

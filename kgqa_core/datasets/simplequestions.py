@@ -6,7 +6,7 @@ relation `P19` is followed forward, `R19` against its direction (`<inv>-P19`).
 The annotation names one object where the graph often holds many (of 19,481 training questions about a quarter ask
 "who was born in …").  The graph of these questions is closed, so every object that the relation leads to from the topic
 is gold: `complete` adds them.  The annotated one stays first in `answer_keys`, so that scores against it alone can be
-told apart (`annotated`).
+distinguished (`annotated`).
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
         schema={"question": pl.Int64, "topic": pl.Int64, "relation": pl.String, "inverse": pl.Boolean},
         orient="row",
     )
-    store.connection.register("asked", queries.to_arrow())
+    store.connection.register("queries", queries.to_arrow())
     try:
         # A topic and relation that many questions share are looked up once.
         rows = store.connection.execute(
             """
-            WITH starts AS (SELECT DISTINCT topic, r.id AS relation, asked.relation AS key, inverse
-                            FROM asked JOIN relations r ON r.key = asked.relation),
+            WITH starts AS (SELECT DISTINCT topic, r.id AS relation, queries.relation AS key, inverse
+                            FROM queries JOIN relations r ON r.key = queries.relation),
                  ends AS (SELECT s.topic, s.key, s.inverse, t.tail AS entity FROM starts s
                           JOIN triples t ON t.head = s.topic AND t.relation = s.relation WHERE NOT s.inverse
                           UNION SELECT s.topic, s.key, s.inverse, t.head FROM starts s
@@ -111,7 +111,7 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
             GROUP BY ALL"""
         ).fetchall()
     finally:
-        store.connection.unregister("asked")
+        store.connection.unregister("queries")
     reached = {(topic, key, inverse): tuple(entities) for topic, key, inverse, entities in rows}
     every = sorted({entity for entities in reached.values() for entity in entities})
     keys, names = store.entity_keys(every), store.surface_forms(every)

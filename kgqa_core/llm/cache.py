@@ -1,4 +1,4 @@
-"""Completions that were paid for, kept for every run of a home: one SQLite file, content-addressed.
+"""Completions that were paid for, stored for every run of a home: one SQLite file, content-addressed.
 
 The key of a completion is the digest of all that it depends on.  A completion that a caller's check rejected stays as
 a spent attempt with its reason.  No key of an endpoint is ever in the file, and addresses are without user, password
@@ -80,10 +80,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Request:
-    """One completion that may be asked for.
+    """One completion that may be requested.
 
     sample: number of the candidate.  attempt: tries of this candidate that were rejected before.  group: digest of the
-    prompts asked together where the model's answer may depend on them, else empty.
+    prompts sent together where the model's answer may depend on them, else empty.
     """
 
     identity: Identity
@@ -136,7 +136,7 @@ class ResponseCache:
         self._store = open_store(path, SCHEMA)
 
     def get(self, requests: Iterable[Request]) -> dict[str, CachedCompletion]:
-        """What is kept of some requests, by their keys."""
+        """The cached completions of some requests, by their keys."""
         keys = [request.key for request in requests]
         found: dict[str, CachedCompletion] = {}
         for start in range(0, len(keys), AT_ONCE):
@@ -157,7 +157,7 @@ class ResponseCache:
     def put(self, request: Request, completion: Completion, reason: str | None = None) -> None:
         """Keeps a completion: accepted, or spent for a reason.  Returns at once; `flush` waits for the disk.
 
-        One that the file cannot take is kept as a spent attempt without text that says so.
+        One that the file cannot store becomes a spent attempt without text, with that reason.
         """
         self._store.post(_insert, (request, completion, reason, time.time()))
 
@@ -199,8 +199,16 @@ class ResponseCache:
             [identity.backend, identity.endpoint, identity.model, len(opening), opening, time.time() + SLACK, most],
         )
         return [
-            Past(prompt, text, asked, told, json.loads(params)["max_new_tokens"], state == "accepted", stored)
-            for prompt, text, asked, told, params, state, stored in rows
+            Past(
+                prompt,
+                text,
+                prompt_tokens,
+                completion_tokens,
+                json.loads(params)["max_new_tokens"],
+                state == "accepted",
+                stored,
+            )
+            for prompt, text, prompt_tokens, completion_tokens, params, state, stored in rows
         ]
 
     def export(self, path: Path) -> int:

@@ -27,7 +27,7 @@ NO_REQUEST = (*NEVER_SENT, "LocalProtocolError", "NoneType")
 
 
 UNREADABLE = "unreadable reply"
-"""Begins what is said of a reply that came and cannot be read."""
+"""Begins the message of a reply that came and cannot be read."""
 
 LEAST_PACKED = 8
 """Characters of a secret that is looked for in Base64 too; what packs shorter ones occurs in any text."""
@@ -53,12 +53,12 @@ class ReplyRefused(Exception):
 class Failure:
     """One failed request.
 
-    says: in words, without secrets.  again: whether another try may mend it.  wait: seconds that the server asks for.
+    message: in words, without secrets.  again: whether another try may mend it.  wait: seconds that the server wants.
     free: whether the server surely did not work on it, so that it costs a call and no tokens.  billed: whether it
     surely did, and sent a completion that cannot be read.
     """
 
-    says: str
+    message: str
     again: bool
     wait: float | None = None
     free: bool = False
@@ -83,8 +83,8 @@ def explain(fault: Exception, secrets: Iterable[str] = ()) -> Failure:
         name = type(fault.__cause__).__name__
         if name == "DecodingError":
             return Failure(f"{UNREADABLE}: not compressed as it says", True)
-        says = "no connection" if name in NO_REQUEST else "connection lost"
-        return Failure(f"{says} ({name})", True, free=name in NEVER_SENT)
+        message = "no connection" if name in NO_REQUEST else "connection lost"
+        return Failure(f"{message} ({name})", True, free=name in NEVER_SENT)
     if isinstance(fault, ReplyRefused):
         return Failure(printable(redacted(str(fault), secrets)), False, free=fault.free)
     if isinstance(fault, UnreadableReply):
@@ -107,14 +107,14 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-def concerns_all(says: str) -> bool:
+def concerns_all(message: str) -> bool:
     """Whether a failure would meet every other prompt too, and is no prompt's fault: refused, or nobody there."""
-    return says.startswith(("no connection", "it redirects", *(f"status {status}" for status in REFUSED)))
+    return message.startswith(("no connection", "it redirects", *(f"status {status}" for status in REFUSED)))
 
 
-def is_final(says: str) -> bool:
+def is_final(message: str) -> bool:
     """Whether one such failure is enough to know that every prompt will meet it: nobody there, or the key refused."""
-    return says.startswith(("no connection", "status 401"))
+    return message.startswith(("no connection", "status 401"))
 
 
 def excerpt(text: str, longest: int = 80) -> str:

@@ -75,7 +75,7 @@ class Amount:
 class StagePlan:
     """What one stage is going to ask one model.
 
-    calls: completions still to be paid for, those that will be rejected and asked again included.  cached: prompts
+    calls: completions still to be paid for, those that will be rejected and requested again included.  cached: prompts
     whose completion the cache holds.  cost: by llm.prices, None without a price.  seconds: at the measured or assumed
     speed.  counted: whether prompt tokens are counted with the model's tokenizer.  assumptions: what was not measured.
     low, high: what it would be with shorter or longer outputs, fewer or more rejects; None where all is measured.
@@ -121,10 +121,10 @@ class Measured:
 
 @dataclass(slots=True)
 class Wanted:
-    """Prompts that a stage still has to ask, as tokens: a weight for each, the chance that it is asked at all.
+    """Prompts that a stage still has to send, as tokens: a weight for each, the chance that it is sent at all.
 
     outputs: tokens of each answer where nothing is measured.  texts: tokens of each prompt that stand for a text not
-    written yet.  unsure: whether a prompt's weight is a guess.  cached: prompts that need not be asked.
+    written yet.  unsure: whether a prompt's weight is a guess.  cached: prompts that need not be sent.
     """
 
     prompts: list[float] = field(default_factory=list)
@@ -269,7 +269,7 @@ def _assumptions(
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Least squares; a falling line is taken as level."""
+    """Least squares; a falling line becomes level."""
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     spread = sum((value - mean_x) ** 2 for value in x)
     slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread if spread else 0.0
@@ -285,7 +285,7 @@ T = TypeVar("T")
 
 
 def at_endpoint(model: str) -> bool:
-    """Whether a model is asked behind an endpoint: only there does asking cost, so only there is a pilot worth it."""
+    """Whether a model is behind an endpoint: only there do requests cost, so only there is a pilot worth it."""
     return model.startswith("openai:")
 
 
@@ -305,7 +305,12 @@ def ask_some(
     Raises BudgetReached after all that was paid for is kept, EndpointError, StorageError.
     """
     if at_endpoint(model) and prompts:
-        asked = some(prompts, number, seed)
+        sample = some(prompts, number, seed)
         ask(
-            load_model(model, llm, budget=budget), asked, params, cache=open_cache(cache), monitor=monitor, what="pilot"
+            load_model(model, llm, budget=budget),
+            sample,
+            params,
+            cache=open_cache(cache),
+            monitor=monitor,
+            what="pilot",
         )

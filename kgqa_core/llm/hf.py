@@ -76,7 +76,7 @@ class HFModel:
     def adapter(self, folder: Path | None) -> HFModel:
         """The same weights with the adapter of a folder, or with none: another model, no second copy in memory.
 
-        Several may be asked in turn; each call switches to its own.  Raises ModelError when it does not fit.
+        Several may be used in turn; each call switches to its own.  Raises ModelError when it does not fit.
         """
         other = copy.copy(self)
         if folder is None:
@@ -110,7 +110,7 @@ class HFModel:
         results: list[Completion | None] = [None] * len(prompts)
         done = 0
 
-        def tell(prompt: str, completion: Completion) -> None:
+        def deliver(prompt: str, completion: Completion) -> None:
             nonlocal done
             for place in places[prompt]:
                 results[place] = completion
@@ -125,12 +125,12 @@ class HFModel:
                 encoded.append(self._encode(prompt, params.max_new_tokens))
                 readable.append(prompt)
             except ROW_FAULTS as fault:
-                tell(prompt, _failed(fault, 0))
+                deliver(prompt, _failed(fault, 0))
         batches = self._batches(encoded, params)
         with closing(self._written(batches, encoded, readable, params)) as stream:
             for batch, written in stream:
                 for index, completion in zip(batch, written, strict=True):
-                    tell(readable[index], completion)
+                    deliver(readable[index], completion)
                 monitor.progress(done, len(prompts), "answers")
         failed = [completion for completion in results if completion is not None and completion.finish == "error"]
         if failed:

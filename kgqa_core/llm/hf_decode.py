@@ -20,12 +20,12 @@ RULES: dict[str, tuple[Any, ...]] = {
     "min_new_tokens": (None, 0), "bad_words_ids": (None, []), "suppress_tokens": (None, []),
     "begin_suppress_tokens": (None, []), "sequence_bias": (None, {}),
 }  # fmt: skip
-"""Settings that a model may bring along (BART's and MVP's do), with the values that mean nothing is asked."""
+"""Settings that a model may bring along (BART's and MVP's do), with the values that switch them off."""
 
 
 @dataclass(slots=True)
 class Generated:
-    """New token ids of a row, up to and including its end token, and the logarithm of their probability if asked."""
+    """New token ids of a row with its end token, and the logarithm of their probability if requested."""
 
     ids: list[int]
     log_probability: float | None = None
@@ -67,13 +67,13 @@ def decode(
 
 
 def has_rules(model: Any) -> bool:
-    """Whether the model's generation settings ask for more than the likeliest or a drawn token."""
+    """Whether the model's generation settings ask for more than the likeliest or a sampled token."""
     own = model.generation_config
     return any(getattr(own, key, empty[0]) not in empty for key, empty in RULES.items())
 
 
 def choose(logits: Tensor, params: GenerationParams, generators: list[torch.Generator]) -> Tensor:
-    """The next token of each row: the likeliest, or drawn from the nucleus.  logits: [rows, vocabulary].
+    """The next token of each row: the likeliest, or sampled from the nucleus.  logits: [rows, vocabulary].
 
     top_k and top_p both cut the same distribution, that of the temperature.
     Raises FloatingPointError when the logits of a row are not numbers.
@@ -88,9 +88,9 @@ def choose(logits: Tensor, params: GenerationParams, generators: list[torch.Gene
     if params.top_k > 0:
         share[:, params.top_k :] = 0.0
     heap = share.cumsum(-1)
-    drawn = torch.stack([torch.rand(1, generator=generator) for generator in generators]) * heap[:, -1:]
+    points = torch.stack([torch.rand(1, generator=generator) for generator in generators]) * heap[:, -1:]
     last = (share > 0).sum(-1, keepdim=True) - 1
-    place = torch.searchsorted(heap, drawn, right=True).minimum(last)
+    place = torch.searchsorted(heap, points, right=True).minimum(last)
     return order.gather(-1, place)[:, 0].to(logits.device)
 
 
@@ -102,7 +102,7 @@ def _check(values: Tensor) -> None:
 def _by_steps(
     model: Any, ids: Tensor, mask: Tensor, params: GenerationParams, seeds: list[int], ends: tuple[int, ...]
 ) -> tuple[list[list[int]], list[list[float]] | None]:
-    """New tokens of each row, and of each the logarithm of its probability where that is asked."""
+    """New tokens of each row, and of each the logarithm of its probability where that is requested."""
     seq2seq = bool(model.config.is_encoder_decoder)
     device = ids.device
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -164,12 +164,12 @@ def _by_transformers(
 
     Length penalty and early stopping are the model's own, and so are the rules that its probabilities follow.
     """
-    drawn = params.temperature > 0 and params.num_beams == 1
+    sampled = params.temperature > 0 and params.num_beams == 1
     how: dict[str, Any] = {
         "max_new_tokens": params.max_new_tokens, "max_length": None, "num_beams": params.num_beams,
-        "num_return_sequences": 1, "do_sample": drawn, "pad_token_id": pad, "eos_token_id": list(ends) or None,
-        "forced_eos_token_id": None, "temperature": params.temperature if drawn else None,
-        "top_p": params.top_p if drawn else None, "top_k": params.top_k if drawn else None,
+        "num_return_sequences": 1, "do_sample": sampled, "pad_token_id": pad, "eos_token_id": list(ends) or None,
+        "forced_eos_token_id": None, "temperature": params.temperature if sampled else None,
+        "top_p": params.top_p if sampled else None, "top_k": params.top_k if sampled else None,
     }  # fmt: skip
     if params.num_beams == 1:
         how |= {"early_stopping": False, "length_penalty": None}

@@ -36,12 +36,12 @@ VENDOR = "https://api.openai.com/v1"
 """The default endpoint where neither `llm.base_url` nor OPENAI_BASE_URL names one."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds before the first retry, doubling up to the longest; a Retry-After of the server is kept up to two minutes."""
+"""Seconds before the first retry, doubling up to the longest; the server's Retry-After holds up to two minutes."""
 
-LONGEST_ASKED = 120.0
+LONGEST_RETRY_AFTER = 120.0
 
 LEAST = 16
-"""Characters of a secret that is taken out of completions too; shorter ones are passwords in name only (`none`)."""
+"""Characters of a secret that is removed from completions too; shorter ones are passwords in name only (`none`)."""
 
 MAX_REPLY_MB = 8.0
 """Size of one reply after decompression, in MiB."""
@@ -86,7 +86,7 @@ class OpenAIModel:
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
         self.answered = self.known = False
         self.limit_name = "max_tokens"
-        self.tells_probabilities = True
+        self.returns_log_probabilities = True
         setting = f"llm.endpoints.{endpoint}.base_url" if endpoint else "llm.base_url"
         if self.base_url is not None and not is_web(self.base_url):
             raise EndpointError(
@@ -121,7 +121,7 @@ class OpenAIModel:
         monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
     ) -> list[Completion]:
-        """One completion per prompt, in the order of the prompts; an equal prompt is asked once.
+        """One completion per prompt, in the order of the prompts; an equal prompt is sent once.
 
         A prompt that fails after all tries becomes a completion with finish `error`, or `unreadable` where what came
         was a completion, and the others go on.
@@ -185,7 +185,7 @@ class OpenAIModel:
             given["seed"] = params.seed
         if params.stop:
             given["stop"] = list(params.stop)
-        if params.log_probabilities and self.tells_probabilities:
+        if params.log_probabilities and self.returns_log_probabilities:
             given["logprobs"] = True
         return given
 
@@ -264,12 +264,12 @@ class _Batch:
         except BudgetReached as reached:
             self.reached = reached
             return
-        says = completion.error or "it failed"
-        if completion.finish == "error" and concerns_all(says):
+        message = completion.error or "it failed"
+        if completion.finish == "error" and concerns_all(message):
             self.refused += 1  # of an endpoint that has answered, a refusal may be about one prompt
             proven = self.model.answered or self.model.known
-            if not proven or is_final(says) or self.refused >= DOWN:
-                self.fatal = self.model.down(f"{says}, at the prompt '{excerpt(prompt)}'" if proven else says)
+            if not proven or is_final(message) or self.refused >= DOWN:
+                self.fatal = self.model.down(f"{message}, at the prompt '{excerpt(prompt)}'" if proven else message)
                 return
         elif completion.finish != "error":
             self.refused = 0
@@ -299,7 +299,7 @@ class _Batch:
         while True:
             reservation = await self.reserve(prompt) if model.budget is not None else None
             failure, completion = None, None
-            asked_for = self.params.log_probabilities and model.tells_probabilities
+            wants_log_probabilities = self.params.log_probabilities and model.returns_log_probabilities
             try:
                 completion = await self.request(client, prompt)
             except Exception as fault:  # `explain` raises again what is not the client's
@@ -309,24 +309,24 @@ class _Batch:
             if completion is not None:
                 return completion
             assert failure is not None
-            if "max_completion_tokens" in failure.says and model.limit_name == "max_tokens":
+            if "max_completion_tokens" in failure.message and model.limit_name == "max_tokens":
                 model.limit_name = "max_completion_tokens"
                 continue
-            if "logprobs" in failure.says and not failure.again and asked_for:
-                model.tells_probabilities = False
+            if "logprobs" in failure.message and not failure.again and wants_log_probabilities:
+                model.returns_log_probabilities = False
                 continue
             if not failure.again or attempt >= model.retries or self.fatal is not None:
                 # one that has never answered may be no model at all
                 spent = failure.billed and (model.answered or model.known)
-                return Completion("", "unreadable" if spent else "error", error=failure.says)
+                return Completion("", "unreadable" if spent else "error", error=failure.message)
             attempt += 1
             await self.pause(failure, attempt)
 
     async def pause(self, failure: Failure, attempt: int) -> None:
         model = self.model
         wait = min(LONGEST_WAIT, model.first_wait * 2 ** (attempt - 1)) * (0.5 + random.random() / 2)
-        wait = max(wait, min(failure.wait, LONGEST_ASKED)) if failure.wait is not None else wait
-        log.info("%s: %s; try %d of %d in %.1f s", model.name, failure.says, attempt + 1, model.retries + 1, wait)
+        wait = max(wait, min(failure.wait, LONGEST_RETRY_AFTER)) if failure.wait is not None else wait
+        log.info("%s: %s; try %d of %d in %.1f s", model.name, failure.message, attempt + 1, model.retries + 1, wait)
         await asyncio.sleep(wait)
 
     async def request(self, client: Any, prompt: str) -> Completion:

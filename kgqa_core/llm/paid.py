@@ -1,7 +1,7 @@
 """Asking a model so that nothing is paid twice: every call of a stage to a language model goes through `ask`.
 
-What is answered is kept as it comes; a killed run goes on with what is missing.  A completion that the caller's check
-rejects is a spent attempt: it is kept with its reason, never given to that caller, and counts against `attempts` in
+Completions are cached as they come; a killed run goes on with what is missing.  A completion that the caller's check
+rejects is a spent attempt: it is cached with its reason, never given to that caller, and counts against `attempts` in
 every later run.
 """
 
@@ -31,7 +31,7 @@ AGAIN = 2
 log = logging.getLogger("kgqa")
 
 GROUP = 256
-"""Prompts that are asked together where they may affect each other; a resumed run repeats whole groups."""
+"""Prompts that are sent together where they may affect each other; a resumed run repeats whole groups."""
 
 
 @runtime_checkable
@@ -47,9 +47,9 @@ class Remembering(Protocol):
 class Outcome:
     """What came of one prompt.
 
-    completion: the accepted one, or one with finish `error` when the endpoint failed on it (asked again in the next
+    completion: the accepted one, or one with finish `error` when the endpoint failed on it (sent again in the next
     run); None when all attempts were rejected or came in replies that cannot be read.  spent: reasons of these
-    attempts, in order.  cached: whether nothing had to be asked.
+    attempts, in order.  cached: whether nothing had to be sent.
     """
 
     completion: Completion | None
@@ -64,7 +64,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Item:
-    """A prompt and sample that is asked once for all its places."""
+    """A prompt and sample that is sent once for all its places."""
 
     prompt: str
     sample: int
@@ -89,11 +89,11 @@ def ask(
 ) -> list[Outcome]:
     """One outcome per prompt, in the order of the prompts; all that was answered is on disk when this returns.
 
-    samples: number of the candidate of each prompt, 0 when absent; an equal prompt and sample is asked once and checked
+    samples: number of the candidate of each prompt, 0 when absent; an equal prompt and sample is sent once and checked
     at its first place.  validate: the caller's check; with one, refusals and empty completions are rejected without
     being shown to it.  attempts: completions of one item that may be rejected before it is given up.  A further sample
     or attempt draws with another seed, a further attempt at retry_temperature where that is given.
-    Raises BudgetReached after what was under way has been kept, EndpointError, ModelError, StorageError.
+    Raises BudgetReached after what was under way has been cached, EndpointError, ModelError, StorageError.
     """
     completions_cache = cache if cache is not None else ResponseCache()
     items = _items(prompts, samples)
@@ -160,7 +160,7 @@ def ask(
 
 
 def insist(once: Callable[[], list[Outcome]], model: LanguageModel, what: str) -> list[Outcome]:
-    """What `once` has asked; where the endpoint failed on a prompt it is called again, AGAIN times, and then logged.
+    """The outcomes of `once`; where the endpoint failed on a prompt it is called again, AGAIN times, and then logged.
 
     once: calls `ask` with a cache, where a further pass finds what was answered.
     """
@@ -264,13 +264,13 @@ def _groups(
     *,
     together: bool,
 ) -> Iterator[tuple[list[_Item], list[Request]]]:
-    """Items that are asked in one call, with their requests: those of one sample; fixed groups of similar length where
+    """Items that are sent in one call, with their requests: those of one sample; fixed groups of similar length where
     the prompts of a call may affect each other."""
     for sample in sorted({item.sample for item in items}):
-        drawn = _drawn(params, sample, attempt, retry_temperature)
+        sampling = _sampling_params(params, sample, attempt, retry_temperature)
         chosen = [item for item in items if item.sample == sample]
         if not together:
-            yield chosen, [Request(identity, drawn, item.prompt, sample, attempt) for item in chosen]
+            yield chosen, [Request(identity, sampling, item.prompt, sample, attempt) for item in chosen]
             continue
         chosen.sort(key=lambda item: (len(item.prompt), item.prompt))
         for start in range(0, len(chosen), GROUP):
@@ -278,19 +278,21 @@ def _groups(
             digest = hashlib.sha256(
                 canonical_json([item.prompt for item in part]).encode("utf-8", "surrogatepass")
             ).hexdigest()
-            yield part, [Request(identity, drawn, item.prompt, sample, attempt, digest) for item in part]
+            yield part, [Request(identity, sampling, item.prompt, sample, attempt, digest) for item in part]
 
 
-def _drawn(params: GenerationParams, sample: int, attempt: int, retry_temperature: float | None) -> GenerationParams:
+def _sampling_params(
+    params: GenerationParams, sample: int, attempt: int, retry_temperature: float | None
+) -> GenerationParams:
     """The settings of a sample and attempt: the caller's for the first, another seed for each further one."""
     if sample == 0 and attempt == 0:
         return params
     digest = hashlib.sha256(f"{params.seed or 0}/{sample}/{attempt}".encode()).digest()
-    drawn = replace(params, seed=int.from_bytes(digest[:4], "big") >> 1)
+    sampling = replace(params, seed=int.from_bytes(digest[:4], "big") >> 1)
     if attempt and retry_temperature is not None:
         beams = 1 if retry_temperature > 0 else params.num_beams
-        drawn = replace(drawn, temperature=retry_temperature, num_beams=beams)
-    return drawn
+        sampling = replace(sampling, temperature=retry_temperature, num_beams=beams)
+    return sampling
 
 
 def _reason(item: _Item, completion: Completion, validate: Check | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether an endpoint is there, asked without a completion, so that nothing is paid for the question."""
+"""Whether an endpoint is there, checked without a completion, so that nothing is paid for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REFUSED = (401, 403)
 def check_endpoint(spec: str, llm: LlmOptions) -> None:
     """Ask the server of `openai:…` for its models.  Raises EndpointError when nobody is there or the key is refused.
 
-    A server that cannot list its models passes; one that lists others is told of in the log, for some list not all.
+    A server that cannot list its models passes; one that lists others is named in the log, for some list not all.
     """
     _, rest = parse_spec(spec, llm)
     model = open_endpoint(*split_endpoint(rest, llm), llm)
@@ -47,12 +47,12 @@ async def _models(model: OpenAIModel) -> list[str]:
                 return sorted(printable(str(each.id)) for each in page.data)
         except openai.APIStatusError as fault:
             if fault.status_code in REFUSED:
-                raise model.down(explain(fault, model.secrets).says) from None
+                raise model.down(explain(fault, model.secrets).message) from None
         except (openai.APIConnectionError, TimeoutError) as fault:
-            raise model.down(explain(fault, model.secrets).says) from None
+            raise model.down(explain(fault, model.secrets).message) from None
         except ReplyRefused as fault:
             if fault.free:  # a redirect, which a completion would meet too
-                raise model.down(explain(fault, model.secrets).says) from None
+                raise model.down(explain(fault, model.secrets).message) from None
             log.debug("%s does not list its models: %s", model.address, fault)
         except (
             openai.APIError, httpx2.HTTPError, AttributeError, TypeError, ValueError, RecursionError

@@ -18,9 +18,9 @@ class GenerationParams:
     """How to write.
 
     max_new_tokens: longest completion.  temperature: 0 is greedy.  top_p: nucleus, in (0, 1].  top_k: likeliest tokens
-    that are drawn from; 0 is all.  num_beams: of a beam search, which does not sample; 1 is none.  seed: of sampling.
+    that are sampled from; 0 is all.  num_beams: of a beam search, which does not sample; 1 is none.  seed: of sampling.
     stop: texts at which a completion is cut.  Several samples of one prompt are several requests (`llm.paid.ask`).
-    log_probabilities: tell how likely the model finds what it writes; such completions are kept apart from others.
+    log_probabilities: return how likely the model finds what it writes; such completions are cached apart from others.
     """
 
     max_new_tokens: int = 32
@@ -38,7 +38,7 @@ class Completion:
     """What a model wrote for one prompt.  Token counts are the model's own; `error` says what failed, if it did.
 
     log_probability: natural logarithm of the probability of the tokens that it wrote, the end token included, by the
-    model's own distribution whatever was drawn from; None where nobody asked or the server does not tell.
+    model's own distribution whatever was sampled from; None where not requested or not returned.
     scored_tokens: how many tokens that is of; a server may write others that it does not show.
     repairs: what was odd in the reply and was replaced when it was read.  estimated: whether a token count of the
     server was none, and stands here as an estimate.
@@ -69,8 +69,8 @@ class LanguageModel(Protocol):
     """A model that continues prompts.
 
     name: `builtin`, `hf:…` or `openai:…`.  revision: digest of the weights, or the id that the endpoint gives it.
-    batch_sensitive: whether the last bits of a completion may depend on the prompts that are asked along with it, so
-    that a resumed run must ask in the same groups to write the same; an endpoint's completions are kept one by one.
+    batch_sensitive: whether the last bits of a completion may depend on the prompts that are sent along with it, so
+    that a resumed run must send the same groups to write the same; an endpoint's completions are cached one by one.
     """
 
     name: str
@@ -87,7 +87,7 @@ class LanguageModel(Protocol):
         """One completion per prompt, in the order of the prompts.  Equal prompts get equal completions.
 
         Raises EndpointError when an endpoint is down, ModelError when the model cannot do what params ask,
-        BudgetReached when no further request may start; what was asked until then has gone to on_result.
+        BudgetReached when no further request may start; what was completed until then has gone to on_result.
         """
         ...
 

@@ -1,7 +1,7 @@
 """A SQLite file that several processes and threads write: one writing thread per process, many writes a commit.
 
 All writes that wait are made in one transaction, those of one kind together, so that an event loop never waits for a
-disk and a thousand writes a second cost a few dozen commits.  A write is told done only when it is on disk.  One that
+disk and a thousand writes a second cost a few dozen commits.  A write counts as done only when it is on disk.  One that
 cannot be written, for what it holds, fails alone.
 """
 
@@ -155,7 +155,7 @@ class CompletionStore:
             for (_, _, promise), result in zip(batch, results, strict=True):
                 if promise is None and isinstance(result, Raised) and self._fault is None:
                     self._fault = result.fault
-            _tell([promise for _, _, promise in batch], results)
+            _resolve_all([promise for _, _, promise in batch], results)
 
     def _commit(self, batch: Sequence[tuple[Many, Any, _Promise | None]]) -> list[Any]:
         """Results of the items, in their order; the fault for all of them when the disk refuses.
@@ -173,7 +173,7 @@ class CompletionStore:
                     for place, result in zip(own, self._write(many, [batch[at][1] for at in own]), strict=True):
                         results[place] = result
                 self._writer.execute("COMMIT")
-            except Exception as fault:  # told to all who wait; the thread goes on
+            except Exception as fault:  # raised for all who wait; the thread goes on
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 known = self._explain(fault) if isinstance(fault, sqlite3.Error) else fault
@@ -244,7 +244,7 @@ def open_store(path: Path | None, schema: str) -> CompletionStore:
         return store
 
 
-def _tell(promises: Sequence[_Promise | None], results: Sequence[Any]) -> None:
+def _resolve_all(promises: Sequence[_Promise | None], results: Sequence[Any]) -> None:
     """Resolves promises; those of one event loop in one call."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for promise, result in zip(promises, results, strict=True):

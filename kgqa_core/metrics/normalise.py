@@ -42,7 +42,7 @@ _NUMBER = re.compile(
 _LIST_POINT = re.compile(r"(?<=\d)\.")
 _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
-# Private-use characters hold a number's sign and point while punctuation is taken away.
+# Private-use characters hold a number's sign and point while punctuation is removed.
 _POINT, _MINUS = "\ue000", "\ue001"
 
 

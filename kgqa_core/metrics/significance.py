@@ -37,7 +37,7 @@ def bootstrap_interval(values: ArrayLike, *, samples: int = 1000, seed: int = 0,
     Drawing n of n values with replacement is drawing how often each *distinct* value comes, a multinomial; scores take
     few distinct values, so memory is samples x distinct values (in chunks), never samples x n.  The result depends on
     the values and the seed, not on the order of the values.  Without values nothing is known: mean 0, interval [0, 1].
-    Where all values are equal the interval has no width: the bootstrap cannot see what was never drawn.
+    Where all values are equal the interval has no width: the bootstrap cannot see what was never sampled.
     """
     data = np.asarray(values, dtype=np.float64).ravel()
     n = int(data.size)

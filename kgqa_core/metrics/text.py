@@ -119,7 +119,7 @@ def f1(gold: GoldAnswers, output: str) -> float:
     """Harmonic mean of precision and recall of the answers that the output lists.
 
     Range [0, 1], higher is better.  The output is cut at commas, semicolons, line breaks and the word "and".  From left
-    to right, the longest run of pieces that equals a gold name is taken as that answer ("Trinidad and Tobago" is one
+    to right, the longest run of pieces that equals a gold name counts as that answer ("Trinidad and Tobago" is one
     answer, not two); every other piece is one wrong answer.  Naming an answer twice counts once.  A sentence around an
     answer is not a name: use `contains` for models that talk.
     """

@@ -1,4 +1,4 @@
-"""Dates and numbers in a text and whether one bears out another; names, and capitalised words that belong to no name."""
+"""Dates and numbers in a text and whether one confirms another; names, and capitalised words that belong to no name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WORDS = dict(
         strict=True,
     )
 )
-"""Numbers as English words; they can tell a triple, but are never called invented."""
+"""Numbers as English words; they can state a triple, but are never called invented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,13 @@ def values(text: str) -> tuple[TextValue, ...]:
     return tuple(sorted(found, key=lambda value: value.start))
 
 
-def says(stated: TextValue, known: TextValue) -> bool:
-    """Whether `known` bears out `stated`: the same, or a date that is at least as precise.
+def confirmed_by(stated: TextValue, known: TextValue) -> bool:
+    """Whether `known` confirms `stated`: the same, or a date that is at least as precise.
 
-    >>> says(values("January 1997")[0], values("1997-01-22")[0]), says(values("1997-01-22")[0], values("1997")[0])
-    (True, False)
+    >>> confirmed_by(values("January 1997")[0], values("1997-01-22")[0])
+    True
+    >>> confirmed_by(values("1997-01-22")[0], values("1997")[0])
+    False
     """
     if stated.decade:
         year = known.year if known.dated else _year(known)
@@ -143,13 +145,13 @@ def says(stated: TextValue, known: TextValue) -> bool:
     return all(own is None or own == theirs for own, theirs in parts)
 
 
-def borne_out(stated: TextValue, known: Collection[TextValue]) -> bool:
-    """Whether a known value bears out `stated`, or one its year and another, without a year, its month and day.
+def confirmed_by_any(stated: TextValue, known: Collection[TextValue]) -> bool:
+    """Whether a known value confirms `stated`, or one its year and another, without a year, its month and day.
 
-    >>> borne_out(values("2022年4月13日")[0], values("2022年度研讨会, 4月13日"))
+    >>> confirmed_by_any(values("2022年4月13日")[0], values("2022年度研讨会, 4月13日"))
     True
     """
-    if any(says(stated, each) for each in known):
+    if any(confirmed_by(stated, each) for each in known):
         return True
     if stated.year is None or stated.month is None:
         return False
@@ -265,7 +267,7 @@ def _follow(tokens: Sequence[Token], place: int, form: tuple[str, ...]) -> int |
 
 
 def relation_words(relations: Iterable[str]) -> frozenset[str]:
-    """Folded words of relation labels, `location.containedBy` and `in_language` taken apart."""
+    """Folded words of relation labels, `location.containedBy` and `in_language` split."""
     found: set[str] = set()
     for relation in relations:
         found.update(norms(_CAMEL.sub(" ", re.sub(r"[_./<>-]", " ", relation))))

@@ -1,7 +1,7 @@
 """Corpora in the Alpaca form: a list of `{"instruction", "input", "output"}`, as Wu et al. (2023) published theirs.
 
 The triples stand in the instruction, `(head, relation, tail) (head, relation, tail)`, with names that may hold commas
-and brackets.  They are taken apart where that can be done; a pair whose triples cannot be is kept with its text alone.
+and brackets.  They are parsed where that can be done; a pair whose triples cannot be is kept with its text alone.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def triples_of(instruction: str) -> str:
 
 
 def parse_all(texts: Iterable[str]) -> list[tuple[Named, ...]]:
-    """The triples of many texts, empty for one that cannot be taken apart.
+    """The triples of many texts, empty for one that cannot be parsed.
 
     Relations are learnt from the triples that can be read in one way only; a name with commas is then cut where a known
     relation stands.

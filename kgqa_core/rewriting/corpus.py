@@ -69,18 +69,18 @@ def generate(
     gold answer: what asking for all and taking the most faithful of the good ones would keep, for fewer calls.
     Returns counts: asked, kept, acceptance, rejected_REASON, graphs, texts, by_hops, prompt_tokens, completion_tokens,
     shared_with_test (graphs that are also those of a test question), test_questions_shared, ….
-    Raises BudgetReached after all that was paid for is kept, EndpointError, ModelError, QuestionFileError, InputError.
+    Raises BudgetReached after paid completions are cached, EndpointError, ModelError, QuestionFileError, InputError.
     """
     if options.alpaca_file is not None:
         return _import(out, options, seed, monitor)
     everything = read_questions(questions)
     graph_dkg = Dkg.open(dkg)
     with KgStore.open(kg) as store:
-        drawn = draw(
+        sampled = draw(
             store, graph_dkg, everything, size=options.size, most_triples=options.most_triples, seed=seed,
             monitor=monitor,
         )  # fmt: skip
-    graphs = drawn.graphs
+    graphs = sampled.graphs
     responses = open_cache(cache)
     graphs_by_prompt = one_each(graphs, options)
     teacher = None if options.teacher == TEMPLATE else load_model(options.teacher, llm, budget=budget)
@@ -99,7 +99,12 @@ def generate(
     monitor.progress(0, 1, "graphs of test questions")
     shared, touched = shared_with(everything, graph_dkg, kept, options.most_triples)
     monitor.progress(1, 1, "graphs of test questions")
-    meta = {"teacher": options.teacher, "qa_model": reader.name, "qa_revision": reader.revision, "drawn": drawn.counts}
+    meta = {
+        "teacher": options.teacher,
+        "qa_model": reader.name,
+        "qa_revision": reader.revision,
+        "drawn": sampled.counts,
+    }
     write_tables(out, frame, table, meta)
     write_cost(out, frame, options, llm.prices)
     return count(frame, table) | {
@@ -109,10 +114,10 @@ def generate(
         "test_questions_shared": touched,
         **{
             f"train_{name}": number
-            for name, number in drawn.counts.items()
+            for name, number in sampled.counts.items()
             if name.startswith(("without", "unreached"))
         },
-        "relation_paths": drawn.counts["relation_paths"],
+        "relation_paths": sampled.counts["relation_paths"],
     }
 
 

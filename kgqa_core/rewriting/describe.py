@@ -59,7 +59,7 @@ rejected."""
 
 def save_outcomes(out: Path, outcomes: Mapping[str, Outcome]) -> None:
     """Writes the outcomes of a part's prompts.  Raises StorageError."""
-    names = list(OUTCOMES)[2:]  # a rewriter is not asked how likely its words are
+    names = list(OUTCOMES)[2:]  # a rewriter returns no probabilities
     rows = [
         (prompt, outcome.cached, *(getattr(outcome.completion, name, None) for name in names))
         for prompt, outcome in outcomes.items()
@@ -71,7 +71,7 @@ def save_outcomes(out: Path, outcomes: Mapping[str, Outcome]) -> None:
 
 
 def read_outcomes(parts: Sequence[Path]) -> dict[str, Outcome]:
-    """The outcomes of all parts, in the order in which they would have been asked without parts.
+    """The outcomes of all parts, in the order in which they would have been sent without parts.
 
     Raises ArtifactError when a part is damaged.
     """

@@ -20,13 +20,13 @@ from kgqa_core.rewriting.align_mentions import (
     Lexicon,
     NameMention,
     TextValue,
-    borne_out,
+    confirmed_by,
+    confirmed_by_any,
     demonym,
     is_name_like,
     owner,
     relation_words,
     runs,
-    says,
     supported,
     values,
 )
@@ -57,7 +57,7 @@ _PLACES = frozenset("省市县区州镇乡村的")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence.  triples: places of the triples that it tells; invented: names and numbers that are in none."""
+    """One sentence.  triples: places of the triples that it states; invented: names and numbers that are in none."""
 
     text: str
     triples: tuple[int, ...] = ()
@@ -93,7 +93,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
     date is mentioned by an equal value, however written, or by a date that says more; a description of
     6 words (10 Chinese characters) or more by three quarters of its words.
 
-    A triple is told by a sentence that mentions head and tail.  Where a sentence refers back (a pronoun, `the film`
+    A triple is stated by a sentence that mentions head and tail.  Where a sentence refers back (a pronoun, `the film`
     at its start; in Chinese also a sentence that names no head), what the sentence before mentions or refers to
     counts too, but one end must be in the sentence itself.  A nameless end is there when another neighbour of it is.
 
@@ -142,7 +142,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
             named |= _chinese_forms(lexicon, [token.norm for token in inside], named)
         carried = before if back else set()
         trimmed = _trimmed(plain, names, lexicon, words)
-        behind = _told(ends, named, carried, trimmed)
+        behind = _stated_triples(ends, named, carried, trimmed)
         invented = _invented_numbers(text, start, stated, known, here)
         if chinese:
             invented += _invented_chinese(text[start:end], plain, lexicon)
@@ -207,7 +207,7 @@ def _refers_back(sentence: str, tokens: Sequence[Token], chinese: bool, head_nam
 
 
 def _by_value(names: Sequence[str], stated: Sequence[TextValue], words: set[str]) -> set[int]:
-    """Names that are a date or a number, with a unit or a word or two at most, and whose value is said."""
+    """Names that are a date or a number, with a unit or a word or two at most, and whose value is stated."""
     found = set()
     for number, name in enumerate(names):
         known = values(name)
@@ -217,7 +217,7 @@ def _by_value(names: Sequence[str], stated: Sequence[TextValue], words: set[str]
         if sum(map(len, rest)) > 12 or len(rest) > 3:
             continue
         in_words = not rest and any(WORDS[word] == known[0].number for word in words if word in WORDS)
-        if in_words or any(says(known[0], value) for value in stated):
+        if in_words or any(confirmed_by(known[0], value) for value in stated):
             found.add(number)
     return found
 
@@ -284,7 +284,7 @@ def _trimmed(
     return found
 
 
-def _told(
+def _stated_triples(
     ends: Sequence[tuple[set[int], set[int]]],
     named: set[int],
     carried: set[int],
@@ -312,7 +312,7 @@ def _invented_numbers(
         for value in stated
         if not any(mention.start <= value.start < mention.end for mention in mentions)
         and not _counts_items(text, start, value)
-        and not borne_out(value, known)
+        and not confirmed_by_any(value, known)
     ]
 
 

@@ -62,7 +62,7 @@ BLANK = "."
 """Stands for a text whose length alone is known."""
 
 Texts = Mapping[str, Sequence[str] | None]
-"""Texts by instruction, in the order in which the QA model is asked about them; None where they are not written yet."""
+"""Texts by instruction, in the order in which they are sent to the QA model; None where they are not written yet."""
 
 
 def plan_corpus(
@@ -77,24 +77,24 @@ def plan_corpus(
 ) -> list[StagePlan]:
     """The plans of teacher and QA model, without what the cache holds; the teacher's is missing for `template`.
 
-    An imported corpus asks nothing.  Texts not yet written are taken to be as long as the cache's of the same teacher
-    let expect, or as the template's.
+    An imported corpus sends no prompts.  Texts not yet written are assumed to be as long as those that the cache has of
+    the same teacher, or as the template's.
     """
     if options.alpaca_file is not None:
         return []
     with KgStore.open(kg) as store:
-        drawn = draw(
+        sampled = draw(
             store, Dkg.open(dkg), read_questions(questions), size=options.size, most_triples=options.most_triples,
             seed=seed, monitor=monitor,
         )  # fmt: skip
     responses = open_cache(cache) if cache is not None else None
-    graphs_by_prompt = one_each(drawn.graphs, options)
+    graphs_by_prompt = one_each(sampled.graphs, options)
     if options.teacher == TEMPLATE:
         by_template = write_texts(graphs_by_prompt, None, options, llm, seed=seed, monitor=monitor)
         texts = {key: [each.text for each in own if each.reason is None] for key, own in by_template.items()}
-        return [_qa(drawn.graphs, texts, Measured(), options, llm, responses)]
+        return [_qa(sampled.graphs, texts, Measured(), options, llm, responses)]
     found, measured, written = _teacher(graphs_by_prompt, options, llm, responses)
-    return [found, _qa(drawn.graphs, written, measured, options, llm, responses)]
+    return [found, _qa(sampled.graphs, written, measured, options, llm, responses)]
 
 
 def _teacher(
@@ -132,7 +132,7 @@ def _teacher(
 
 @dataclass(frozen=True, slots=True)
 class _OpenQuestion:
-    """A graph about which the QA model may be asked once more.  chance: that it is; text: None where it is not written
+    """A graph that may be sent to the QA model once more.  chance: that it is; text: None where it is not written
     yet."""
 
     graph: GoldGraph
@@ -206,7 +206,7 @@ def _text(own: Sequence[str] | None, turn: int) -> str | None:
 def _best_first(
     graph: GoldGraph, completions: Sequence[Completion | None], options: CorpusOptions
 ) -> list[str] | None:  # fmt: skip
-    """The usable texts of a graph in the order in which the QA model is asked; None when one is not written yet."""
+    """The usable texts of a graph in the order of the QA model's prompts; None when one is not written yet."""
     if any(completion is None for completion in completions):
         return None
     language = language_of(graph.question, options)
@@ -232,7 +232,7 @@ def pilot_corpus(
 ) -> None:
     """Asks teacher and QA model, where they are behind endpoints, about `number` of the questions of a corpus.
 
-    The questions are drawn with the seed from those that `corpus.generate` will ask about; the completions are the
+    The questions are drawn with the seed from those that `corpus.generate` will send; the completions are the
     same, and the cache keeps them.  A local teacher writes too where the QA model is behind an endpoint.
     Raises as `corpus.generate` does.
     """
@@ -240,11 +240,11 @@ def pilot_corpus(
     if options.alpaca_file is not None or not paid:
         return
     with KgStore.open(kg) as store:
-        drawn = draw(
+        sampled = draw(
             store, Dkg.open(dkg), read_questions(questions), size=options.size, most_triples=options.most_triples,
             seed=seed, monitor=monitor,
         )  # fmt: skip
-    graphs, responses = some(drawn.graphs, number, seed), open_cache(cache)
+    graphs, responses = some(sampled.graphs, number, seed), open_cache(cache)
     teacher = None if options.teacher == TEMPLATE else load_model(options.teacher, llm, budget=budget)
     texts = write_texts(
         one_each(graphs, options), teacher, options, llm, seed=seed, cache=responses, monitor=monitor

@@ -26,7 +26,7 @@ SEARCHED = 1
 """Gold paths that are searched for a question without annotated ones: the one with the best answer F1."""
 
 CHAINS = 2_000
-"""Chains of a path that are looked at, in order of entity ids; those that lead to answers are taken first."""
+"""Chains of a path that are looked at, in order of entity ids; those that lead to answers come first."""
 
 Named = tuple[str, str, str]
 
@@ -60,7 +60,7 @@ class GoldGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class SampledGraphs:
     """Gold graphs in order of question id, and why training questions were left out."""
 
     graphs: tuple[GoldGraph, ...]
@@ -70,7 +70,7 @@ class Drawn:
 def draw(
     store: KgStore, dkg: Dkg, questions: Sequence[Question], *, size: int, most_triples: int, seed: int,
     monitor: Monitor = QUIET,
-) -> Drawn:  # fmt: skip
+) -> SampledGraphs:  # fmt: skip
     """Gold graphs of at most `size` training questions, as many of each relation path as there are.
 
     Relation paths take turns in sorted order; the questions of one are shuffled with the seed.  A question has no turn
@@ -112,7 +112,7 @@ def draw(
             "questions, or import a corpus with corpus.alpaca_file"
         )
     found.sort(key=lambda graph: graph.question.id)
-    return Drawn(tuple(name_graphs(store, found)), counts)
+    return SampledGraphs(tuple(name_graphs(store, found)), counts)
 
 
 def path_text(paths: Iterable[GoldPath]) -> str:

@@ -20,7 +20,7 @@ from kgqa_core.types import Fact
 Named = tuple[str, str, str]
 
 MOST = 10
-"""Triples of one group; longer ones are told in parts."""
+"""Triples of one group; longer ones are written in parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class TripleGroup:
     named: tuple[Named, ...]
 
     def prompt(self, language: str, wording: str = "rra2023") -> str:
-        """What the rewriter is asked: T1, or with wording `mvp2022` what models of the MVP type read."""
+        """The rewriter's prompt: T1, or with wording `mvp2022` what models of the MVP type read."""
         if wording == "mvp2022":
             return " ".join(DESCRIBE.replace("{triples}", described_triples(self.named)).split())
         return rewrite_prompt(spaced_triples(self.named), language)
@@ -155,7 +155,7 @@ def _stars(rows: Sequence[_Row], nameless: Collection[int]) -> list[list[list[in
 
 
 def _root(row: _Row, leads: Mapping[int, int], nameless: Collection[int]) -> tuple[int, tuple[str, int]]:
-    """The entity that a fact belongs to, and what it is told with: a nameless node, or itself."""
+    """The entity that a fact belongs to, and what it is written with: a nameless node, or itself."""
     cluster = ("node", row.end) if row.end in nameless else ("triple", row.triple)
     node = row.start
     passed: set[int] = set()

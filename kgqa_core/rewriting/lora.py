@@ -1,4 +1,4 @@
-"""LoRA over a language model (Hu et al. 2021) by peft: where it is put, how it is kept, how it is loaded again."""
+"""LoRA over a language model (Hu et al. 2021) by peft: where it is put, saved and loaded again."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def save_adapter(out: Path, network: Any, base: str) -> None:
     (folder / "README.md").unlink(missing_ok=True)
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
-    config["base_model_name_or_path"] = told_base(base)
+    config["base_model_name_or_path"] = published_base(base)
     config["target_modules"] = sorted(config["target_modules"])
     path.write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def told_base(spec: str) -> str:
+def published_base(spec: str) -> str:
     """A base as an adapter may name it to others: `builtin`, a hub id, or a folder's last part."""
     kind, rest = parse_spec(spec)
     if kind == "builtin":
@@ -90,7 +90,7 @@ def told_base(spec: str) -> str:
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
-    """What a trained rewriter says about itself.  Raises ArtifactError when the folder holds none."""
+    """The metadata of a trained rewriter.  Raises ArtifactError when the folder holds none."""
     path = folder / META
     try:
         meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

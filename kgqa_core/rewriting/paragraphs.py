@@ -58,13 +58,13 @@ class GroupDraft:
 
 
 def by_rule(group: TripleGroup, language: str) -> GroupDraft:
-    """The group told by templates."""
+    """The group in sentences of templates."""
     made = sentences(group.named, language)
     return GroupDraft(group, tuple((each.text, each.triples, (), "kept") for each in made))
 
 
 def by_model(group: TripleGroup, written: WrittenText, checked: Faithfulness | None, policy: Policy) -> GroupDraft:
-    """The group told by a model, what is unfaithful treated by the policy.
+    """The group in sentences of a model, what is unfaithful treated by the policy.
 
     checked: the alignment of written.text, None where there is no text: the group then stands in triple form.
     `replace` puts triples in the place of a sentence that invents, and adds those that no remaining sentence tells, so

@@ -25,7 +25,7 @@ _IRREGULAR = {
 }  # fmt: skip
 """Participles that do not end in -ed, with the past tense."""
 _STATES = frozenset("located based situated contained known used named set found headquartered bordered".split())
-"""Participles of what still is, told in the present."""
+"""Participles of what still is, written in the present."""
 _INTRANSITIVE = frozenset(
     "appeared lived died worked played starred studied graduated participated performed competed fought served "
     "belonged ruled happened occurred existed acted married".split()
@@ -73,7 +73,7 @@ class RelationPhrase:
 
     @property
     def is_verb(self) -> bool:
-        """Whether the relation is said by a verb."""
+        """Whether the relation is expressed by a verb."""
         return bool(self.one)
 
 
@@ -124,7 +124,7 @@ def is_plural(noun: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def phrase(relation: str) -> RelationPhrase:
-    """How a relation is said in English."""
+    """How a relation is expressed in English."""
     text = words(relation).removeprefix("the ")
     parts = text.split()
     if len(parts) > 1 and parts[0] in ("has", "have", "in", "hasA"):

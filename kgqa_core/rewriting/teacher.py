@@ -1,6 +1,6 @@
 """Texts for gold graphs, by rule or by a language model, each checked; and the QA model's word on them.
 
-Both passes ask through `llm.paid.ask`, so that a killed stage pays for nothing twice.  Equal prompts are asked once.
+Both passes ask through `llm.paid.ask`, so that a killed stage pays for nothing twice.  Equal prompts are sent once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Judged:
 
 
 def language_of(question: Question, options: CorpusOptions) -> str:
-    """The language in which a question's graph is told."""
+    """The language in which a question's graph is described."""
     return options.language or question.language
 
 
@@ -88,7 +88,7 @@ def qa_prompt(question: Question, text: str) -> str:
 
 
 def one_each(graphs: Sequence[GoldGraph], options: CorpusOptions) -> dict[str, GoldGraph]:
-    """The first graph of each instruction, by instruction: what a teacher is asked."""
+    """The first graph of each instruction, by instruction: the teacher's prompts."""
     found: dict[str, GoldGraph] = {}
     for graph in graphs:
         found.setdefault(instruction(graph, options), graph)
@@ -160,7 +160,7 @@ def _ask_all(
     model: LanguageModel, prompts: Sequence[str], params: GenerationParams, *, llm: LlmOptions,
     samples: Sequence[int] | None = None, cache: ResponseCache | None, monitor: Monitor, what: str, **more: object,
 ) -> list[Outcome]:  # fmt: skip
-    """`ask`; prompts on which the endpoint failed are asked again in further passes, and what fails still is logged."""
+    """`ask`; prompts on which the endpoint failed are sent again in further passes, and what fails still is logged."""
     attempts = llm.attempts if "validate" in more else 1
 
     def once() -> list[Outcome]:

@@ -1,8 +1,8 @@
 """Sentences by rule from the names of triples: the `template` teacher, format, and length estimate.
 
 Nothing is known of a graph but the labels of its relations.  Triples that share head and relation, or relation and
-tail, make one sentence; a chain may be told in one; a nameless node (CVT) is told by what hangs on it.  Every sentence
-names its entities to the letter.  Which of several wordings is taken follows from a digest of the triples and the
+tail, make one sentence; a chain may become one; a nameless node (CVT) is described by what hangs on it.  Every sentence
+names its entities to the letter.  Which of several wordings is used follows from a digest of the triples and the
 number of the variant, so that the same triples always read the same.
 """
 
@@ -40,7 +40,7 @@ class _Group:
 
 
 def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) -> list[TemplateSentence]:
-    """Sentences that tell every triple, in the order of the first triple of each.
+    """Sentences that state every triple, in the order of the first triple of each.
 
     triples: (head, relation, tail) by name; `<inv>-` before a relation means that it was walked against its direction.
     language: `zh` for Chinese, else English.  variant: another wording where there is one.
@@ -51,10 +51,10 @@ def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) 
     stored = [_stored(triple) for triple in triples]
     choice = _digest(stored) + variant
     chinese = language.partition("-")[0] == "zh"
-    tell = _Chinese(choice) if chinese else _English(choice)
+    wording = _Chinese(choice) if chinese else _English(choice)
     hidden = [place for place, (head, _, tail) in enumerate(stored) if is_cvt(head) or is_cvt(tail)]
     plain = [place for place in range(len(stored)) if place not in set(hidden)]
-    made = tell.groups(_grouped(stored, plain)) + _compound(tell, stored, hidden)
+    made = wording.groups(_grouped(stored, plain)) + _compound(wording, stored, hidden)
     return sorted(made, key=lambda each: each.triples[0])
 
 
@@ -92,8 +92,8 @@ def _grouped(stored: Sequence[Named], places: Sequence[int]) -> list[_Group]:
     return sorted(groups, key=lambda group: group.triples[0])
 
 
-def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequence[int]) -> list[TemplateSentence]:
-    """Sentences on nameless nodes: each is anchored by the triple that leads to it and told by those that leave it."""
+def _compound(wording: _English | _Chinese, stored: Sequence[Named], hidden: Sequence[int]) -> list[TemplateSentence]:
+    """Sentences on nameless nodes: each anchored by the triple that leads to it, described by those that leave it."""
     anchors: dict[str, int] = {}
     for place in hidden:
         head, _, tail = stored[place]
@@ -107,7 +107,7 @@ def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequen
     made = []
     merged: dict[tuple[str, str], list[tuple[str, list[int]]]] = {}
     for node, places in parts.items():
-        where, behind = _anchor(tell, stored, anchors, node)
+        where, behind = _anchor(wording, stored, anchors, node)
         tails: dict[str, list[str]] = {}
         for place in places:
             head, relation, tail = stored[place]
@@ -118,19 +118,19 @@ def _compound(tell: _English | _Chinese, stored: Sequence[Named], hidden: Sequen
         if where and len(places) == len(facts) == 1:
             merged.setdefault((where, facts[0][0]), []).append((facts[0][1][0], sorted({*behind, *places})))
         elif where and facts:
-            made.append(TemplateSentence(tell.within(where, facts), tuple(sorted({*behind, *places}))))
+            made.append(TemplateSentence(wording.within(where, facts), tuple(sorted({*behind, *places}))))
         elif len(places) > 1 and facts:
-            made.append(TemplateSentence(tell.together(facts), tuple(places)))
+            made.append(TemplateSentence(wording.together(facts), tuple(places)))
     for (where, relation), found in merged.items():
         names = tuple(dict.fromkeys(tail for tail, _ in found))
         behind_all = tuple(sorted({place for _, places in found for place in places}))
-        made.append(TemplateSentence(tell.within(where, [(relation, names)]), behind_all))
+        made.append(TemplateSentence(wording.within(where, [(relation, names)]), behind_all))
     covered = {place for each in made for place in each.triples}
-    return made + [TemplateSentence(tell.bare(stored[place]), (place,)) for place in hidden if place not in covered]
+    return made + [TemplateSentence(wording.bare(stored[place]), (place,)) for place in hidden if place not in covered]
 
 
 def _anchor(
-    tell: _English | _Chinese, stored: Sequence[Named], anchors: dict[str, int], node: str
+    wording: _English | _Chinese, stored: Sequence[Named], anchors: dict[str, int], node: str
 ) -> tuple[str, list[int]]:
     """`the marriage of Ada` for a nameless node, and the triples behind it; empty where nothing named leads there."""
     chain: list[int] = []
@@ -142,7 +142,7 @@ def _anchor(
         node = stored[place][0]
     text = node
     for place in reversed(chain):
-        text = tell.part_of(stored[place][1], text)
+        text = wording.part_of(stored[place][1], text)
     return text, chain
 
 

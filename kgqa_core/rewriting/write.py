@@ -58,7 +58,7 @@ SENTENCES: dict[str, pl.DataType] = {
 """Columns of sentences.parquet, one row for each sentence in the order of the paragraphs.
 
 path: number of the reasoning path, -1 without one.  text: what stands in the paragraph, empty where nothing does.
-written: what the writer said.  triples: ids behind it.  invented: names and numbers that are in none of the group's
+written: the writer's output.  triples: ids behind it.  invented: names and numbers that are in none of the group's
 triples.  action: see `paragraphs.ACTIONS`.
 """
 
@@ -92,7 +92,7 @@ def write(
 
     format: `template` (rules, no model) or `rewritten`.  rewriter: a trained rewriter; without one `options.base`
     writes as it is, such as a data-to-text model.  language: of the prompts; each question's own when None.
-    split, limit, seed: put only the facts of the questions that are going to be asked into words, as `choose` draws
+    split, limit, seed: put only the facts of the questions that will be answered into words, as `choose` draws
     them; the others have an empty text.  cache: folder of the response cache; without one completions are kept in
     `work`.  model: used instead of loading.  part: only a share of the questions, of `rewritten` only a share of the
     model's texts; `merge` joins the parts.

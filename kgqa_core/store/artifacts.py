@@ -104,7 +104,7 @@ class Home:
         Raises StorageError when the home cannot be written or is of a newer version, OutputError when its folder is the
         user's own.
         """
-        RemoteStore.current()  # options that cannot be read are said before anything is computed
+        RemoteStore.current()  # options that cannot be read are reported before anything is computed
         with storage_faults(self.root):
             if self.root.exists() and not self.root.is_dir():
                 raise StorageError(f"the home {self.root} is not a folder; choose another with --home")
@@ -214,7 +214,7 @@ class Home:
     def catch_up(self, monitor: Monitor = QUIET) -> int:
         """Send what the object store still lacks of this home; how many artifacts were sent.
 
-        A store that is out of reach is said once and is no error.
+        A store that is out of reach is reported once and is no error.
         """
         store, sent = RemoteStore.current(), 0
         if store is None:
@@ -228,7 +228,7 @@ class Home:
 
     @contextlib.contextmanager
     def locked(self, name: str, doing: str, monitor: Monitor = QUIET, run: str = "") -> Iterator[None]:
-        """Hold the lock of this name; whoever has to wait is told who holds it and what the holder is `doing`."""
+        """Hold the lock of this name; whoever has to wait is shown who holds it and what the holder is `doing`."""
         with held(self.root / "locks" / f"{name}.lock", doing, monitor.note, run):
             yield
 

@@ -38,7 +38,7 @@ from kgqa_core.store.locks import InUse, free, gate, idle, in_use, shared
 
 DAY = 86400.0
 RECORDS = {"run.json", "untracked.jsonl", "refused.jsonl", OWNER}
-"""What stays of an old run: what it was, and what the tracker has not been told yet."""
+"""What stays of an old run: what it was, and what the tracker has not received yet."""
 
 COMPANIONS = frozenset({"mentions"})
 """Kinds that questions to come need, though no finished run may name them: they stay with what they were made of."""
@@ -164,7 +164,7 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
 
 
 def _check_champions(root: Path, every: list[RunFolder], named: dict[str, list[str]]) -> None:
-    """Raises ArtifactError when it cannot be told which artifacts a champion needs."""
+    """Raises ArtifactError when it is unknown which artifacts a champion needs."""
     recorded = {run.id for run in every if run.uses}
     for system, (champion, *_) in ((system, names) for system, names in named.items() if names):
         if champion not in recorded:

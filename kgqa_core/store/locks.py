@@ -1,4 +1,4 @@
-"""Locks of a home: kept by the kernel, told about in a file, and free the moment their holder is gone.
+"""Locks of a home: held by the kernel, described in a file, and free the moment their holder is gone.
 
 A lock file says who holds it (host, process, command, run, since when); the lock itself is `flock`, so that a killed
 holder blocks nobody.  `ProcessUses` is the other half: what a live process has been given, so that gc leaves it.
@@ -78,11 +78,11 @@ def read_owner(path: Path) -> Owner | None:
 
 @contextlib.contextmanager
 def held(path: Path, doing: str, say: Callable[[str], None], run: str = "") -> Iterator[None]:
-    """Hold the lock of this file; whoever has to wait is told who holds it and what that process is `doing`."""
+    """Hold the lock of this file; whoever has to wait is shown who holds it and what that process is `doing`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = acquire(path, lambda: say(_waiting(path, doing)))
     try:
-        _tell(handle, run)
+        _write_owner(handle, run)
         yield
     finally:
         with contextlib.suppress(OSError):
@@ -103,7 +103,7 @@ def acquire(path: Path, wait: Callable[[], None] = lambda: None) -> int:
                     wait()
                     noted = True
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            if is_still(handle, path):  # else it was taken away between opening and locking
+            if is_still(handle, path):  # else it was removed between opening and locking
                 return handle
         except BaseException:
             os.close(handle)
@@ -206,7 +206,7 @@ class ProcessUses:
         fcntl.flock(handle, fcntl.LOCK_EX)
         self._end = weakref.finalize(self, _end_use, handle, path, os.getpid())
         with contextlib.suppress(OSError):
-            _tell(handle, "")
+            _write_owner(handle, "")
         return handle
 
     def _forget(self) -> None:
@@ -262,7 +262,7 @@ def is_still(handle: int, path: Path) -> bool:
     return (own_stat.st_dev, own_stat.st_ino) == (there.st_dev, there.st_ino)
 
 
-def _tell(handle: int, run: str) -> None:
+def _write_owner(handle: int, run: str) -> None:
     """Writes who holds the lock; a full disk does not matter, since the lock is the kernel's."""
     with contextlib.suppress(OSError):
         os.ftruncate(handle, 0)

@@ -238,7 +238,7 @@ def _allowed(out: Path) -> Path:
     try:
         tempfile.TemporaryFile(dir=parent).close()
     except OSError as fault:
-        if fault.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full disk is told from a closed one when it matters
+        if fault.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full disk is reported by the write itself
             raise OutputError(
                 f"{place} cannot be written: nothing can be put into {parent} ({fault.strerror}); choose another place "
                 "with --out"

@@ -177,7 +177,7 @@ class FolderClaim:
             why = str(fault) if isinstance(fault, OutputError) else f"{self.place} came there in the meantime"
             raise OutputError(f"{why}. What was made is in {beside}") from None
         if self.set_aside and self.going:
-            self._say_aside(move_beside(self.place, self.place, "old"))
+            self._log_moved(move_beside(self.place, self.place, "old"))
             os.rename(out, self.place)
             return
         if exchange(out, self.place):
@@ -186,9 +186,9 @@ class FolderClaim:
             os.rename(self.place, old)
             os.rename(out, self.place)
         if _stamps(old) != {**self.own, **self.going}:  # something came between the check and the exchange
-            self._say_aside(move_beside(old, self.place, "old"))
+            self._log_moved(move_beside(old, self.place, "old"))
 
-    def _say_aside(self, aside: Path) -> None:
+    def _log_moved(self, aside: Path) -> None:
         log.warning("what was in %s is in %s", self.place, aside)
 
 

@@ -45,7 +45,7 @@ Table = dict[str, Counter[str]]
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Retry-After of a year is a hundredth of a second here."""
-    monkeypatch.setattr(openai_api, "LONGEST_ASKED", 0.01)
+    monkeypatch.setattr(openai_api, "LONGEST_RETRY_AFTER", 0.01)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 

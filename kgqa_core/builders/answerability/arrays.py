@@ -1,4 +1,4 @@
-"""The ideal graph in memory, with what is dropped so far taken out: its triples, its types, and forms over both."""
+"""The ideal graph in memory, without what is dropped so far: its triples, its types, and forms over both."""
 
 from __future__ import annotations
 

@@ -146,14 +146,14 @@ def build(
     kg: the ideal graph, which is not touched.  questions: an artifact of questions that are linked to it.
     Raises InputError when too few questions have a form, or no drop makes one unanswerable.
     """
-    drawn = _drawn(read_questions(questions), options.limit, seed)
+    sample = _sample(read_questions(questions), options.limit, seed)
     with KgStore.open(kg) as store:
         graph = Graph.read(store)
         tracer = Tracer(graph, store)
-        ideals, left_out = find_ideals(drawn, tracer, monitor)
+        ideals, left_out = find_ideals(sample, tracer, monitor)
         if len(ideals) < 10:
             raise InputError(
-                f"{len(ideals)} of {len(drawn)} questions have a form with an answer ({reasons(left_out)}); a "
+                f"{len(ideals)} of {len(sample)} questions have a form with an answer ({reasons(left_out)}); a "
                 "benchmark needs ten at least. Give questions with s_expression or relation_path"
             )
         dropped = _drop(ideals, tracer, options, seed, monitor)
@@ -169,7 +169,7 @@ def build(
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
     for name in SPLITS:
         write_rows(out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
-        write_rows(out / IDEAL / f"{name}.jsonl", (one for asked_, one in rows if asked_.split == name))
+        write_rows(out / IDEAL / f"{name}.jsonl", (one for question, one in rows if question.split == name))
     write_rows(out / DROPS, drops)
     write_rows(out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items())))
     table = statistics(
@@ -177,11 +177,11 @@ def build(
         goals=_goals(options, dropped, seed), agreeing=sum(ideal.agrees for ideal in ideals),
     )  # fmt: skip
     write_json(out / STATISTICS, table)
-    write_card(out, table=table, graph=about, questions=drawn[0].source or "questions")
+    write_card(out, table=table, graph=about, questions=sample[0].source or "questions")
     return _counts(table)
 
 
-def _drawn(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
+def _sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
     """The questions, or a seeded draw of them, by id."""
     there = sorted(questions, key=lambda question: question.id)
     if limit is not None and limit < len(there):

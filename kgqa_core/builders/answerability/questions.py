@@ -179,7 +179,7 @@ def _example(entry: BenchmarkQuestion, topics: tuple[Topic, ...], training: Trai
 
 
 def _shown(entry: BenchmarkQuestion, training: Training) -> tuple[str | None, bool]:
-    """The form that a parser is shown, and whether it is told anything at all."""
+    """The form that a parser is shown, and whether it gets any."""
     if entry.split == TEST or (training == "A" and not entry.answerable):
         return None, False
     return entry.s_expression, True

@@ -52,7 +52,7 @@ class RemovedByDrops:
                     self.triples[i] = min(found)
 
     def unnamed(self, form: Form, classes: Collection[str]) -> set[int]:
-        """Steps that took what a form reads and does not name: types below its classes, ends of its times."""
+        """Steps that removed what a form reads and does not name: types below its classes, ends of its times."""
         gone = [self.relations[key] for key in endings(form) if key in self.relations]
         return {*gone, *(self.entities[key] for key in self._below(classes) if key in self.entities)}
 
@@ -112,7 +112,7 @@ class ProofBySql:
 
 
 class Replay:
-    """The ideal graph from which the drops are taken one by one.  taken: what each of them took."""
+    """The ideal graph, on which the drops are made one by one."""
 
     def __init__(self, store: KgStore, drops: Sequence[Drop], removed: RemovedByDrops) -> None:
         self._graph = Graph.read(store)
@@ -124,7 +124,7 @@ class Replay:
         self._by_step: dict[int, Ints] = {drop.step: triples[steps == drop.step] for drop in drops}
 
     def make(self, drop: Drop) -> None:
-        """Takes what a drop took."""
+        """Removes what a drop removed."""
         self._graph.alive[self._by_step[drop.step]] = False
         self._graph.there[sorted(self._memory.know(drop.entities).values())] = False
         self._gone.update((*drop.relations, *drop.entities))

@@ -40,7 +40,7 @@ def statistics(
 ) -> dict[str, Any]:  # fmt: skip
     """Every table as JSON.
 
-    goals: what was asked for (`p_u`, `quotas` by kind, `zero_shot`, `full`).  left_out: questions by reason.
+    goals: what was requested (`p_u`, `quotas` by kind, `zero_shot`, `full`).  left_out: questions by reason.
     graphs: counts of the `ideal` and the `modified` graph.  agreeing: questions whose ideal result is the annotation.
     """
     pairs = list(zip(questions, ideal, strict=True))

@@ -1,7 +1,7 @@
 """What a form denotes in the graph in memory, and the triples on every way to it.
 
 The builder asks thousands of times whether a question still has an answer; this is what it asks.  Sets (joins without
-conditions, AND, OR, MINUS) are exact; ranks and comparisons are taken for their members that have a value at all, which
+conditions, AND, OR, MINUS) are exact; ranks and comparisons count as their members that have a value at all, which
 is where an answer may be.  `Living` has the last word on those, and the verifier asks SQL about everything.
 """
 
@@ -116,7 +116,7 @@ class Tracer:
     def stands(self, form: Form) -> Ints | None:
         """Triples that are enough for a form to have an answer, none where any may matter; None where it has no answer.
 
-        What needs qualifiers or TC is taken for what it may have.
+        What needs qualifiers or TC counts as what it may have.
         """
         exact = is_exact(form)
         if not exact and not outside(form):

@@ -64,7 +64,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question as it is asked and as it ideally is, with what its ideal form names; names: entities and classes."""
+    """A question of the benchmark, as it ideally is, and what its ideal form names.  names: entities and classes."""
 
     question: BenchmarkQuestion
     ideal: IdealRecord
@@ -236,7 +236,7 @@ class _Verifier:
         return answerable, self._texts(form, found, answerable)
 
     def _support(self, form: Form, whole: Result) -> Iterable[int]:
-        """The triples that the ideal answer rests on; of a `no` those of what is asked about."""
+        """The triples that the ideal answer rests on; of a `no` those of the form that it denies."""
         if isinstance(form, Holds) and whole.value is False:
             return self.rests.of(form.of)
         return self.rests.of(form, whole)
@@ -258,11 +258,12 @@ class _Verifier:
             own = [case for case in waiting.get(drop.step, ()) if replay.can(case.form)]
             before = [replay.answers(case.form, case.ideal.answers) for case in own]
             replay.make(drop)
-            for case, stood in zip(own, before, strict=True):
-                stands = replay.answers(case.form, case.ideal.answers)
+            for case, answered_before in zip(own, before, strict=True):
+                answered_after = replay.answers(case.form, case.ideal.answers)
                 self.checks.that(
-                    "the drop that a question names took its answer", stood and not stands,
-                    f"{case.question.id}: step {drop.step} {'came after the one that did' if not stood else 'did not'}",
+                    "the drop that a question names took its answer", answered_before and not answered_after,
+                    f"{case.question.id}: step {drop.step} "
+                    f"{'came after the one that did' if not answered_before else 'did not'}",
                 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 A turn is a query and its reply.  It becomes a question when it cites triples of the prompt and nothing else, when the
 query gives no answer away, and when the reply names one.  A turn that fails stays in the history of those after it,
-which refer to what was said; it is no question itself.
+which refer to earlier turns; it is no question itself.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _ends(
 
 
 def _mentions_answer(answer: End, reply: str, mentions: NameMatcher) -> bool:
-    """Whether a reply names an answer; of a date the year is enough, since it may be said in many ways."""
+    """Whether a reply names an answer; of a date the year is enough, since it has many wordings."""
     if mentions.any((*answer.forms, *date_forms(answer)), reply):
         return True
     year = re.match(r"[+-]?0*(\d{1,4})-\d\d", answer.key) if not answer.entity else None

@@ -1,4 +1,4 @@
-"""The Wikimedia REST API of page views: mean monthly views of articles, asked politely and never twice.
+"""The Wikimedia REST API of page views: mean monthly views of articles, requested at a bounded rate and never twice.
 
 `BASE/metrics/pageviews/per-article/PROJECT/ACCESS/AGENT/TITLE/monthly/START/END`.  An article without views in the
 period, or that does not exist, is status 404: zero views.  Every answer is kept in a file of the home's cache, so that
@@ -35,11 +35,11 @@ log = logging.getLogger("kgqa.ltgen")
 FILE = "page_views.sqlite"
 """Name of the file in a home's cache folder."""
 
-FIRST_WAIT, LONGEST_WAIT, LONGEST_ASKED = 0.5, 30.0, 120.0
+FIRST_WAIT, LONGEST_WAIT, LONGEST_RETRY_AFTER = 0.5, 30.0, 120.0
 """Seconds before the first further try, doubling up to the longest; a Retry-After counts up to the last."""
 
 HOPELESS = 200
-"""Articles at the beginning that, if none of them exists, mean that the wrong articles are asked for."""
+"""Articles at the beginning that, if none of them exists, mean that the wrong articles are requested."""
 
 AGENT = "kgqa-ltgen/0.1 (long-tail benchmark builder; set ltgen.popularity.user_agent to how you can be reached)"
 
@@ -171,8 +171,8 @@ class PageViews:
                 failure = f"{type(fault).__name__.lstrip('_')}: {fault}"
             if attempt < self.options.retries:
                 pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
-                log.debug("%s: %s; asked again", url, failure)
-                self._wait(max(pause, min(retry_after or 0.0, LONGEST_ASKED)))
+                log.debug("%s: %s; requested again", url, failure)
+                self._wait(max(pause, min(retry_after or 0.0, LONGEST_RETRY_AFTER)))
         raise EndpointError(
             f"the page-view API does not answer for {url} ({failure}); what it answered before is kept: run the same "
             "command again later, lower ltgen.popularity.rate, or give ltgen.popularity.files"

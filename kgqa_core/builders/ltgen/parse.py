@@ -79,7 +79,7 @@ def read_qa(text: str, *, truncated: bool = False) -> list[QaField]:
 
 
 def read_conv(text: str, *, truncated: bool = False) -> tuple[list[Field], bool]:
-    """What user and agent said and which triples they chose, in order; and whether the last of it broke off.
+    """The turns of user and agent and the triples they chose, in order; and whether the last of it broke off.
 
     >>> fields, cut = read_conv("User: <<<Where is Oslo?>>>\\nAgent: <<<In Norway.>>>\\nT: <<<(Oslo, country, Nor")
     >>> [field.label for field in fields], cut
@@ -272,12 +272,12 @@ class NameMatcher:
     def _padded(self, forms: tuple[str, ...]) -> tuple[str, ...]:
         found = self._forms.get(forms)
         if found is None:
-            telling = [tokens(form) for place, form in enumerate(forms) if place == 0 or _tells(form)]
-            found = self._forms[forms] = tuple(dict.fromkeys(_pad(words) for words in telling if words))
+            distinctive = [tokens(form) for place, form in enumerate(forms) if place == 0 or _is_distinctive(form)]
+            found = self._forms[forms] = tuple(dict.fromkeys(_pad(words) for words in distinctive if words))
         return found
 
 
-def _tells(alias: str) -> bool:
+def _is_distinctive(alias: str) -> bool:
     return len(alias.strip()) > 3 or any(is_cjk(letter) for letter in alias)
 
 

@@ -135,14 +135,14 @@ def read_views(sources: Sequence[Source], months: int, monitor: Monitor = QUIET)
 
 
 CHUNK = 200
-"""Candidates that the API is asked for before it is looked whether these are enough."""
+"""Candidates requested from the API before it is looked whether these are enough."""
 
 
 @dataclass(frozen=True)
 class Popularity:
     """What was found.  values: by entity; one without is unknown.  source, unit, about: what the numbers are.
 
-    counts: candidates looked at, with and without a value, and what the source said.
+    counts: candidates looked at, with and without a value, and what the source answered.
     """
 
     values: dict[int, float]

@@ -62,7 +62,7 @@ def read_batch(
 ) -> ReplyItems:
     """The questions in a completion that are good, and the rest with reasons.
 
-    pairs: those of the prompt.  first: number of the first pair among all that the entity was asked for.
+    pairs: those of the prompt.  first: number of the first pair among all of the entity.
     """
     citable = Citable(pair.names for pair in pairs)
     items: dict[int, BenchmarkItem] = {}

@@ -136,7 +136,7 @@ class BenchmarkItem:
 
 @dataclass(frozen=True, slots=True)
 class RejectedItem:
-    """Something that was written and not kept.
+    """Something that was written and rejected.
 
     what: `question`, `turn`, `dialogue` or `completion`.  number: its place in the output, from 1.  attempt: the
     completion that it was in, from 1.  detail: what exactly is wrong.
@@ -161,7 +161,7 @@ class RejectedItem:
 
 @dataclass(frozen=True)
 class ReplyItems:
-    """What was made of one completion.  turns: what was said, for dialogues, with whether a turn is a question."""
+    """What was made of one completion.  turns: of dialogues, with whether a turn is a question."""
 
     items: tuple[BenchmarkItem, ...] = ()
     rejects: tuple[RejectedItem, ...] = ()
@@ -207,7 +207,7 @@ def read_triples(store: KgStore, ids: Iterable[int]) -> dict[int, Triple]:
 
 
 def date_forms(end: End) -> list[str]:
-    """How a date that is a literal is said in English; empty for anything else.
+    """A date that is a literal, written in English; empty for anything else.
 
     >>> date_forms(End(0, "1867-11-07", ("1867-11-07",), False))
     ['7 November 1867', 'November 7, 1867']

@@ -86,11 +86,11 @@ def quantiles(values: Iterable[float]) -> Bounds:
     lower = []
     for levels_left in range(len(LEVELS), 0, -1):
         lower.append(distinct[place])
-        share, n_drawn = left / levels_left, 0
-        while place < len(distinct) - (levels_left - 1) and (n_drawn == 0 or n_drawn < share):
-            n_drawn += counts[distinct[place]]
+        share, in_level = left / levels_left, 0
+        while place < len(distinct) - (levels_left - 1) and (in_level == 0 or in_level < share):
+            in_level += counts[distinct[place]]
             place += 1
-        left -= n_drawn
+        left -= in_level
     return Bounds((lower[0], lower[1], lower[2], lower[3]), None, "quantiles")
 
 
@@ -158,9 +158,9 @@ def draw(
         [(row[0], forward, found) for row in rows for forward, found in pairs.get(row[0], [])],
         schema=PAIRS, orient="row",
     ).write_parquet(out / "pairs.parquet")  # fmt: skip
-    drawn = Counter(row[2] for row in rows)
+    sampled = Counter(row[2] for row in rows)
     levels = {
-        level: {"bounds": text, "found": len(chosen[level]), "sampled": drawn[level]}
+        level: {"bounds": text, "found": len(chosen[level]), "sampled": sampled[level]}
         for level, text in bounds.as_text().items()
     }
     meta = {
@@ -173,13 +173,13 @@ def draw(
     }  # fmt: skip
     write_json(out / "meta.json", meta)
     for level in LEVELS:
-        if drawn[level] < options.per_level:
+        if sampled[level] < options.per_level:
             bound = levels[level]["bounds"]
-            monitor.note(f"level {level} ({bound}) has {drawn[level]} of {options.per_level} entities")
+            monitor.note(f"level {level} ({bound}) has {sampled[level]} of {options.per_level} entities")
     outside = len(known.values) - sum(map(len, chosen.values()))
     return {
         **eligible.counts, **known.counts, "outside_levels": outside, "sampled": len(rows),
-        **{f"level_{level}": drawn[level] for level in LEVELS}, "source": known.source,
+        **{f"level_{level}": sampled[level] for level in LEVELS}, "source": known.source,
     }  # fmt: skip
 
 

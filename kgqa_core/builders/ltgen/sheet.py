@@ -43,9 +43,9 @@ def write_sheet(out: Path, *, benchmark: Path, kg: Path, share: float, seed: int
         raise InputError(f"the share of a sheet must be above 0 and at most 1, but it is {share}")
     questions = read_question_file(benchmark / "questions.jsonl")
     number = max(1, math.ceil(round(share * len(questions), 6)))
-    drawn = sorted(questions, key=lambda row: hashlib.sha256(f"sheet/{seed}/{row['id']}".encode()).digest())[:number]
+    sampled = sorted(questions, key=lambda row: hashlib.sha256(f"sheet/{seed}/{row['id']}".encode()).digest())[:number]
     with KgStore.open(kg) as store:
-        rows = _rows(store, drawn)
+        rows = _rows(store, sampled)
     with (out / "sheet.csv").open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)

@@ -38,8 +38,8 @@ def qa_text(pairs: Sequence[EntityRelationPair]) -> str:
 def conv_text(subject: Subject, seed: int) -> str:
     """A dialogue over the entity's triples, in the format of the prompt.
 
-    Each turn tells a relation of the entity, one way; some tell two.  The first query names the entity, later ones may
-    say `it`.
+    Each turn states a relation of the entity, one way; some state two.  The first query names the entity, later ones
+    may write `it`.
     """
     parts = []
     for number, group in enumerate(_turns(subject, seed)):

@@ -1,6 +1,6 @@
 """The stage that writes LTGen-QA or LTGen-Conv: prompts → a language model, or rules → read, checked, kept or rejected.
 
-Every call to a model goes through `llm.paid.ask`: what was answered is kept, a killed run goes on with what is missing,
+Every call to a model goes through `llm.paid.ask`: completions are cached, a killed run goes on with what is missing,
 and a completion of which nothing was usable is a spent attempt.  Good questions of a bad completion are kept.
 """
 
@@ -87,7 +87,7 @@ def write(
     """Writes questions.jsonl, rejects.jsonl, statistics.json, README.md, and dialogues.jsonl for conversations.
 
     kind: `qa` or `conv`.  Returns counts: entities, prompts, completions by what came of them, questions, dialogues,
-    turns, rejected and rejected_REASON, tokens.  Raises BudgetReached after all that was paid for is kept,
+    turns, rejected and rejected_REASON, tokens.  Raises BudgetReached after all that was paid for is cached,
     EndpointError, ModelError, and InputError when not one question is good.
     """
     with KgStore.open(kg) as store:

@@ -25,7 +25,7 @@ ARTICLE = {
 """Countries that English names with an article."""
 
 SMALLEST_TOPIC_CITY = 50_000
-"""Inhabitants of the smallest city that a question is asked about, capitals apart."""
+"""Inhabitants of the smallest city that is a topic, capitals apart."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class World:
         plain = not any(c.isdigit() or c in '/()[],"' for c in label)
         return plain and label[0].isupper() and label[-1].isalpha() and len(label) <= 40
 
-    def drawn(self, kind: str, rng: random.Random) -> list[str]:
-        """A pool in an order of the generator's choosing."""
+    def shuffled(self, kind: str, rng: random.Random) -> list[str]:
+        """A pool in random order."""
         return rng.sample(self.pools[kind], len(self.pools[kind]))
 
     def reach(self, key: str, path: Iterable[str]) -> list[str]:

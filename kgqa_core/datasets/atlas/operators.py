@@ -49,7 +49,7 @@ def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, 
 
 def _count(template: str, kind: str, step: str, *, smallest_city: int = 0) -> Maker:
     def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
-        for x in world.drawn(kind, rng):
+        for x in world.shuffled(kind, rng):
             members = world.reach(x, [step])
             small = smallest_city and any((world.graph.number(m, "population") or 0) < smallest_city for m in members)
             dull = len(members) == 1 and rng.random() > SHARE_OF_ONES
@@ -133,7 +133,7 @@ def _yes_no(template: str, kind: str, relation: str, wrong: Callable[[World, str
     def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         pools = {key for pool in world.pools.values() for key in pool}
         for _ in range(6):
-            for x in world.drawn(kind, rng):
+            for x in world.shuffled(kind, rng):
                 right = world.reach(x, [relation])
                 good = [key for key in right if key in pools]
                 bad = sorted({key for key in wrong(world, x, right) if key in pools and key != x} - set(right))

@@ -53,7 +53,7 @@ def _one_hop(world: World, attribute: Attribute, rng: random.Random) -> Iterator
 
 
 def _two_hops(world: World, attribute: Attribute, phrase: NamePhrase, rng: random.Random) -> Iterator[QuestionDraft]:
-    for topic in world.drawn(phrase.of, rng):
+    for topic in world.shuffled(phrase.of, rng):
         middle = world.graph.follow([topic], phrase.path)
         if not middle or (len(middle) > 1) != phrase.several or len(middle) > LARGEST_MIDDLE:
             continue

@@ -69,7 +69,7 @@ def generate(graph: Path | AtlasGraph, seed: int = 7) -> list[dict[str, Any]]:
             split = _split(draft, held_out, seed)
             if draft.complexity == "yes/no" and _tips(balance, split, draft.answers[0]):
                 continue
-            text = _say(world, draft, wordings, split, texts, seed)
+            text = _question_text(world, draft, wordings, split, texts, seed)
             if text is None:
                 continue
             texts.add(text.casefold())
@@ -140,10 +140,10 @@ def _tips(balance: Counter[tuple[str, str]], split: str, answer: str) -> bool:
     return balance[split, answer] > balance[split, other]
 
 
-def _say(
+def _question_text(
     world: World, draft: QuestionDraft, wordings: TemplateWordings, split: str, texts: set[str], seed: int
 ) -> str | None:
-    """The question in words that nobody has used yet and that name no other entity; None where there are none."""
+    """A wording that is not used yet and names no other entity; None where there is none."""
     rng = random.Random(f"{seed}/words/{draft.template}/{draft.group}/{draft.slots}")
     special = split == "test" and rng.random() < TEST_WORDING_SHARE
     choices = list(wordings.test if special else wordings.seen)
@@ -163,7 +163,7 @@ def _worded(world: World, draft: QuestionDraft, wording: str) -> str:
 
 
 def _mentions(world: World, text: str) -> set[str]:
-    """Labels written in a text, longest first and not overlapping, upper and lower case told apart."""
+    """Labels written in a text, longest first and not overlapping, case-sensitive."""
     words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
     found, start = set(), 0
     while start < len(words):

@@ -22,7 +22,7 @@ class TemplateWordings:
 
 @dataclass(frozen=True)
 class Attribute:
-    """Something that can be asked of a thing.  path: full relation keys.  of: kinds of thing."""
+    """A property that questions ask for.  path: full relation keys.  of: kinds of thing."""
 
     name: str
     of: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""LoRA training: pairs become tokens and batches, it learns, a killed run ends with the same bytes, peft loads the result."""
+"""LoRA training: tokens and batches of pairs, what it learns, the same bytes after a kill, loading by plain peft."""
 
 from __future__ import annotations
 
