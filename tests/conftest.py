@@ -43,9 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """End the tests' Prefect server, where one was started."""
-    if "tests.support.prefect_server" in sys.modules:
-        sys.modules["tests.support.prefect_server"].stop()
+    """End the tests' forking process and Prefect server, where they were started."""
+    for name in ("tests.support.forked_command", "tests.support.prefect_server"):
+        if name in sys.modules:
+            sys.modules[name].stop()
 
 
 @pytest.fixture(autouse=True)

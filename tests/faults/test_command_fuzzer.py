@@ -52,31 +52,37 @@ def test_every_command_and_every_value_of_the_app_is_tried(monkeypatch: pytest.M
         commands()
 
 
-def test_a_part_of_the_cases_breaks_nothing(tmp_path: Path) -> None:
-    rows = run(chosen(SEED, flows=False, most=FEW), tmp_path)
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of worlds, each of which is as it was after each case."""
+    return tmp_path_factory.mktemp("worlds")
+
+
+def test_a_part_of_the_cases_breaks_nothing(worlds: Path) -> None:
+    rows = run(chosen(SEED, flows=False, most=FEW), worlds)
     assert len(rows) == FEW and {row["code"] for row in rows} >= {0, 2}
     assert not told(rows), told(rows)
 
 
 @pytest.mark.slow
-def test_no_case_breaks_anything(tmp_path: Path) -> None:
-    rows = run(chosen(SEED, flows=False), tmp_path, workers=2)
+def test_no_case_breaks_anything(worlds: Path) -> None:
+    rows = run(chosen(SEED, flows=False), worlds, workers=2)
     assert len(rows) >= LEAST
     assert not told(rows), told(rows)
 
 
 @pytest.mark.slow
-def test_flows_break_nothing_with_hostile_names(tmp_path: Path) -> None:
+def test_flows_break_nothing_with_hostile_names(worlds: Path, tmp_path: Path) -> None:
     from tests.support.prefect_server import shared_server
 
     environment = {"PREFECT_API_URL": shared_server(), "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
     known = {(one.command.name, one.parameter, one.kind) for one in cases(commands(), flows=False)}
     given = [one for one in chosen(SEED, flows=True) if (one.command.name, one.parameter, one.kind) not in known]
-    rows = run(given[:FLOWS], tmp_path, workers=2, environment=environment)
+    rows = run(given[:FLOWS], worlds, workers=2, environment=environment)
     assert not told(rows), told(rows)
 
 
-def test_the_judge_sees_every_kind_of_breach(tmp_path: Path) -> None:
+def test_the_judge_sees_every_kind_of_breach(worlds: Path) -> None:
     seen = {
         "traceback": "traceback",
         "gone": "gone: notes.txt",
@@ -94,7 +100,7 @@ def test_the_judge_sees_every_kind_of_breach(tmp_path: Path) -> None:
     kinds = {value: kind for kind, value in TEXTS.items()}
     given = [Case(n, report, run_id, kinds[TEXT[deed]]) for n, deed in enumerate(seen)]
     quick = {"KGQA_FUZZER_IDLE_SECONDS": "3"}
-    rows = run(given, tmp_path, environment=quick, target="tests.support.command_fuzzer.careless:main")
+    rows = run(given, worlds, environment=quick, target="tests.support.command_fuzzer.careless:main")
     for row, expected in zip(rows, seen.values(), strict=True):
         assert expected in "; ".join(row["violations"]), (row, expected)
 

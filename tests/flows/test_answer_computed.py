@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 from tests.support.toy import write_graph, write_questions
 
 
@@ -17,7 +17,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder with the home of a run of the symbolic answerer that compares gold and linked topics, and its id."""
     folder = tmp_path_factory.mktemp("computed")
     write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 60)
-    outcome = kgqa(
+    outcome = forked_kgqa(
         "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home",
         folder / "home", "--answerer", "symbolic", "--set", "retrieval.topics=both", "--set",
         "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path]", "--set",
@@ -41,7 +41,8 @@ def test_a_file_is_answered_with_computed_answers(
     new.append({"id": "bare", "question": rows[0]["question"]})
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in new))
     out = tmp_path / "answers.jsonl"
-    outcome = kgqa("answer", "--questions", tmp_path / "new.jsonl", "--out", out, "--home", folder / "home", "--json")
+    words = ("answer", "--questions", tmp_path / "new.jsonl", "--home", folder / "home", "--json")
+    outcome = forked_kgqa(*words, "--out", out)
     assert outcome.code == 0, outcome.err[-4000:]
     answers = {row["id"]: row for row in map(json.loads, out.read_text().splitlines())}
     assert set(answers) == {*(row["id"] for row in rows), "bare"}
@@ -63,21 +64,12 @@ def test_knowledge_without_facts_answers_where_nothing_is_computed_and_is_refuse
     folder, run_id = computed
     record = folder / "home" / "runs" / run_id / "run.json"
     (tmp_path / "new.jsonl").write_text('{"id": "q", "question": "Where?"}\n')
-    words = (
-        "answer",
-        "--questions",
-        tmp_path / "new.jsonl",
-        "--home",
-        folder / "home",
-        "--json",
-        "--knowledge",
-        "none",
-    )
+    words = ("answer", "--questions", tmp_path / "new.jsonl", "--home", folder / "home", "--knowledge", "none")
     edit_profile(record, "gold", "symbolic")
-    refused = kgqa(*words, "--out", tmp_path / "none.jsonl")
+    refused = forked_kgqa(*words, "--out", tmp_path / "none.jsonl")
     assert refused.code == 2 and "'none' holds no facts" in refused.err and "hop_path" in refused.err
     edit_profile(record, "gold", "builtin")
-    outcome = kgqa(*words, "--out", tmp_path / "answers.jsonl")
+    outcome = forked_kgqa(*words, "--out", tmp_path / "answers.jsonl")
     assert outcome.code == 0, outcome.err[-4000:]
     [row] = map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())
     assert row["reject"] is None and row["facts"] == "" and "answer" in row

@@ -13,6 +13,7 @@ from kgqa_core.builders.answerability.records import read_benchmark
 from kgqa_core.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.store.publish import publish_folder
 from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 from tests.support.register_benchmark import write_inputs
 
 
@@ -97,6 +98,6 @@ def metrics(home: Path, run_id: str) -> dict[str, float]:
 )
 def test_wrong_inputs_are_said_before_anything_starts(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     home = () if words[0] == "verify" else ("--home", tmp_path / "home")
-    done = kgqa("answerability", *words, *home, cwd=tmp_path)
+    done = forked_kgqa("answerability", *words, *home, cwd=tmp_path)
     assert done.code in (1, 2) and said in done.err.replace("\n", " "), done.err[-500:]
     assert "Traceback" not in done.err

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.store.artifacts import verify
-from tests.support.command import Outcome, kgqa
+from tests.support.command import Outcome
+from tests.support.forked_command import forked_kgqa
 from tests.support.toy import write_graph, write_questions
 
 
@@ -24,7 +25,7 @@ def good(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def run(graph: Path, questions: Path, *more: str) -> Outcome:
-    return kgqa("run", "--kg", graph, "--questions", questions, "--home", graph.parent / "home", *more)
+    return forked_kgqa("run", "--kg", graph, "--questions", questions, "--home", graph.parent / "home", *more)
 
 
 def refused(outcome: Outcome, *words: str, code: int = 2) -> None:
@@ -56,10 +57,10 @@ def test_bad_lines_are_listed_and_good_ones_kept(good: tuple[Path, Path]) -> Non
     graph, _ = good
     with graph.open("a") as stream:
         stream.write("only\ttwo\n")
-    built = kgqa("kg", "build", graph, "--out", graph.parent / "kg", "--json")
+    built = forked_kgqa("kg", "build", graph, "--out", graph.parent / "kg", "--json")
     assert built.code == 0, built.err
     assert {key: built.json[key] for key in ("triples", "rejects")} == {"triples": 400, "rejects": 1}
-    strict = kgqa("kg", "build", graph, "--out", graph.parent / "kg", "--max-reject-share", "0")
+    strict = forked_kgqa("kg", "build", graph, "--out", graph.parent / "kg", "--max-reject-share", "0")
     refused(strict, "401", "only")
     assert verify(graph.parent / "kg").digest == built.json["digest"], "the earlier graph must stay"
 
@@ -90,12 +91,12 @@ def test_no_topic_in_the_graph_is_refused_with_a_near_name(good: tuple[Path, Pat
 
 def test_unknown_names_get_the_nearest(good: tuple[Path, Path]) -> None:
     graph, questions = good
-    refused(kgqa("run", "--profile", "atls"), "atls", "did you mean 'atlas'")
+    refused(forked_kgqa("run", "--profile", "atls"), "atls", "did you mean 'atlas'")
     refused(run(graph, questions, "--set", "retriver.hops=2"), "retriver.hops", "did you mean 'rigel.hops'")
     refused(run(graph, questions, "--set", "rigel.hops=9"), "rigel.hops", "9")
     refused(run(graph, questions, "--answerer", "builtn"), "builtn", "did you mean 'builtin'")
-    assert kgqa("rnu").code == 2
-    refused(kgqa("run"), "--profile")
+    assert forked_kgqa("rnu").code == 2
+    refused(forked_kgqa("run"), "--profile")
 
 
 def test_model_folder_that_is_none(good: tuple[Path, Path]) -> None:
@@ -126,7 +127,7 @@ def test_full_disk_says_so_and_publishes_nothing(good: tuple[Path, Path], tmp_pa
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
     try:
-        refused(kgqa("kg", "build", graph, "--out", small / "kg"), "no space", code=1)
+        refused(forked_kgqa("kg", "build", graph, "--out", small / "kg"), "no space", code=1)
         assert not list(small.iterdir())
     finally:
         subprocess.run(["umount", str(small)], check=True)
@@ -134,4 +135,4 @@ def test_full_disk_says_so_and_publishes_nothing(good: tuple[Path, Path], tmp_pa
 
 def test_home_without_a_run_says_how_to_start_one(tmp_path: Path) -> None:
     for words in (("ask", "Who?"), ("report",), ("kg", "show", "x")):
-        refused(kgqa(*words, "--home", tmp_path / "home"), "kgqa demo")
+        refused(forked_kgqa(*words, "--home", tmp_path / "home"), "kgqa demo")

@@ -12,7 +12,7 @@ from flows.cli import app as cli
 from flows.cli.usage import shown
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.parser import parse
-from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 
 
 def test_an_empty_path_is_not_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_an_empty_path_is_not_the_working_folder(tmp_path: Path, monkeypatch: py
 
 
 def test_a_name_that_is_not_utf_8_is_refused_with_its_bytes() -> None:
-    refused = kgqa("kg", "stats", "--kg", os.fsdecode(b"raw\xff\xfebytes"))
+    refused = forked_kgqa("kg", "stats", "--kg", os.fsdecode(b"raw\xff\xfebytes"))
     assert refused.code == 2 and "'raw\\xff\\xfebytes' is not UTF-8" in refused.err and "Traceback" not in refused.err
 
 
@@ -36,7 +36,7 @@ def test_a_number_that_is_refused_is_named(value: str) -> None:
 
 
 def test_what_the_system_says_of_a_file_is_one_line(tmp_path: Path) -> None:
-    refused = kgqa("compare", "a", "b", "--home", tmp_path / ("h" * 300))
+    refused = forked_kgqa("compare", "a", "b", "--home", tmp_path / ("h" * 300))
     assert refused.code in (1, 2) and "hhhhh" in refused.err, refused.err
     assert "Traceback" not in refused.err and refused.err.count("\n") < 5
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Outcome, kgqa
+from tests.support.forked_command import forked_kgqa
 from tests.support.toy import write_graph, write_questions
 
 QUICK = ("--set", "rigel.encoder=scratch", "--set", "hop_path.encoder=scratch")
@@ -23,16 +24,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outcom
     triples = write_graph(folder / "register.tsv", 5000)
     write_questions(folder / "asked.jsonl", triples, 300)
     outcome = kgqa(
-        "run",
-        "--json",
-        "--kg",
-        folder / "register.tsv",
-        "--questions",
-        folder / "asked.jsonl",
-        "--home",
-        folder / "home",
-        *QUICK,
-    )
+        "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
+        folder / "home", *QUICK,
+    )  # fmt: skip
     yield folder, outcome
 
 
@@ -65,27 +59,28 @@ def test_report_is_one_page_that_asks_nothing_of_the_network(own: tuple[Path, Ou
 def test_ask_answers_with_facts(own: tuple[Path, Outcome]) -> None:
     folder, _ = own
     row = json.loads((folder / "asked.jsonl").read_text().splitlines()[0])
-    asked = kgqa("ask", row["question"], "--topic", row["topic_entities"][0], "--home", folder / "home", "--json")
+    ask = ("ask", row["question"], "--home", folder / "home")
+    asked = forked_kgqa(*ask, "--topic", row["topic_entities"][0], "--json")
     assert asked.code == 0, asked.err[-4000:]
     reply = asked.json
     assert reply["answer"] and reply["facts"] and reply["seconds"] > 0
     assert {fact["hop"] for fact in reply["facts"]} <= {1, 2}
-    found = kgqa("ask", row["question"], "--home", folder / "home", "--json")
+    found = forked_kgqa(*ask, "--json")
     assert found.code == 0, found.err[-4000:]
     [linked] = found.json["topics"]
     assert {name: linked[name] for name in ("key", "name")} == reply["topics"][0]
     assert linked["mention"] == row["topic_entities"][0] and 0.22 <= linked["rho"] <= 1
     texts = [[fact["text"] for fact in told["facts"]] for told in (found.json, reply)]
     assert texts[0] == texts[1]  # scores differ: the start weighs ρ
-    shown = kgqa("ask", row["question"], "--home", folder / "home")
+    shown = forked_kgqa(*ask)
     assert shown.out.splitlines()[0].startswith(f"linked {linked['name']} (ρ {linked['rho']:.2f})")
 
 
 def test_ask_about_nothing_known_says_so(own: tuple[Path, Outcome]) -> None:
     folder, _ = own
-    asked = kgqa("ask", "What is the airspeed of an unladen swallow?", "--home", folder / "home")
+    asked = forked_kgqa("ask", "What is the airspeed of an unladen swallow?", "--home", folder / "home")
     assert asked.code == 0 and asked.out.startswith("not in this graph: entity not found"), asked.err
-    wrong = kgqa("ask", "Where?", "--topic", "Nobody Here", "--home", folder / "home")
+    wrong = forked_kgqa("ask", "Where?", "--topic", "Nobody Here", "--home", folder / "home")
     assert wrong.code == 2 and "Nobody Here" in wrong.err and "Traceback" not in wrong.err
 
 
@@ -97,16 +92,10 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
     asked.append({"id": "bare", "question": rows[0]["question"]})
     asked.append({"id": "empty", "question": "How late is it?"})
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
-    outcome = kgqa(
-        "answer",
-        "--questions",
-        tmp_path / "new.jsonl",
-        "--out",
-        tmp_path / "answers.jsonl",
-        "--home",
-        folder / "home",
-        "--json",
-    )
+    outcome = forked_kgqa(
+        "answer", "--questions", tmp_path / "new.jsonl", "--out", tmp_path / "answers.jsonl", "--home",
+        folder / "home", "--json",
+    )  # fmt: skip
     assert outcome.code == 0, outcome.err[-4000:]
     answers = {row["id"]: row for row in map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())}
     assert set(answers) == {*(row["id"] for row in rows), "lost", "bare", "empty"}
@@ -120,11 +109,11 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
 def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> None:
     folder, outcome = own
     row = json.loads((folder / "asked.jsonl").read_text().splitlines()[0])
-    shown = kgqa("kg", "show", row["topic_entities"][0], "--home", folder / "home", "--json")
+    shown = forked_kgqa("kg", "show", row["topic_entities"][0], "--home", folder / "home", "--json")
     assert shown.json["matches"][0]["key"] == row["topic_entities"][0]
-    report = kgqa("report", "--home", folder / "home", "--json")
+    report = forked_kgqa("report", "--home", folder / "home", "--json")
     assert report.json["run_id"] == outcome.json["run_id"]
-    assert kgqa("report", "--home", folder / "home").out.count("Hits@1") >= 1
+    assert forked_kgqa("report", "--home", folder / "home").out.count("Hits@1") >= 1
 
 
 @pytest.mark.slow

@@ -20,11 +20,11 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from tests.support.command_fuzzer import judge, world
 from tests.support.command_fuzzer.commands import commands
 from tests.support.command_fuzzer.kinds import Case, Prepared, prepare
+from tests.support.forked_command import call_as_script
 
 IDLE_SECONDS, BUSY_SECONDS = float(os.environ.get("KGQA_FUZZER_IDLE_SECONDS", "15")), 60.0
 """A case that does nothing, or works, for as long does not end."""
@@ -165,7 +165,7 @@ class Worker:
             if case.process:
                 words = [sys.executable, "-c", START, *made.words]
                 os.execve(sys.executable, [os.fsencode(word) for word in words], os.environb)
-            code = _called(self.main, ["kgqa", *made.words])
+            code = call_as_script(self.main, ["kgqa", *made.words])
         except BaseException as fault:  # what is not of the command is a fault of the fuzzer
             os.write(2, f"fuzzer: {fault!r}\n".encode())
         finally:
@@ -226,37 +226,6 @@ class Worker:
                     _kill(pid)
                 return list(living.values())
             time.sleep(0.05)
-
-
-def _called(main: Any, words: list[str]) -> int:
-    """The exit code of a main function that is called as the interpreter calls a script."""
-    import atexit
-    import traceback
-
-    sys.argv = words
-    sys.modules["__main__"].__package__ = None  # else usage messages name this module
-    code = 0
-    try:
-        main()
-    except SystemExit as end:
-        if end.code is None or isinstance(end.code, int):
-            code = end.code or 0
-        else:
-            print(end.code, file=sys.stderr)
-            code = 1
-    except KeyboardInterrupt:
-        traceback.print_exc()
-        code = 130
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    with contextlib.suppress(Exception):
-        threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    return code
 
 
 def _change(changing: tuple[Path, str] | None, over: threading.Event) -> None:
