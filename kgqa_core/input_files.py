@@ -18,7 +18,7 @@ MAX_DOCUMENT = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells a file from a changed one, without reading it.  Times are in nanoseconds."""
+    """Identifies the state of a file without reading it.  Times are in nanoseconds."""
 
     size: int
     modified: int

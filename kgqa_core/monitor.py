@@ -1,4 +1,4 @@
-"""How long work tells what it is doing, without knowing who listens.
+"""How long work reports its progress, without knowing who listens.
 
 A library function takes a `Monitor`; the tasks hand it one that feeds the terminal, Prefect and MLflow.
 """

@@ -21,6 +21,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import index
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.tables import read_frame
 
 FILE = "confidence.parquet"
 
@@ -138,11 +139,7 @@ def apply(
 
 def read_verdicts(folder: Path) -> dict[str, Verdict]:
     """Verdicts by question.  Raises ArtifactError."""
-    path = folder / FILE
-    try:
-        rows = list(pl.read_parquet(path, glob=False).iter_rows(named=True))
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
+    rows = list(read_frame(folder / FILE).iter_rows(named=True))
     return {
         row["question"]: Verdict(
             row["confidence"],
@@ -176,12 +173,8 @@ def _kind(
 
 def _best_forms(folder: Path) -> dict[str, tuple[str | None, bool | None]]:
     """Of each question the parser's first form and whether that finds nothing."""
-    path = folder / "parsed.parquet"
-    try:
-        frame = pl.read_parquet(path, glob=False).filter(pl.col("rank") == 0).select("question", "form", "empty")
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
-    return {question: (form, empty) for question, form, empty in frame.iter_rows()}
+    frame = read_frame(folder / "parsed.parquet", ("question", "rank", "form", "empty")).filter(pl.col("rank") == 0)
+    return {question: (form, empty) for question, form, empty in frame.select("question", "form", "empty").iter_rows()}
 
 
 def _row(one: Evidence, verdict: Verdict) -> tuple[Any, ...]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from kgqa_core.datasets.answers import LIKELY
-from kgqa_core.errors import ArtifactError
+from kgqa_core.store.tables import read_frame
 from kgqa_core.symbolic.tables import read_computed
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -63,7 +62,7 @@ def read_evidence(
     paths: dict[str, list[tuple[RelationPath, float]]] = {}
     for folder in facts.values():
         if (folder / "paths.parquet").is_file():
-            for row in _table(folder / "paths.parquet").sort("question", "rank").iter_rows(named=True):
+            for row in read_frame(folder / "paths.parquet").sort("question", "rank").iter_rows(named=True):
                 paths.setdefault(row["question"], []).append((tuple(row["path"]), row["score"]))
     return [
         Evidence(
@@ -85,10 +84,10 @@ def _proved(computed: Path) -> frozenset[str]:
 
 def _model_answers(folder: Path, proved: Set[str]) -> dict[str, ModelAnswer]:
     """What is said by question.  proved: questions for which something was computed."""
-    frame = _table(folder / "answers.parquet").select("question", "output", "abstained")
+    frame = read_frame(folder / "answers.parquet").select("question", "output", "abstained")
     likely: dict[str, tuple[float | None, int]] = {}
     if (folder / LIKELY).is_file():
-        rows = _table(folder / LIKELY).select("question", "log_probability", "tokens").iter_rows()
+        rows = read_frame(folder / LIKELY).select("question", "log_probability", "tokens").iter_rows()
         likely = {question: (value, tokens) for question, value, tokens in rows}
     return {
         question: ModelAnswer(output or "", declined, *likely.get(question, (None, 0)), question in proved)
@@ -108,7 +107,7 @@ def _retrieved(folder: Path, wanted: Iterable[str]) -> dict[str, Retrieved]:
         _rows_of(folder / "entities.parquet", kept).select("question", "entity", "score").iter_rows()
     ):
         entities.setdefault(question, []).append((entity, score))
-    meta = _table(folder / "facts_meta.parquet").join(kept, on="question", how="semi")
+    meta = read_frame(folder / "facts_meta.parquet").join(kept, on="question", how="semi")
     return {
         question: Retrieved(
             question, tuple(facts.get(question, ())), tuple(entities.get(question, ())), truncated, tuple(attention)
@@ -118,11 +117,4 @@ def _retrieved(folder: Path, wanted: Iterable[str]) -> dict[str, Retrieved]:
 
 
 def _rows_of(path: Path, wanted: pl.DataFrame) -> pl.DataFrame:
-    return _table(path).join(wanted, on="question", how="semi").sort("question", "rank")
-
-
-def _table(path: Path) -> Any:
-    try:
-        return pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run its stage again") from None
+    return read_frame(path).join(wanted, on="question", how="semi").sort("question", "rank")

@@ -32,6 +32,7 @@ from kgqa_core.llm.paid import ask, portion
 from kgqa_core.llm.protocol import Completion, Finish, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, write_part
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 
 log = logging.getLogger("kgqa.answering")
@@ -165,10 +166,7 @@ def is_declined(output: str, finish: Finish) -> bool:
 def read_contexts(knowledge: Path, retriever: str, form: str) -> dict[str, str]:
     """Question id → text of a knowledge artifact.  Raises ArtifactError when it is damaged or holds something else."""
     file = knowledge / "knowledge.parquet"
-    try:
-        frame = pl.read_parquet(file, columns=["question", "retriever", "format", "text"], glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
+    frame = read_frame(file, ("question", "retriever", "format", "text"))
     rows = frame.filter((pl.col("retriever") == retriever) & (pl.col("format") == form))
     if frame.height and not rows.height:
         held = frame.select(pl.concat_str("retriever", "format", separator="/")).to_series().unique().sort().to_list()

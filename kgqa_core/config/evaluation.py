@@ -24,7 +24,7 @@ class EvaluationOptions(Options):
     examples: int = Field(default=8, ge=0)
     """Worked examples in the report."""
     nli: Execution[str | None] = None
-    """Classifier that tells whether a response entails its reference, where questions have one: a folder or hub id of
+    """Classifier that decides whether a response entails its reference, where questions have one: a folder or hub id of
     any HF sequence-pair classifier with the labels entailment and contradiction; `default` is that of Huang et al. 2024
     (1.7 GB).  None leaves these scores out, and so does a hub id that cannot be had."""
     entailment: Execution[EntailmentOptions] = EntailmentOptions()

@@ -78,7 +78,7 @@ class WritingOptions(Options):
     writer: str = "template"
     """`template` (rules over relation labels, no model), or a model's name."""
     questions_per_entity: int = Field(default=3, ge=1)
-    """Entity-relation pairs of an entity that a question is asked for."""
+    """Entity-relation pairs of an entity that get a question."""
     rounds: int = Field(default=2, ge=1)
     """Prompts of one entity: further ones ask for other pairs in place of those that gave no good question."""
     temperature: float = Field(default=0.7, ge=0)

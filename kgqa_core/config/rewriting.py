@@ -17,7 +17,7 @@ class CorpusOptions(Options):
     qa_model: str = "builtin"
     """Who must find a gold answer in the text for a pair to be kept."""
     alpaca_file: str | None = None
-    """An Alpaca file of pairs (`instruction`, `output`) that is read instead of asking a teacher; no QA check."""
+    """An Alpaca file of pairs (`instruction`, `output`) that is read, with no teacher and no QA check."""
     size: int = Field(default=2000, ge=1)
     """Training questions that are used, drawn with the seed in equal shares of relation paths."""
     candidates: int = Field(default=1, ge=1)

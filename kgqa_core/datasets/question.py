@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 
 FILE = "questions.parquet"
@@ -72,12 +73,7 @@ def read_questions(folder: Path) -> list[Question]:
     Raises ArtifactError when there is none, or when its columns are not those of `Question`.
     """
     path = folder / FILE if folder.is_dir() else folder
-    if not path.is_file():
-        raise ArtifactError(f"{path} is missing; run the questions stage again")
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
+    frame = read_frame(path)
     names = [*SCHEMA.names, *(name for name in OPTIONAL.names if name in frame.columns)]
     if frame.columns != names:
         raise ArtifactError(f"{path} has other columns than this version writes; delete its folder and run again")

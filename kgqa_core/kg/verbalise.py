@@ -22,6 +22,7 @@ from kgqa_core.kg.names import key_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import INVERSE
 
 _NAMELESS = re.compile(
@@ -155,8 +156,8 @@ def write_knowledge(
         raise InputError(
             f"knowledge format {format!r} is unknown{nearest(format, FORMATS)}; known: {', '.join(FORMATS)}"
         )
-    ids = _read(questions / "questions.parquet", ["id"])["id"].to_list()
-    rows = _read(facts / "facts.parquet", ["question", "retriever", "rank", "triple", "direction"])
+    ids = read_frame(questions / "questions.parquet", ["id"])["id"].to_list()
+    rows = read_frame(facts / "facts.parquet", ["question", "retriever", "rank", "triple", "direction"])
     retriever = _retriever(facts, rows, retriever)
     ordered = rows.sort("question", "rank", "triple", "direction").unique(
         ["question", "triple"], keep="first", maintain_order=True
@@ -250,16 +251,6 @@ def name_qualifiers(store: KgStore, triples: Iterable[int]) -> dict[int, list[li
     names = store.names({value for sets in result.values() for pairs in sets for _, value in pairs})
     relations = store.relation_names()
     return {i: [[(relations[r], names[v]) for r, v in pairs] for pairs in sets] for i, sets in result.items()}
-
-
-def _read(path: Path, columns: list[str]) -> pl.DataFrame:
-    if not path.is_file():
-        raise ArtifactError(f"{path} is missing; run the stage that writes it again")
-    try:
-        return pl.read_parquet(path, columns=columns, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as fault:
-        first = str(fault).splitlines()[0]
-        raise ArtifactError(f"{path} is damaged or of another kind ({first}); run its stage again") from None
 
 
 def _retriever(facts: Path, rows: pl.DataFrame, given: str | None) -> str:

@@ -265,8 +265,7 @@ _Put = tuple[Request, Completion, str | None, float]
 
 
 def _insert(connection: sqlite3.Connection, items: Sequence[_Put]) -> Sequence[None]:
-    """Writes completions; one that is alone and cannot be written, as the store tells by asking for it alone, is
-    written as a spent attempt."""
+    """Writes completions; one that cannot be written, alone in a write, becomes a spent attempt."""
     try:
         _write(connection, items)
     except ROW_FAULTS as fault:

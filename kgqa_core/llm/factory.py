@@ -83,7 +83,7 @@ def load_model(
 
 
 def identify(spec: str, llm: LlmOptions) -> Identity | None:
-    """What the cache knows a model by, without loading it; None for a hub id, whose revision only loading tells."""
+    """What the cache knows a model by, without loading it; None for a hub id, whose revision only loading shows."""
     kind, rest = parse_spec(spec, llm)
     if kind != "openai":
         from kgqa_core.llm.builtin.model import WEIGHTS

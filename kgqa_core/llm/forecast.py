@@ -97,7 +97,7 @@ class StagePlan:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the cache tells of a model's completions of one template; zero completions where it tells nothing.
+    """What the cache shows of a model's completions of one template; zero completions where it has none.
 
     prompt_ratio: tokens of prompts as the model counts them over ours.  base, slope: completion tokens as a line of
     ours of the prompt; text_base, text_slope: likewise tokens of the texts, counted as by `measure`'s reader.
@@ -150,7 +150,7 @@ def measure(
     cache: ResponseCache | None, identity: Identity | None, opening: str, params: GenerationParams,
     count: Callable[[str], int], reader: Callable[[str], int] | None = None,
 ) -> Measured:  # fmt: skip
-    """What the latest completions of a model to prompts that begin with `opening` tell, for outputs of one limit.
+    """What the latest completions of a model to prompts that begin with `opening` show, for outputs of one limit.
 
     reader: counts the texts as the model that is to read them does; `count` when absent.
     """

@@ -182,10 +182,10 @@ def _why(outcome: Outcome) -> str:
 
 
 def portion(model: LanguageModel, prompts: Sequence[str], part: Part | None) -> list[str]:
-    """The prompts of one part of `ask`, which is asked what it would be without parts; all of them without a part.
+    """The prompts that one part of a stage sends; all of them without a part.
 
     Where the prompts of a call may affect each other a part takes whole groups.  For one sample and one attempt: which
-    prompts a second attempt asks together depends on all that failed the first.
+    prompts a second attempt sends together depends on all that failed the first.
     """
     unique = sorted(set(prompts), key=lambda prompt: (len(prompt), prompt))
     starts = range(0, len(unique), GROUP if model.batch_sensitive else 1)
@@ -203,10 +203,10 @@ def peek(
     attempts: int = 1,
     retry_temperature: float | None = None,
 ) -> list[Completion | None]:
-    """What `ask` would take from the cache, in the order of the prompts; None where it would have to ask.
+    """What `ask` would take from the cache, in the order of the prompts; None where it would send a request.
 
     model: an endpoint's identity (`llm.factory.identify`) needs no loaded model; None knows nothing.  An item that
-    would be given up without asking is a completion with finish `error`.  Without validate the cache's own verdicts
+    would be given up without a request is a completion with finish `error`.  Without validate the cache's own verdicts
     hold.
     """
     found: list[Completion | None] = [None] * len(prompts)

@@ -141,7 +141,7 @@ def _count(value: object, most: int) -> int | None:
 
 
 def _log_probability(choice: dict[str, Any]) -> tuple[float | None, int]:
-    """The sum over the tokens that a reply tells of, and their number; (None, 0) where it tells of none."""
+    """The sum over the tokens that a reply scores, and their number; (None, 0) where it scores none."""
     try:
         tokens = (choice.get("logprobs") or {}).get("content") or []
         values = [float(token["logprob"]) for token in tokens]

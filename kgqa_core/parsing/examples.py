@@ -23,6 +23,7 @@ from kgqa_core.logic.execute import Result
 from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 
 FILE = "examples.parquet"
@@ -80,10 +81,7 @@ def write_examples(folder: Path, examples: Iterable[ParseExample]) -> Path:
 def read_examples(folder: Path) -> list[ParseExample]:
     """The questions of an `examples` artifact, in order of id.  Raises ArtifactError."""
     path = folder / FILE
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
+    frame = read_frame(path)
     if dict(frame.schema) != SCHEMA:
         raise ArtifactError(f"{path} has other columns than this version writes; delete its folder and run again")
     return [
@@ -176,11 +174,7 @@ def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
 
     Raises ArtifactError when the links are damaged.
     """
-    path = linked / LINKS
-    try:
-        rows = pl.read_parquet(path, glob=False).sort("question", "turn", "start", "end", "rank")
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
+    rows = read_frame(linked / LINKS).sort("question", "turn", "start", "end", "rank")
     keys = store.entity_keys(rows["entity"].unique().to_list())
     linked_ids = {question.id: set(question.topic_entities) for question in read_questions(linked)}
     found: dict[str, list[Topic]] = {}

@@ -16,6 +16,7 @@ from kgqa_core.logic.execute import Result, answer_texts
 from kgqa_core.logic.forms import Count, Form
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.parsing.examples import ParseExample
+from kgqa_core.store.tables import read_frame
 
 FILE = "parsed.parquet"
 
@@ -57,10 +58,7 @@ def write_parsed(folder: Path, rows: Iterable[ParsedForm]) -> Path:
 def read_parsed(folder: Path) -> dict[str, list[ParsedForm]]:
     """The forms of each question, best first.  Raises ArtifactError."""
     path = folder / FILE
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); delete its folder and run again") from None
+    frame = read_frame(path)
     if dict(frame.schema) != SCHEMA:
         raise ArtifactError(f"{path} has other columns than this version writes; delete its folder and run again")
     found: dict[str, list[ParsedForm]] = {}

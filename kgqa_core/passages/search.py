@@ -22,6 +22,7 @@ from kgqa_core.passages.bm25 import Bm25Index
 from kgqa_core.passages.dense import DenseIndex
 from kgqa_core.passages.index import META
 from kgqa_core.passages.table import Passage, Passages, RankedPassages
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question
 
 CONSTANT = 60
@@ -169,7 +170,7 @@ def write_knowledge(
     form = PASSAGES if triples is None else "both"
     told: dict[str, list[str]] = {}
     for question, text in (
-        _read(passages / "passages.parquet", ["question", "rank", "text"])
+        read_frame(passages / "passages.parquet", ["question", "rank", "text"])
         .sort("question", "rank")
         .select("question", "text")
         .iter_rows()
@@ -177,7 +178,7 @@ def write_knowledge(
         told.setdefault(question, []).append(text)
     above: dict[str, tuple[str, list[int]]] = {}
     if triples is not None:
-        frame = _read(triples / "knowledge.parquet", list(KNOWLEDGE))
+        frame = read_frame(triples / "knowledge.parquet", list(KNOWLEDGE))
         if there := set(frame.select("retriever", "format").unique().rows()) - {(retriever, "triples")}:
             raise ArtifactError(f"{triples} holds knowledge of {sorted(there)[0]}, not the triples of {retriever!r}")
         above = {
@@ -209,10 +210,3 @@ def numbered(texts: Iterable[str]) -> list[str]:
     ['[1] Paris: It is old.', '[2] Lyon: It is too.']
     """
     return [f"[{place}] {text}" for place, text in enumerate(texts, start=1)]
-
-
-def _read(file: Path, columns: list[str]) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(file, columns=columns, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{file} cannot be read ({fault}); run its stage again") from None

@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.store.tables import read_frame
 
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Characters of scripts without blanks between words, as the inside of a class of a regular expression."""
@@ -125,10 +126,7 @@ class Passages:
 
     def _read(self, number: int) -> pl.DataFrame:
         file = self.folder / f"{number:05}.parquet"
-        try:
-            table = pl.read_parquet(file, columns=list(SCHEMA), glob=False)
-        except (OSError, pl.exceptions.PolarsError) as fault:
-            raise ArtifactError(f"{file} cannot be read ({fault}); build the passage index again") from None
+        table = read_frame(file, list(SCHEMA))
         if table.height != min(ROWS, self.count - number * ROWS):
             raise ArtifactError(f"{file} has {table.height:,} passages, not as many as its index; build it again")
         return table

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
-
-from kgqa_core.errors import ArtifactError
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Linked, Question
 
 LINKS = "links.parquet"
@@ -26,10 +24,7 @@ def with_linked_candidates(questions: Sequence[Question], folder: Path, candidat
     if not path.is_file():
         return list(questions)
     wanted = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
-    try:
-        frame = pl.read_parquet(path, columns=wanted, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run the linked stage again") from None
+    frame = read_frame(path, wanted)
     found: dict[str, dict[tuple[int, int, int], Linked]] = {}
     for question, turn, start, end, text, entity, rho, _ in frame.sort("question", *wanted[1:4], "rank").rows():
         linked = found.setdefault(question, {}).setdefault((turn, start, end), (text, []))

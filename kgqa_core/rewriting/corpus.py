@@ -66,7 +66,7 @@ def generate(
     """Writes corpus.parquet, acceptance.parquet, meta.json, and volatile/cost.parquet where there are prices.
 
     Texts are tried in order of faithfulness, and a question is done with the first one from which the QA model finds a
-    gold answer: what asking for all and taking the most faithful of the good ones would keep, for fewer calls.
+    gold answer: the same as checking all and keeping the most faithful of the good ones, for fewer calls.
     Returns counts: asked, kept, acceptance, rejected_REASON, graphs, texts, by_hops, prompt_tokens, completion_tokens,
     shared_with_test (graphs that are also those of a test question), test_questions_shared, ….
     Raises BudgetReached after paid completions are cached, EndpointError, ModelError, QuestionFileError, InputError.

@@ -53,7 +53,7 @@ OUTCOMES: dict[str, pl.DataType] = {
     "completion_tokens": pl.Int32(),
     "error": pl.String(),
 }
-"""Columns of told.parquet: prompts in the order of asking, with their completions, null where all were
+"""Columns of told.parquet: prompts in the order of sending, with their completions, null where all were
 rejected."""
 
 

@@ -66,7 +66,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """What a text makes of its triples.  untold: places of the triples that no sentence tells."""
+    """What a text makes of its triples.  untold: places of the triples that no sentence states."""
 
     sentences: tuple[Sentence, ...] = ()
     untold: tuple[int, ...] = ()

@@ -82,19 +82,26 @@ def plan_corpus(
     """
     if options.alpaca_file is not None:
         return []
-    with KgStore.open(kg) as store:
-        sampled = draw(
-            store, Dkg.open(dkg), read_questions(questions), size=options.size, most_triples=options.most_triples,
-            seed=seed, monitor=monitor,
-        )  # fmt: skip
+    gold_graphs = _gold_graphs(kg, dkg, questions, options, seed, monitor)
     responses = open_cache(cache) if cache is not None else None
-    graphs_by_prompt = one_each(sampled.graphs, options)
+    graphs_by_prompt = one_each(gold_graphs, options)
     if options.teacher == TEMPLATE:
         by_template = write_texts(graphs_by_prompt, None, options, llm, seed=seed, monitor=monitor)
         texts = {key: [each.text for each in own if each.reason is None] for key, own in by_template.items()}
-        return [_qa(sampled.graphs, texts, Measured(), options, llm, responses)]
+        return [_qa(gold_graphs, texts, Measured(), options, llm, responses)]
     found, measured, written = _teacher(graphs_by_prompt, options, llm, responses)
-    return [found, _qa(sampled.graphs, written, measured, options, llm, responses)]
+    return [found, _qa(gold_graphs, written, measured, options, llm, responses)]
+
+
+def _gold_graphs(
+    kg: Path, dkg: Path, questions: Path, options: CorpusOptions, seed: int, monitor: Monitor
+) -> tuple[GoldGraph, ...]:
+    """The graphs that `corpus.generate` draws."""
+    with KgStore.open(kg) as store:
+        return draw(
+            store, Dkg.open(dkg), read_questions(questions), size=options.size, most_triples=options.most_triples,
+            seed=seed, monitor=monitor,
+        ).graphs  # fmt: skip
 
 
 def _teacher(
@@ -239,12 +246,8 @@ def pilot_corpus(
     paid = [model for model in (options.teacher, options.qa_model) if at_endpoint(model)]
     if options.alpaca_file is not None or not paid:
         return
-    with KgStore.open(kg) as store:
-        sampled = draw(
-            store, Dkg.open(dkg), read_questions(questions), size=options.size, most_triples=options.most_triples,
-            seed=seed, monitor=monitor,
-        )  # fmt: skip
-    graphs, responses = some(sampled.graphs, number, seed), open_cache(cache)
+    gold_graphs = _gold_graphs(kg, dkg, questions, options, seed, monitor)
+    graphs, responses = some(gold_graphs, number, seed), open_cache(cache)
     teacher = None if options.teacher == TEMPLATE else load_model(options.teacher, llm, budget=budget)
     texts = write_texts(
         one_each(graphs, options), teacher, options, llm, seed=seed, cache=responses, monitor=monitor

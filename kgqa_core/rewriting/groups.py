@@ -15,6 +15,7 @@ from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import cvt_names, find_nameless
 from kgqa_core.prompts import DESCRIBE, described_triples, rewrite_prompt, spaced_triples
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Fact
 
 Named = tuple[str, str, str]
@@ -183,13 +184,7 @@ def _read(facts: Path, retriever: str) -> pl.DataFrame:
     """Facts in order of question, path, hop and rank."""
     path = facts / "facts.parquet"
     columns = ["question", "retriever", "rank", "path", "hop", "triple", "direction"]
-    if not path.is_file():
-        raise ArtifactError(f"{path} is missing; run the stage that writes it again")
-    try:
-        rows = pl.read_parquet(path, columns=columns, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as fault:
-        first = str(fault).splitlines()[0]
-        raise ArtifactError(f"{path} is damaged or of another kind ({first}); run its stage again") from None
+    rows = read_frame(path, columns)
     others = sorted(set(rows["retriever"].unique()).difference([retriever]))
     if others:
         raise ArtifactError(f"{facts} holds facts of {', '.join(others)}, not of {retriever}")

@@ -18,7 +18,7 @@ Policy = Literal["replace", "keep", "drop"]
 ACTIONS: tuple[Action, ...] = ("kept", "replaced", "dropped", "cut", "added", "failed", "repeated")
 """What became of a sentence: it stands; its triples stand in its place; it is left out because it invents, because the
 model was cut short in it, or because the paragraph has it already.  `added` is the triple form of facts that no
-sentence tells, `failed` that of a group for which the model gave no text."""
+sentence states, `failed` that of a group for which the model gave no text."""
 
 _ENDS = ".!?…。！？\"'”’」』》)）]"
 
@@ -51,7 +51,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class GroupDraft:
-    """The text of a group, sentence by sentence, each with the places of the triples that it tells."""
+    """The text of a group, sentence by sentence, each with the places of the triples that it states."""
 
     group: TripleGroup
     pieces: tuple[tuple[str, tuple[int, ...], tuple[str, ...], Action], ...]
@@ -67,8 +67,8 @@ def by_model(group: TripleGroup, written: WrittenText, checked: Faithfulness | N
     """The group in sentences of a model, what is unfaithful treated by the policy.
 
     checked: the alignment of written.text, None where there is no text: the group then stands in triple form.
-    `replace` puts triples in the place of a sentence that invents, and adds those that no remaining sentence tells, so
-    that no fact is lost; `drop` leaves the sentence out; `keep` leaves the text as it is.  A sentence that tells no
+    `replace` puts triples in the place of a sentence that invents, and adds those that no remaining sentence states, so
+    that no fact is lost; `drop` leaves the sentence out; `keep` leaves the text as it is.  A sentence that states no
     triple at all ("Guam is the continent of Guam.") is left out by both.
     """
     everything = tuple(range(len(group.named)))
@@ -103,7 +103,7 @@ def assemble(drafts: Sequence[GroupDraft]) -> list[list[Piece]]:
     """The pieces of a paragraph, group by group.
 
     A sentence that the paragraph has already is left out, and so is, in triple form, a triple that an earlier piece
-    tells.
+    states.
     """
     seen: set[str] = set()
     covered: set[int] = set()

@@ -23,7 +23,7 @@ Named = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class TemplateSentence:
-    """One sentence, and the places of the triples that it tells."""
+    """One sentence, and the places of the triples that it states."""
 
     text: str
     triples: tuple[int, ...]
@@ -199,7 +199,7 @@ class _English:
         return f"the {words(relation)} of {text}"
 
     def bare(self, triple: Named) -> str:
-        """A triple of a nameless node that nothing else tells of."""
+        """A triple of a nameless node that nothing else mentions."""
         head, relation, tail = triple
         if is_cvt(head) and is_cvt(tail):
             return f"There is a record of {words(relation)}."
@@ -274,7 +274,7 @@ class _Chinese:
         return f"{text}的{words(relation)}"
 
     def bare(self, triple: Named) -> str:
-        """A triple of a nameless node that nothing else tells of."""
+        """A triple of a nameless node that nothing else mentions."""
         head, relation, tail = triple
         if is_cvt(head) and is_cvt(tail):
             return f"有一条关于{words(relation)}的记录。"

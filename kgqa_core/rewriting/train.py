@@ -45,6 +45,7 @@ from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights, trai
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, cosine, dev_of_best, run, write_curves
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
+from kgqa_core.store.tables import read_frame
 
 CORPUS: Final = "corpus.parquet"
 COLUMNS: Final = ("pair", "instruction", "text", "verdict", "split")
@@ -75,11 +76,7 @@ def read_corpus(folder: Path) -> pl.DataFrame:
     path = folder / CORPUS
     if not path.is_file():
         raise ArtifactError(f"{folder} has no {CORPUS}; build the corpus first (kgqa corpus, or `corpus.alpaca_file`)")
-    frame = pl.read_parquet(path, glob=False)
-    missing = [name for name in COLUMNS if name not in frame.columns]
-    if missing:
-        raise ArtifactError(f"{path} has no column {', '.join(missing)}; build the corpus again")
-    return frame.filter(pl.col("verdict") == "kept")
+    return read_frame(path, COLUMNS).filter(pl.col("verdict") == "kept")
 
 
 def tokenise(frame: pl.DataFrame, split: str, reader: HFModel, options: RewriterOptions) -> tuple[Pairs, list[str]]:

@@ -51,7 +51,7 @@ def reject(text: str, named: Sequence[Named], language: str = "en") -> str | Non
 
 
 def faithfulness(text: str, named: Sequence[Named], language: str = "en") -> float:
-    """Share of the triples that a text tells, less what it invents: in [0, 1], higher is better."""
+    """Share of the triples that a text states, less what it invents: in [0, 1], higher is better."""
     if not named:
         return 0.0
     found = check(text, named, language)

@@ -1,7 +1,7 @@
 """Artifacts in folders of the user's own, outside any home: filled beside their place, and put there when complete.
 
 A folder is replaced only when everything in it is what kgqa wrote there, and when it was made from the same source: the
-manifest says both.  `force` replaces a folder of the same kind that is another's or holds more, after the log has said
+manifest says both.  `force` replaces a folder of the same kind that is another's or holds more, after the log has shown
 what goes; a folder of another kind, or without a manifest, and the inputs of the command are never touched.
 """
 
@@ -228,7 +228,7 @@ def publish_folder(kind: str, target: Path, fill: Fill, record: Mapping[str, Any
 
 
 def source_of(command: str, **parts: Sequence[Path | str] | Path | str | None) -> dict[str, Any]:
-    """What a command makes an artifact from, for its manifest: the names, and an id that tells places apart.
+    """What a command makes an artifact from, for its manifest: the names, and an id of the place.
 
     Files of `/dev` and `/proc`, such as pipes, are no source that comes again: these have no id.
     """
@@ -318,7 +318,7 @@ def _is_written(file: Path, facts: Mapping[str, Any]) -> bool:
 
 
 def _clear_remains(place: Path) -> None:
-    """Deletes what killed processes left beside a place; the lock tells them from those that are still at work."""
+    """Deletes what killed processes left beside a place; the lock distinguishes them from those still at work."""
     for scratch in place.parent.glob(f".{glob.escape(place.name)}.*/lock"):
         with contextlib.suppress(OSError), scratch.open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

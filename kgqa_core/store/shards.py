@@ -17,6 +17,7 @@ import polars as pl
 
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.store.artifacts import write_json
+from kgqa_core.store.tables import read_frame
 
 Part = tuple[int, int]
 """(k, n): the k-th of n parts, counted from 0."""
@@ -66,11 +67,7 @@ def read_parts(parts: Sequence[Path]) -> list[dict[str, Any]]:
 
 def join_rows(parts: Sequence[Path], name: str, by: Sequence[str] = ("question",)) -> pl.DataFrame:
     """The rows of one table of all parts, sorted by some columns; rows that are equal in these keep their order."""
-    try:
-        tables = [pl.read_parquet(folder / name, glob=False) for folder in parts]
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"a part's {name} cannot be read ({fault}); run the stage again") from None
-    joined = pl.concat(tables)
+    joined = pl.concat([read_frame(folder / name) for folder in parts])
     return joined.sort(*by, maintain_order=True) if by else joined
 
 

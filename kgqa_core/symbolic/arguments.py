@@ -10,10 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import polars as pl
-
-from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import INVERSE, Fact
 
 Weighted = tuple[tuple[str, ...], float]
@@ -32,12 +30,12 @@ def read_arguments(facts: Path, topics: Mapping[str, Sequence[int]], store: KgSt
     Raises ArtifactError when the artifact is damaged.
     """
     if (facts / "paths.parquet").is_file():
-        rows = _read(facts / "paths.parquet", ["question", "rank", "path", "score"]).sort("question", "rank")
+        rows = read_frame(facts / "paths.parquet", ["question", "rank", "path", "score"]).sort("question", "rank")
         by_question: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
         for question, _, path, score in rows.iter_rows():
             by_question[question].setdefault(tuple(path), score)
         return {question: best_of(own) for question, own in by_question.items() if question in topics}
-    frame = _read(facts / "facts.parquet", ["question", "rank", "score", "hop", "triple", "direction", "path"])
+    frame = read_frame(facts / "facts.parquet", ["question", "rank", "score", "hop", "triple", "direction", "path"])
     facts_of: dict[str, list[Fact]] = defaultdict(list)
     for question, rank, score, hop, triple, direction, path in frame.sort("question", "rank").iter_rows():
         facts_of[question].append(Fact(rank, score, hop, triple, direction, path))
@@ -55,7 +53,7 @@ def read_proposed(parsed: Path) -> dict[str, list[Proposed]]:
 
     Raises ArtifactError when the artifact is damaged.
     """
-    frame = _read(parsed / "parsed.parquet", ["question", "rank", "form", "score"])
+    frame = read_frame(parsed / "parsed.parquet", ["question", "rank", "form", "score"])
     found: dict[str, list[Proposed]] = defaultdict(list)
     for question, _, form, score in frame.drop_nulls("form").sort("question", "rank").iter_rows():
         found[question].append((form, score))
@@ -96,10 +94,3 @@ def best_of(paths: Mapping[tuple[str, ...], float]) -> list[Weighted]:
     """The heaviest paths, ties in order of their keys; paths without weight are left out."""
     there = [(path, weight) for path, weight in paths.items() if path and weight > 0]
     return sorted(there, key=lambda pair: (-pair[1], pair[0]))[:MOST_PATHS]
-
-
-def _read(path: Path, columns: list[str]) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, columns=columns, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run the retrieval again") from None

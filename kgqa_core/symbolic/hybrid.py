@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import Knowledge, SymbolicOptions
-from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core.errors import StorageError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
+from kgqa_core.store.tables import read_frame
 from kgqa_core.symbolic.tables import read_computed
 
 
@@ -32,10 +33,7 @@ def add_computed(
     """
     read = Knowledge.parse(name)
     retriever, form = str(read.variant), read.format
-    try:
-        frame = pl.read_parquet(knowledge / "knowledge.parquet", glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"knowledge artifact {knowledge} cannot be read: {fault}; run the stage again") from fault
+    frame = read_frame(knowledge / "knowledge.parquet")
     columns = ("question", "kind", "topics", "words", "answers")
     results = {
         question: result_text(kind, topics, words, answers[: options.most_results_shown])

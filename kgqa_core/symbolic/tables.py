@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.errors import ArtifactError
+from kgqa_core.store.tables import read_frame
 
 COMPUTED, PROOF = "computed.parquet", "proof.parquet"
 
@@ -24,16 +24,9 @@ PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple
 
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:
     """Columns of computed.parquet of an artifact, in order of question, which is one.  Raises ArtifactError."""
-    return _read(computed / COMPUTED, columns).sort("question")
+    return read_frame(computed / COMPUTED, columns).sort("question")
 
 
 def read_proof(computed: Path) -> pl.DataFrame:
     """question and text of proof.parquet of an artifact, in order of question and rank.  Raises ArtifactError."""
-    return _read(computed / PROOF, ("question", "rank", "text")).sort("question", "rank").drop("rank")
-
-
-def _read(path: Path, columns: Sequence[str]) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, columns=list(columns), glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path.parent} holds no computed answers ({fault}); run the stage again") from None
+    return read_frame(computed / PROOF, ("question", "rank", "text")).sort("question", "rank").drop("rank")

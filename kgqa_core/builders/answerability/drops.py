@@ -50,8 +50,8 @@ class DropStep:
 class Dropped:
     """What was dropped.  step_of[i]: number of the step that made question i unanswerable, or -1.
 
-    quotas: kind → questions that it was to make unanswerable, with what earlier kinds left.  taken: [triples] the step
-    that took each, or -1; relations, entities: id → step that hid it.
+    quotas: kind → questions that it was to make unanswerable, with what earlier kinds left.  removed_at: [triples] the
+    step that removed each, or -1; relations, entities: id → step that hid it.
     """
 
     steps: list[DropStep] = field(default_factory=list)

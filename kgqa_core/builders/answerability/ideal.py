@@ -57,7 +57,7 @@ class Ideal:
 def asks(form: Form, value: int | bool | None) -> Form:
     """The form that must not be empty for a question to be answerable.
 
-    A `no` stands as long as anything is known of what is asked about, a `yes` as long as it holds.
+    A `no` stands as long as anything is known of what it denies, a `yes` as long as it holds.
     """
     if isinstance(form, Count):
         return form.of
@@ -84,7 +84,7 @@ def find_ideals(
 
 
 def reasons(left_out: dict[str, str]) -> dict[str, int]:
-    """How many questions were left out, by reason; what is after a colon, or in quotes, does not tell reasons apart."""
+    """How many questions were left out, by reason; what is after a colon, or in quotes, does not count."""
     counts = Counter(reason.partition(":")[0] for reason in left_out.values())
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 

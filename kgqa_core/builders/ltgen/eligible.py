@@ -26,7 +26,7 @@ OPAQUE = (
 """Keys that name nothing in words: numbers, ids of Wikidata and Freebase, blank nodes, statements."""
 
 ROWS = 10_000
-"""Candidates that are taken from the database at once."""
+"""Candidates that are read from the database at once."""
 
 SEEN = r"[^\s\p{Z}\p{C}]"
 """A sign that is neither blank nor invisible."""

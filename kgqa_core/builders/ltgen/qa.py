@@ -30,7 +30,7 @@ REASONS = (CUT, NO_PAIR, UNKNOWN_PAIR, REPEATED, NO_QUESTION, TOO_SHORT, UNNAMED
 
 
 def pairs_to_ask(subject: Subject, mentions: NameMatcher, seed: int) -> list[EntityRelationPair]:
-    """The pairs that a question may be asked for, in seeded order, those with the entity as subject first.
+    """The pairs that may get a question, in seeded order, those with the entity as subject first.
 
     Left out are pairs whose answer is in the name of their subject, since a question that names it gives it away, and a
     second pair of the same names.

@@ -111,7 +111,7 @@ def write(
 def _qa(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batches of each entity: one prompt for its first pairs, and further rounds for what is missing.
 
-    No pair is asked for twice: one that several drawn entities are in belongs to its subject if that is drawn, else to
+    No pair is in two prompts: one that several drawn entities are in belongs to its subject if that is drawn, else to
     the first of them.
     """
     mentions = NameMatcher()

@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterator
 from kgqa_core.datasets.atlas.drafts import QuestionDraft, World, expression, full
 from kgqa_core.datasets.atlas.graph import AtlasGraph
 
-Maker = Callable[[World, random.Random], Iterator[QuestionDraft]]
+Maker = Callable[[str, World, random.Random], Iterator[QuestionDraft]]
+"""Drafts of a template, by its name, over a graph."""
 
 LARGEST_SET = 20
 LARGEST_RANKED = 25
 SHARE_OF_ONES = 0.2
-"""How many of the things that count one are asked about."""
+"""Share of the things that count one that questions are made of."""
 ORDINALS = ("second", "third", "fourth")
 
 
-def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, subtract: bool) -> Maker:
+def _sets(kind_x: str, step_x: str, kind_y: str, step_y: str, *, subtract: bool) -> Maker:
     """Entities that the step reaches from x and also (or but not) the other step from y; one hop each."""
 
-    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
+    def make(template: str, world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         others = {key: frozenset(world.reach(key, [step_y])) for key in world.pools[kind_y]}
         symmetric = not subtract and (kind_x, step_x) == (kind_y, step_y)
         pairs = []
@@ -47,8 +48,8 @@ def _sets(template: str, kind_x: str, step_x: str, kind_y: str, step_y: str, *, 
     return make
 
 
-def _count(template: str, kind: str, step: str, *, smallest_city: int = 0) -> Maker:
-    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
+def _count(kind: str, step: str, *, smallest_city: int = 0) -> Maker:
+    def make(template: str, world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         for x in world.shuffled(kind, rng):
             members = world.reach(x, [step])
             small = smallest_city and any((world.graph.number(m, "population") or 0) < smallest_city for m in members)
@@ -68,10 +69,10 @@ def _count(template: str, kind: str, step: str, *, smallest_city: int = 0) -> Ma
     return make
 
 
-def _compare(template: str, kind: str, relation: str, *, margin: float = 0.0, ratio: float = 1.0) -> Maker:
+def _compare(kind: str, relation: str, *, margin: float = 0.0, ratio: float = 1.0) -> Maker:
     """Which of two has more; relation `borders` compares how many, others the number itself."""
 
-    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
+    def make(template: str, world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         pool = [key for key in world.pools[kind] if _measure(world.graph, key, relation) is not None]
         for _ in range(20 * len(pool)):
             x, y = rng.sample(pool, 2)
@@ -95,10 +96,10 @@ def _measure(graph: AtlasGraph, key: str, relation: str) -> float | None:
     return graph.number(key, relation)
 
 
-def _ranked(template: str, sources: dict[str, str], relation: str, *, least: bool = False, nth: bool = False) -> Maker:
+def _ranked(sources: dict[str, str], relation: str, *, least: bool = False, nth: bool = False) -> Maker:
     """The member with the largest (or least, or n-th largest) number.  sources: kind of topic to step to members."""
 
-    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
+    def make(template: str, world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         topics = [(key, step) for kind, step in sources.items() for key in world.pools[kind]]
         for x, step in rng.sample(topics, len(topics)):
             members = world.reach(x, [step])
@@ -127,10 +128,10 @@ def _best(least: bool, members: str, relation: str) -> str:
     return f"({'ARGMIN' if least else 'ARGMAX'} {members} {relation})"
 
 
-def _yes_no(template: str, kind: str, relation: str, wrong: Callable[[World, str, list[str]], list[str]]) -> Maker:
+def _yes_no(kind: str, relation: str, wrong: Callable[[World, str, list[str]], list[str]]) -> Maker:
     """Is y what the relation gives for x?  wrong: plausible entities that it does not give."""
 
-    def make(world: World, rng: random.Random) -> Iterator[QuestionDraft]:
+    def make(template: str, world: World, rng: random.Random) -> Iterator[QuestionDraft]:
         pools = {key for pool in world.pools.values() for key in pool}
         for _ in range(6):
             for x in world.shuffled(kind, rng):
@@ -187,67 +188,47 @@ _NEIGHBOURS = {"country": "borders"}
 _SPEAKERS = {"language": "<inv>-language"}
 
 OPERATORS: dict[str, Maker] = {
-    "both_border": _sets("both_border", "country", "borders", "country", "borders", subtract=False),
-    "continent_and_language": _sets(
-        "continent_and_language", "continent", "<inv>-continent", "language", "<inv>-language", subtract=False
-    ),
-    "border_and_currency": _sets(
-        "border_and_currency", "country", "borders", "currency", "<inv>-currency", subtract=False
-    ),
-    "border_and_language": _sets(
-        "border_and_language", "country", "borders", "language", "<inv>-language", subtract=False
-    ),
-    "both_languages": _sets(
-        "both_languages", "language", "<inv>-language", "language", "<inv>-language", subtract=False
-    ),
-    "continent_and_currency": _sets(
-        "continent_and_currency", "continent", "<inv>-continent", "currency", "<inv>-currency", subtract=False
-    ),
-    "border_not_language": _sets(
-        "border_not_language", "country", "borders", "language", "<inv>-language", subtract=True
-    ),
-    "border_not_currency": _sets(
-        "border_not_currency", "country", "borders", "currency", "<inv>-currency", subtract=True
-    ),
-    "border_not_border": _sets("border_not_border", "country", "borders", "country", "borders", subtract=True),
-    "language_not_continent": _sets(
-        "language_not_continent", "language", "<inv>-language", "continent", "<inv>-continent", subtract=True
-    ),
-    "currency_not_language": _sets(
-        "currency_not_language", "currency", "<inv>-currency", "language", "<inv>-language", subtract=True
-    ),
-    "language_not_language": _sets(
-        "language_not_language", "language", "<inv>-language", "language", "<inv>-language", subtract=True
-    ),
-    "count_borders": _count("count_borders", "country", "borders"),
-    "count_languages": _count("count_languages", "country", "language"),
-    "count_subdivisions": _count("count_subdivisions", "country", "<inv>-subdivisionOf"),
-    "count_currency": _count("count_currency", "currency", "<inv>-currency"),
-    "count_speakers": _count("count_speakers", "language", "<inv>-language"),
-    "count_cities": _count("count_cities", "subdivision", "<inv>-subdivision", smallest_city=15_000),
-    "more_people_country": _compare("more_people_country", "country", "population", ratio=1.1),
-    "larger_country": _compare("larger_country", "country", "area", ratio=1.1),
-    "more_people_city": _compare("more_people_city", "city", "population", ratio=1.1),
-    "further_north": _compare("further_north", "city", "latitude", margin=1.0, ratio=-1e9),
-    "more_neighbours": _compare("more_neighbours", "country", "borders"),
-    "largest_city": _ranked("largest_city", _CITIES, "population"),
-    "northernmost_city": _ranked("northernmost_city", _CITIES, "latitude"),
-    "southernmost_city": _ranked("southernmost_city", _CITIES, "latitude", least=True),
-    "most_people_neighbour": _ranked("most_people_neighbour", _NEIGHBOURS, "population"),
-    "fewest_people_neighbour": _ranked("fewest_people_neighbour", _NEIGHBOURS, "population", least=True),
-    "largest_neighbour": _ranked("largest_neighbour", _NEIGHBOURS, "area"),
-    "smallest_neighbour": _ranked("smallest_neighbour", _NEIGHBOURS, "area", least=True),
-    "most_people_speaking": _ranked("most_people_speaking", _SPEAKERS, "population"),
-    "largest_speaking": _ranked("largest_speaking", _SPEAKERS, "area"),
-    "nth_city": _ranked("nth_city", _CITIES, "population", nth=True),
-    "nth_people_neighbour": _ranked("nth_people_neighbour", _NEIGHBOURS, "population", nth=True),
-    "nth_area_neighbour": _ranked("nth_area_neighbour", _NEIGHBOURS, "area", nth=True),
-    "nth_people_speaking": _ranked("nth_people_speaking", _SPEAKERS, "population", nth=True),
-    "is_border": _yes_no("is_border", "country", "borders", _wrong_neighbours),
-    "is_capital": _yes_no("is_capital", "country", "capital", _wrong_capitals),
-    "is_spoken": _yes_no("is_spoken", "country", "language", _wrong_languages),
-    "is_currency": _yes_no("is_currency", "country", "currency", _wrong_currencies),
-    "is_country_of": _yes_no("is_country_of", "city", "country", _wrong_countries),
-    "is_continent": _yes_no("is_continent", "country", "continent", _wrong_continents),
+    "both_border": _sets("country", "borders", "country", "borders", subtract=False),
+    "continent_and_language": _sets("continent", "<inv>-continent", "language", "<inv>-language", subtract=False),
+    "border_and_currency": _sets("country", "borders", "currency", "<inv>-currency", subtract=False),
+    "border_and_language": _sets("country", "borders", "language", "<inv>-language", subtract=False),
+    "both_languages": _sets("language", "<inv>-language", "language", "<inv>-language", subtract=False),
+    "continent_and_currency": _sets("continent", "<inv>-continent", "currency", "<inv>-currency", subtract=False),
+    "border_not_language": _sets("country", "borders", "language", "<inv>-language", subtract=True),
+    "border_not_currency": _sets("country", "borders", "currency", "<inv>-currency", subtract=True),
+    "border_not_border": _sets("country", "borders", "country", "borders", subtract=True),
+    "language_not_continent": _sets("language", "<inv>-language", "continent", "<inv>-continent", subtract=True),
+    "currency_not_language": _sets("currency", "<inv>-currency", "language", "<inv>-language", subtract=True),
+    "language_not_language": _sets("language", "<inv>-language", "language", "<inv>-language", subtract=True),
+    "count_borders": _count("country", "borders"),
+    "count_languages": _count("country", "language"),
+    "count_subdivisions": _count("country", "<inv>-subdivisionOf"),
+    "count_currency": _count("currency", "<inv>-currency"),
+    "count_speakers": _count("language", "<inv>-language"),
+    "count_cities": _count("subdivision", "<inv>-subdivision", smallest_city=15_000),
+    "more_people_country": _compare("country", "population", ratio=1.1),
+    "larger_country": _compare("country", "area", ratio=1.1),
+    "more_people_city": _compare("city", "population", ratio=1.1),
+    "further_north": _compare("city", "latitude", margin=1.0, ratio=-1e9),
+    "more_neighbours": _compare("country", "borders"),
+    "largest_city": _ranked(_CITIES, "population"),
+    "northernmost_city": _ranked(_CITIES, "latitude"),
+    "southernmost_city": _ranked(_CITIES, "latitude", least=True),
+    "most_people_neighbour": _ranked(_NEIGHBOURS, "population"),
+    "fewest_people_neighbour": _ranked(_NEIGHBOURS, "population", least=True),
+    "largest_neighbour": _ranked(_NEIGHBOURS, "area"),
+    "smallest_neighbour": _ranked(_NEIGHBOURS, "area", least=True),
+    "most_people_speaking": _ranked(_SPEAKERS, "population"),
+    "largest_speaking": _ranked(_SPEAKERS, "area"),
+    "nth_city": _ranked(_CITIES, "population", nth=True),
+    "nth_people_neighbour": _ranked(_NEIGHBOURS, "population", nth=True),
+    "nth_area_neighbour": _ranked(_NEIGHBOURS, "area", nth=True),
+    "nth_people_speaking": _ranked(_SPEAKERS, "population", nth=True),
+    "is_border": _yes_no("country", "borders", _wrong_neighbours),
+    "is_capital": _yes_no("country", "capital", _wrong_capitals),
+    "is_spoken": _yes_no("country", "language", _wrong_languages),
+    "is_currency": _yes_no("country", "currency", _wrong_currencies),
+    "is_country_of": _yes_no("city", "country", _wrong_countries),
+    "is_continent": _yes_no("country", "continent", _wrong_continents),
 }
 """Maker of the drafts of each operator template."""

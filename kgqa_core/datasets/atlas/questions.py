@@ -112,7 +112,7 @@ def _supplies(world: World, seed: int) -> Iterator[tuple[int, TemplateWordings, 
             yield quota, wordings, iter(drafts)
     for name, make in OPERATORS.items():
         quota = ORDINAL_QUOTA if name.startswith("nth_") else OPERATOR_QUOTA
-        yield quota, templates().operators[name], make(world, random.Random(f"{seed}/{name}"))
+        yield quota, templates().operators[name], make(name, world, random.Random(f"{seed}/{name}"))
 
 
 def _unit(*parts: object) -> float:

@@ -20,11 +20,11 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import same_text
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import relation_ids
-from kgqa_core.errors import ArtifactError
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.rigel.questions import WeightedPath
 from kgqa_core.retrieval.rigel.walk import Plan
+from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Fact, Question
 
 FILE = "feedback.parquet"
@@ -120,7 +120,7 @@ def read_feedback(
     wherever they stand, as are paths with a relation that this graph lacks.
     Raises ArtifactError when the table cannot be read.
     """
-    frame = _table(folder / FILE, list(SCHEMA))
+    frame = read_frame(folder / FILE, list(SCHEMA))
     hidden = {same_text(question) for question in held_out}
     place = {
         (question.id, question.text): number
@@ -160,20 +160,13 @@ def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Call
 
 
 def _outputs(folder: Path) -> dict[str, str]:
-    frame = _table(folder / "answers.parquet", ["question", "output"])
+    frame = read_frame(folder / "answers.parquet", ["question", "output"])
     return dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
 
 
 def _facts(folder: Path) -> dict[str, list[Fact]]:
     columns = ["question", "rank", "score", "hop", "triple", "direction"]
     found: dict[str, list[Fact]] = {}
-    for question, *fact in _table(folder / "facts.parquet", columns).sort("question", "rank").rows():
+    for question, *fact in read_frame(folder / "facts.parquet", columns).sort("question", "rank").rows():
         found.setdefault(question, []).append(Fact(*fact))
     return found
-
-
-def _table(path: Path, columns: list[str]) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, columns=columns, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as fault:
-        raise ArtifactError(f"{path} cannot be read ({fault}); run the earlier run again") from None

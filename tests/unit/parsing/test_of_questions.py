@@ -83,5 +83,5 @@ def test_links_that_are_missing_are_said_in_words(kg, made):
     folder, asked, _ = made
     (folder / "linked").mkdir()
     write_questions(folder / "linked", asked)
-    with pytest.raises(ArtifactError, match=r"links\.parquet cannot be read"):
+    with pytest.raises(ArtifactError, match=r"links\.parquet is missing"):
         examples(folder / "out", kg=kg, questions=folder / "questions", linked=folder / "linked")

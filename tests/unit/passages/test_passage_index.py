@@ -202,7 +202,7 @@ def test_tables_hold_every_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [text for block in there.blocks(2) for text in block] == [passage.text for passage in passages]
     assert there.get([7, 0, 3, 3]) == {0: passages[0], 3: passages[3], 7: passages[7]}
     (tmp_path / table.FOLDER / "00001.parquet").unlink()
-    with pytest.raises(ArtifactError, match="00001.parquet cannot be read"):
+    with pytest.raises(ArtifactError, match="00001.parquet is missing"):
         there.get([4])
 
 

@@ -126,7 +126,7 @@ def test_micro_batches_stay_within_their_tokens_and_lose_nobody() -> None:
 def test_what_is_no_corpus_is_refused(fault: str, tmp_path: Path) -> None:
     if fault == "no column":
         pl.DataFrame({"pair": ["a"]}).write_parquet(tmp_path / "corpus.parquet")
-    with pytest.raises(ArtifactError, match=r"(has no corpus.parquet|no column instruction)"):
+    with pytest.raises(ArtifactError, match=r"(has no corpus.parquet|unable to find column)"):
         read_corpus(tmp_path)
 
 
