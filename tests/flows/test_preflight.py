@@ -12,7 +12,7 @@ from flows.cli._session import check_data, choose_profile
 from flows.preflight import check
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import ConfigError, InputError, KgqaError, QuestionFileError
-from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 
 
 def write_rows(path: Path, more: list[dict[str, object]]) -> Path:
@@ -116,6 +116,6 @@ def test_a_profile_whose_data_is_elsewhere_says_where_it_looked_and_how_to_name_
 
 def test_a_command_refuses_a_profile_whose_data_is_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    done = kgqa("run", "--profile", "zjqa", "--home", tmp_path / "home", cwd=tmp_path / "work", served=False)
+    done = forked_kgqa("run", "--profile", "zjqa", "--home", tmp_path / "home", cwd=tmp_path / "work")
     assert done.code == 2
     assert "profile zjqa is not part of the package" in " ".join(done.err.split())

@@ -19,8 +19,9 @@ from flows.cli import _session as session
 from flows.cli.app import app
 from flows.cli.graph_folders import build_folder
 from kgqa_core.store.artifacts import Home
-from tests.support.command import ROOT, kgqa, run_python
+from tests.support.command import ROOT, run_python
 from tests.support.finished import finished_run, questions
+from tests.support.forked_command import forked_kgqa
 from tests.support.hostile import CONTROLS, FORBIDDEN, MARKUP, SHOWN, STYLES, write_hostile_graph
 
 SEVERAL = """
@@ -151,7 +152,7 @@ def test_a_name_that_is_no_text_is_shown_and_ends_no_command(tmp_path: Path) -> 
 
 def test_a_build_in_a_folder_with_brackets_is_read_from_a_home_with_brackets(graph: Path, tmp_path: Path) -> None:
     out = tmp_path / "x[/y]"
-    made = kgqa("kg", "build", next(graph.parent.glob("*.nt")), "--out", out, "--max-reject-share", "0.5")
+    made = forked_kgqa("kg", "build", next(graph.parent.glob("*.nt")), "--out", out, "--max-reject-share", "0.5")
     assert made.code == 0 and str(out) in made.out, made.err
     assert not FORBIDDEN.search(made.out + made.err)
 
@@ -167,7 +168,7 @@ def test_passwords_in_arguments_are_refused_and_hidden(tmp_path: Path) -> None:
         ["kg", "show", "x", "--kg", secret],
         ["kg", "build", secret, "--out", str(tmp_path / "g")],
     ):
-        told = kgqa(*words, env={"KGQA_HOME": str(tmp_path / "home")}, served=False)
+        told = forked_kgqa(*words, env={"KGQA_HOME": str(tmp_path / "home")})
         assert told.code in (1, 2) and "s3cr3t" not in told.out + told.err, told.err
         assert "list of processes" in told.err
     assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]

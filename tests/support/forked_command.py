@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -53,11 +53,11 @@ class Forker:
             words, env=given, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
 
-    def run(self, words: list[str], cwd: Path, timeout: float) -> Outcome:
+    def run(self, words: list[str], env: Mapping[str, str], cwd: Path, timeout: float) -> Outcome:
         """Run a command.  Raises TimeoutExpired, after which there is no forker any more."""
         assert self.process.stdin and self.process.stdout
         files = [str(self.folder / name) for name in ("out", "err")]
-        self.process.stdin.write(json.dumps([words, str(cwd), files]).encode() + b"\n")
+        self.process.stdin.write(json.dumps([words, dict(env), str(cwd), files]).encode() + b"\n")
         self.process.stdin.flush()
         if not select.select([self.process.stdout], [], [], timeout)[0]:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -82,10 +82,12 @@ def forker() -> Forker:
     return made
 
 
-def forked_kgqa(*words: str | Path, cwd: Path | None = None, timeout: float = 600) -> Outcome:
-    """Run a command and wait for it; flows run on the tests' Prefect server."""
+def forked_kgqa(
+    *words: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 600
+) -> Outcome:
+    """Run a command and wait for it; flows run on the tests' Prefect server.  env: not for settings of Prefect."""
     with _guard:
-        return forker().run([str(word) for word in words], cwd or Path.cwd(), timeout)
+        return forker().run([str(word) for word in words], env or {}, cwd or Path.cwd(), timeout)
 
 
 def stop() -> None:
@@ -98,7 +100,7 @@ def serve(requests: IO[str], replies: IO[str]) -> None:
     from flows.cli.start import main
 
     for line in requests:
-        words, cwd, files = json.loads(line)
+        words, env, cwd, files = json.loads(line)
         child = os.fork()
         if child:
             replies.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
@@ -106,6 +108,7 @@ def serve(requests: IO[str], replies: IO[str]) -> None:
             continue
         requests.close()
         replies.close()
+        os.environ.update(env)
         os.chdir(cwd)
         for number, path in enumerate(files, start=1):
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
