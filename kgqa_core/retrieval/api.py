@@ -112,8 +112,8 @@ class RetrieverSpec:
     """A retriever as the registry has it: everything that is known of it outside its folder.
 
     name: as profiles, experiments and artifacts have it.  label: in reports.  place: among the rows of report tables.
-    open: the retriever, ready; what needs torch is imported only then.  section: of the profile, with its options;
-    None where it has none.  baseline: it starts from gold topics or gold paths, so that no user can ask it.
+    open: returns the retriever, and imports what needs numpy or torch only then.  section: of the profile, with its
+    options; None where it has none.  baseline: it starts from gold topics or gold paths, so that no user can ask it.
     limit: the option that cuts its search short, for messages, `{options}` being those of retrieval.
     reads: what retrieval reads beside artifacts, by its options.
     pays: it asks a language model.  divisible: its questions may be divided among workers.

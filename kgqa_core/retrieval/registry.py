@@ -6,8 +6,8 @@ Their order is that of lists in messages and of the retrievers that stand for a 
 from __future__ import annotations
 
 from kgqa_core.errors import ConfigError, nearest
-from kgqa_core.retrieval import baselines
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs, RetrieverSpec
+from kgqa_core.retrieval.baselines import spec as baselines
 from kgqa_core.retrieval.hop_path import spec as hop_path
 from kgqa_core.retrieval.kaping import spec as kaping
 from kgqa_core.retrieval.relation_ranking import spec as relation_ranking

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -122,3 +124,9 @@ def test_profiles_know_the_retrievers_of_the_registry() -> None:
         assert options is None if spec.section is None else name in options.names
         assert (spec.train is None) == (spec.artifact is None) == (name not in TRAINED)
     assert len({spec.place for spec in RETRIEVERS.values()}) == len(RETRIEVERS)
+
+
+def test_the_registry_loads_no_array_library() -> None:
+    code = "import sys; import kgqa_core.retrieval.registry; print({'numpy', 'torch', 'numba'} & sys.modules.keys())"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"

@@ -15,7 +15,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.retrieval import collect as collecting
 from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, RetrieverInputs, ranked
-from kgqa_core.retrieval.baselines import Oracle, RandomFacts
+from kgqa_core.retrieval.baselines.retriever import Oracle, RandomFacts
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Fact, Question, Retrieved

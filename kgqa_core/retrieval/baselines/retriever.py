@@ -1,4 +1,4 @@
-"""The baselines: facts drawn at random, and facts of the annotated relation paths.
+"""The baselines: random facts, and facts of the annotated relation paths.
 
 Random Facts (Sen et al. 2023) draws uniformly from the triples one hop from the topic entities.  The oracle grounds the
 gold relation paths: an upper bound for what a retriever can hand to a reader.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.api import Retriever, RetrieverInputs, RetrieverSpec, ranked
+from kgqa_core.retrieval.api import Retriever, ranked
 from kgqa_core.types import Fact, Question, Retrieved
 
 if TYPE_CHECKING:
@@ -152,17 +152,3 @@ class Oracle(Retriever):
             facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in kept]
             reach = {targets[place] for place in kept}
         return facts
-
-
-def _random(inputs: RetrieverInputs) -> Retriever:
-    return RandomFacts(inputs.dkg, inputs.options.k, inputs.seed)
-
-
-def _oracle(inputs: RetrieverInputs) -> Retriever:
-    return Oracle(inputs.dkg, inputs.options.k)
-
-
-SPECS = (
-    RetrieverSpec("random", "Random", 0, _random, baseline=True, divisible=True, packages=("torch",)),
-    RetrieverSpec("oracle", "Oracle", 8, _oracle, baseline=True, divisible=True, packages=("torch",)),
-)
