@@ -33,7 +33,7 @@ from kgqa_core.datasets.webqsp import ParsedQuestion, read_parsed
 from kgqa_core.monitor import Log
 from kgqa_core.nn.training import CHECKPOINT
 from kgqa_core.retrieval.hop_path.classifier import PathModel
-from kgqa_core.retrieval.hop_path.fit import PathExample, fit, measure
+from kgqa_core.retrieval.hop_path.train import PathExample, fit, measure
 from kgqa_core.retrieval.relation_texts import words
 from kgqa_core.types import Question
 

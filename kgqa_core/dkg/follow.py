@@ -1,7 +1,8 @@
 """One hop along weighted relations over the differentiable KG, and the heaviest edges of a hop.
 
 `follow(x, r) = M_right^T [(M_left x) * (M_rel r)]` (Cohen et al. 2020, eq. 2) computed from the frontier: the cost is
-the degree of x's entities, not the size of the graph.  `kernels` holds the numba version, `frontier` the same in torch.
+the degree of x's entities, not the size of the graph.  `frontier_numba` holds the compiled version, `frontier_torch`
+the same in torch.
 
 Gradients are those of the dense product at the entities that were reached:
 d/dx_h = Σ_(h,q,t) r_q g_t and d/dr_q = Σ_(h,q,t) x_h g_t, over the edges that were followed.  A relation that weighs
@@ -19,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kgqa_core.dkg import frontier
+from kgqa_core.dkg import frontier_torch
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.weights import EntityWeights
 from kgqa_core.errors import ConfigError, GraphMismatch
@@ -95,7 +96,7 @@ def trace(
 def _backend(name: Backend, x: EntityWeights, r: Tensor) -> Any:
     on_cpu = x.device.type == "cpu" and r.device.type == "cpu"
     if name == "torch" or (name == "auto" and not on_cpu):
-        return frontier
+        return frontier_torch
     if name in ("auto", "numba") and on_cpu:
         from kgqa_core.dkg import frontier_numba  # compiles, so only where it is used
 

@@ -19,10 +19,9 @@ from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, tally, wr
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.generated_forms import named, prompt_text, readable, together
-from kgqa_core.parsing.rng.ranker import RankedForms, load_ranker, rank
-from kgqa_core.parsing.rng.readings import Reading, Readings
+from kgqa_core.parsing.rng.ranker import RankedForms, form_words, load_ranker, rank
+from kgqa_core.parsing.rng.readings import Reading, Readings, coverage
 from kgqa_core.parsing.rng.slots import filled
-from kgqa_core.parsing.rng.train import coverage, form_words
 
 BLOCK = 1000
 """Questions that are parsed at once."""

@@ -8,7 +8,7 @@ The logarithms of probabilities of a question are log-softmax over its candidate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,29 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Or,
+    Steps,
+    TimeConstraint,
+)
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
-from kgqa_core.parsing.rng.enumerate import NO_FORM
+from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.readings import FormCandidates, Ints
 
 KIND, VERSION = "rng", 1
@@ -240,3 +259,72 @@ def rank(
 def is_no_form(candidates: FormCandidates, place: int) -> bool:
     """Whether a candidate says that there is no form."""
     return int(candidates.forms[place]) == NO_FORM
+
+
+def form_words(enumerator: Enumerator, store: KgStore) -> list[str]:
+    """What is read of every form met so far, by number."""
+    labels = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+    return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms]
+
+
+_OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
+_PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+
+
+def in_words(form: Form, labels: Mapping[str, str]) -> str:
+    """The words of a form.  labels: words of relations (and types) by key; a key without words stands as it is.
+
+    >>> from kgqa_core.logic.parser import parse
+    >>> in_words(parse("(COUNT (JOIN (R borders) fr))"), {})
+    'number of borders of fr'
+    """
+
+    def path(steps: Steps) -> str:
+        return " ".join(
+            f"{'inverse ' if step.inverse else ''}{labels.get(step.relation, step.relation)}" for step in steps
+        )
+
+    def measure(node: Arg | Nth | Greater | Compare) -> str:
+        return f"count of {path(node.path)}" if node.counted else path(node.path)
+
+    def words(node: Form) -> str:
+        match node:
+            case Entity(key=key) | Class(key=key):
+                return labels.get(key, key)
+            case Literal(text=text):
+                return text
+            case Join(path=steps, of=of, where=where):
+                text = words(of)
+                for step in reversed(steps):
+                    label = labels.get(step.relation, step.relation)
+                    text = f"{label} of {text}" if step.inverse else f"whose {label} is {text}"
+                return text + "".join(
+                    f" at {labels.get(one.relation, one.relation)} {words(one.value)}" for one in where
+                )
+            case And(parts=parts):
+                return " and ".join(map(words, parts))
+            case Or(parts=parts):
+                return " or ".join(map(words, parts))
+            case Minus(of=of, without=without):
+                return f"{words(of)} but not {words(without)}"
+            case Count(of=of):
+                return f"number of {words(of)}"
+            case Arg(best=best, of=of):
+                return f"{_best(best)} {measure(node)} among {words(of)}"
+            case Nth(n=n, best=best, of=of):
+                return f"{_PLACES.get(n, str(n))} {_best(best)} {measure(node)} among {words(of)}"
+            case Greater(one=one, other=other, best=best):
+                return f"{'larger' if best == 'max' else 'smaller'} {measure(node)} {words(one)} or {words(other)}"
+            case Compare(op=op, value=value):
+                return f"whose {measure(node)} is {_OPS[op]} {words(value)}"
+            case TimeConstraint(of=of, path=steps, value=value):
+                return f"{words(of)} during {path(steps)} {words(value)}"
+            case Holds(of=of, one=one):
+                return f"is {words(one)} among {words(of)}"
+        raise AssertionError(node)
+
+    return words(form)
+
+
+def _best(best: str) -> str:
+    return "largest" if best == "max" else "smallest"

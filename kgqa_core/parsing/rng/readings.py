@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from kgqa_core.parsing.rng.slots import ENTITIES, MENTIONS, View, abstract, fill
 
 Ints = NDArray[np.int64]
 
+SHOWN = 20
+"""Ids of questions that are left out, which counts name."""
 SMALLEST_RHO = 1e-3
 """A linker's confidence counts as at least so much."""
 
@@ -161,3 +164,21 @@ class Readings:
 def normal_slots(form: Form, keys: Sequence[str], view: View) -> Form:
     """A form with the slots of a view, normalised."""
     return normalise(abstract(form, dict(zip(keys, ENTITIES, strict=False)), view.value))
+
+
+def coverage(selected: Sequence[ParseExample], read: Sequence[Reading]) -> dict[str, Any]:
+    """How many gold forms are among the candidates, how many candidates there are, and how many the cap cut."""
+    having = {example.id for example in selected if example.form is not None}
+    own = [reading for reading in read if reading.id in having]
+    missed = [reading.id for reading in own if reading.gold is None]
+    sizes = sorted(len(reading.candidates.forms) - 1 for reading in read)
+    return {
+        "gold_forms": len(own),
+        "found": len(own) - len(missed),
+        "share": round(1 - len(missed) / len(own), 6) if own else 0.0,
+        "missed": missed[:SHOWN],
+        "candidates_median": sizes[len(sizes) // 2] if sizes else 0,
+        "candidates_most": sizes[-1] if sizes else 0,
+        "cut": sum(reading.cut for reading in read),
+        "questions_cut": sum(reading.cut > 0 for reading in read),
+    }

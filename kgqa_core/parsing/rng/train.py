@@ -1,111 +1,73 @@
-"""A form in words, as the ranker reads it: relations by their labels, slots as they are."""
+"""Stage `train` of the rank-and-generate parser: the ranker of forms, and the generator where it is enabled.
+
+The ranker learns by cross-entropy over one right form and many wrong ones (Ye et al. 2022, section 3.2), in two phases:
+wrong forms are random; then a share of them are those that the model of the first phase scores highest.  Both stages of
+the ranker learn from the same forms in the same step.  Questions of one wording, with the same candidates and the same
+gold form, are one example.  Where "no form" is learnt too, some examples also occur as in a graph that lacks a relation
+of the gold form: without the candidates that use it, "no form" being right.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from kgqa_core.config import RngOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Steps,
-    TimeConstraint,
-    elements,
-)
+from kgqa_core.logic.forms import elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn.training import CHECKPOINT, dev_of_best, write_curves
-from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
+from kgqa_core.nn.checkpoint import TrainingState, key_of
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import new_encoder
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.parsing.examples import FILE, read_examples
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import Enumerator
-from kgqa_core.parsing.rng.fit import fit, rank_examples
 from kgqa_core.parsing.rng.generated_forms import train_generator
-from kgqa_core.parsing.rng.ranker import NO_FORM_TEXT, save_ranker
-from kgqa_core.parsing.rng.readings import Reading, Readings
+from kgqa_core.parsing.rng.ranker import FormRanker, RankNetwork, form_words, rank, save_ranker
+from kgqa_core.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
+from kgqa_core.parsing.rng.slots import PLACEHOLDERS
 
-_OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
-_PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
-
-
-def in_words(form: Form, labels: Mapping[str, str]) -> str:
-    """The words of a form.  labels: words of relations (and types) by key; a key without words stands as it is.
-
-    >>> from kgqa_core.logic.parser import parse
-    >>> in_words(parse("(COUNT (JOIN (R borders) fr))"), {})
-    'number of borders of fr'
-    """
-
-    def path(steps: Steps) -> str:
-        return " ".join(
-            f"{'inverse ' if step.inverse else ''}{labels.get(step.relation, step.relation)}" for step in steps
-        )
-
-    def measure(node: Arg | Nth | Greater | Compare) -> str:
-        return f"count of {path(node.path)}" if node.counted else path(node.path)
-
-    def words(node: Form) -> str:
-        match node:
-            case Entity(key=key) | Class(key=key):
-                return labels.get(key, key)
-            case Literal(text=text):
-                return text
-            case Join(path=steps, of=of, where=where):
-                text = words(of)
-                for step in reversed(steps):
-                    label = labels.get(step.relation, step.relation)
-                    text = f"{label} of {text}" if step.inverse else f"whose {label} is {text}"
-                return text + "".join(
-                    f" at {labels.get(one.relation, one.relation)} {words(one.value)}" for one in where
-                )
-            case And(parts=parts):
-                return " and ".join(map(words, parts))
-            case Or(parts=parts):
-                return " or ".join(map(words, parts))
-            case Minus(of=of, without=without):
-                return f"{words(of)} but not {words(without)}"
-            case Count(of=of):
-                return f"number of {words(of)}"
-            case Arg(best=best, of=of):
-                return f"{_best(best)} {measure(node)} among {words(of)}"
-            case Nth(n=n, best=best, of=of):
-                return f"{_PLACES.get(n, str(n))} {_best(best)} {measure(node)} among {words(of)}"
-            case Greater(one=one, other=other, best=best):
-                return f"{'larger' if best == 'max' else 'smaller'} {measure(node)} {words(one)} or {words(other)}"
-            case Compare(op=op, value=value):
-                return f"whose {measure(node)} is {_OPS[op]} {words(value)}"
-            case TimeConstraint(of=of, path=steps, value=value):
-                return f"{words(of)} during {path(steps)} {words(value)}"
-            case Holds(of=of, one=one):
-                return f"is {words(one)} among {words(of)}"
-        raise AssertionError(node)
-
-    return words(form)
+VARIANTS = 3
+"""Questions that are learnt of those that differ only in names."""
+HEAVIEST = 16
+"""A example counts as the questions that it stands for, at most so many."""
+LATER = 0.3
+"""Learning rate of the later phase, as a share of the first one's."""
+POOLED = 16
+"""Batches within which examples are sorted by length."""
 
 
-def _best(best: str) -> str:
-    return "largest" if best == "max" else "smallest"
+@dataclass(frozen=True)
+class RankExample:
+    """A wording.  gold: place of the right candidate, -1 where it is not among them (dev).  weight: questions."""
+
+    texts: tuple[str, ...]
+    candidates: FormCandidates
+    gold: int
+    weight: float
 
 
-SHOWN = 20
-"""Ids of questions that are left out, which counts name."""
+@dataclass(frozen=True)
+class FittedFormRanker:
+    """A trained ranker, the description of its encoder, and the curves of its phases."""
+
+    ranker: FormRanker
+    description: dict[str, Any]
+    phases: tuple[TrainingState, ...]
+    examples: int
 
 
 def train(
@@ -171,25 +133,234 @@ def train(
     }
 
 
-def form_words(enumerator: Enumerator, store: KgStore) -> list[str]:
-    """What is read of every form met so far, by number."""
-    labels = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
-    return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms]
+def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> list[RankExample]:
+    """What is learnt from questions, each wording once, in the order of its first question.
+
+    Questions whose fullest views read alike, but whose other views name different things, are `VARIANTS` examples at
+    most.  no_form: whether those that have no form are among them.  missed: keep all, for measuring, those whose gold
+    form is no candidate too.
+    """
+    groups: dict[tuple[str, int, int], dict[tuple[str, ...], int]] = {}
+    own: dict[int, FormCandidates] = {}
+    for reading in readings:
+        candidates = reading.candidates
+        if reading.gold is None:
+            place = -1
+        else:
+            view, form = reading.gold
+            place = int(np.flatnonzero((candidates.views == view) & (candidates.forms == form))[0])
+        if (place < 0 and not missed) or (place == 0 and not no_form):
+            continue
+        own[id(candidates)] = candidates
+        variants = groups.setdefault((reading.texts[0], id(candidates), place), {})
+        variants[reading.texts] = variants.get(reading.texts, 0) + 1
+    found = []
+    for (_, number, place), variants in groups.items():
+        kept = list(variants)[: len(variants) if missed else VARIANTS]
+        more = (sum(variants.values()) - sum(variants[texts] for texts in kept)) / len(kept)
+        found += [RankExample(texts, own[number], place, variants[texts] + more) for texts in kept]
+    return found
 
 
-def coverage(selected: Sequence[ParseExample], read: Sequence[Reading]) -> dict[str, Any]:
-    """How many gold forms are among the candidates, how many candidates there are, and how many the cap cut."""
-    having = {example.id for example in selected if example.form is not None}
-    own = [reading for reading in read if reading.id in having]
-    missed = [reading.id for reading in own if reading.gold is None]
-    sizes = sorted(len(reading.candidates.forms) - 1 for reading in read)
-    return {
-        "gold_forms": len(own),
-        "found": len(own) - len(missed),
-        "share": round(1 - len(missed) / len(own), 6) if own else 0.0,
-        "missed": missed[:SHOWN],
-        "candidates_median": sizes[len(sizes) // 2] if sizes else 0,
-        "candidates_most": sizes[-1] if sizes else 0,
-        "cut": sum(reading.cut for reading in read),
-        "questions_cut": sum(reading.cut > 0 for reading in read),
-    }
+def fit(
+    learning: Sequence[RankExample],
+    developing: Sequence[RankExample],
+    words: Sequence[str],
+    relations: Sequence[frozenset[str]],
+    options: RngOptions,
+    seed: int,
+    *,
+    key: str = "",
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> FittedFormRanker:
+    """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
+
+    words, relations: of every form, by number.  key: identifies examples and words for the checkpoint.
+    Raises TrainingError when there is no example; ModelError when the encoder is not one.
+    """
+    if not learning:
+        raise TrainingError(
+            "no training question has a gold form among its candidates; the parser has nothing to learn"
+        )
+    device = pick_device(options.device, "parsing.rng")
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        texts = sorted({text for example in learning for text in example.texts})
+        encoder, reader, description = new_encoder(
+            options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
+        )
+        ranker = FormRanker(RankNetwork(encoder), reader, device)
+        training = _RankerTraining(ranker, learning, developing, words, relations, options, seed)
+        phases: list[TrainingState] = []
+        for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
+            if number == 1 and (not epochs or options.hard_negatives == 0):
+                break
+            if number == 1:
+                training.find_hard(monitor)
+            rate = options.learning_rate * (LATER if number else 1.0)
+            folder = None if work is None else work / f"phase{number}"
+            progress, best = train_encoder(
+                ranker.network, training.plan(number, epochs), options.model_copy(update={"learning_rate": rate}),
+                key_of(key, options.decisive(), seed, number), monitor, folder,
+            )  # fmt: skip
+            if not phases or not developing or progress.best >= phases[0].best:
+                ranker.network.load_state_dict(best, strict=False)
+                chosen = best
+            else:
+                ranker.network.load_state_dict(chosen, strict=False)
+            phases.append(progress)
+    return FittedFormRanker(ranker, description, tuple(phases), len(learning))
+
+
+def measure(
+    ranker: FormRanker, examples: Sequence[RankExample], forms: Sequence[list[int]], pruned: int, no_form: bool
+) -> dict[str, float]:
+    """em: share of questions whose gold form is best; kept: of those to whose second stage it comes; in [0, 1]."""
+    ranked = rank(ranker, [(one.texts, one.candidates) for one in examples], forms, pruned=pruned, no_form=no_form)
+    total = sum(example.weight for example in examples)
+    best = sum(one.weight for one, r in zip(examples, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
+    kept = sum(one.weight for one, r in zip(examples, ranked, strict=True) if one.gold in r.places)
+    return {"em": best / max(1, total), "kept": kept / max(1, total)}
+
+
+class _RankerTraining:
+    """Lessons as token ids, and the wrong forms that each step takes."""
+
+    def __init__(
+        self,
+        ranker: FormRanker,
+        learning: Sequence[RankExample],
+        developing: Sequence[RankExample],
+        words: Sequence[str],
+        relations: Sequence[frozenset[str]],
+        options: RngOptions,
+        seed: int,
+    ) -> None:
+        self.ranker, self.learning, self.developing = ranker, learning, developing
+        self.options, self.seed = options, seed
+        self.forms = ranker.read(words)
+        self.relations = relations
+        texts = sorted({text for example in learning for text in example.texts})
+        self.place = {text: number for number, text in enumerate(texts)}
+        self.questions = ranker.read(texts)
+        self.lengths = [max(len(self.questions[self.place[text]]) for text in example.texts) for example in learning]
+        self.hard: list[Ints] = []
+        self.epoch = 0
+
+    def plan(self, phase: int, epochs: int) -> TrainingPlan[Tensor]:
+        def order(epoch: int) -> list[Tensor]:
+            self.epoch = phase * 10_000 + epoch
+            return self._order()
+
+        return TrainingPlan(
+            per_epoch=math.ceil(len(self.learning) / self.options.batch_size),
+            epochs=epochs,
+            patience=self.options.patience,
+            batches=order,
+            backward=backward_of(lambda batch: self._loss(batch.tolist())),
+            measure=self._measure,
+            score=lambda found: [found["em"], found["kept"]],
+            section="parsing.rng",
+        )
+
+    def find_hard(self, monitor: Monitor) -> None:
+        """The wrong forms of each example that the model as it stands scores highest."""
+        monitor.note("the ranker looks for the wrong forms that it likes best")
+        wanted = round(self.options.negatives * self.options.hard_negatives)
+        queries = [(example.texts, example.candidates) for example in self.learning]
+        ranked = rank(
+            self.ranker,
+            queries,
+            self.forms,
+            pruned=self.options.preselected_forms,
+            no_form=self.options.learn_unanswerable,
+        )
+        self.hard = [
+            own.places[own.places != example.gold][:wanted] for own, example in zip(ranked, self.learning, strict=True)
+        ]
+
+    def _measure(self) -> dict[str, float]:
+        if not self.developing:
+            return {}
+        return measure(
+            self.ranker, self.developing, self.forms, self.options.preselected_forms, self.options.learn_unanswerable
+        )
+
+    def _order(self) -> list[Tensor]:
+        size = self.options.batch_size
+        draw = np.random.default_rng([self.seed, self.epoch])
+        order = draw.permutation(len(self.learning))
+        cut: list[Ints] = []
+        for start in range(0, len(order), POOLED * size):
+            pool = order[start : start + POOLED * size]
+            pool = pool[np.argsort([self.lengths[n] for n in pool], kind="stable")]
+            cut += [pool[at : at + size] for at in range(0, len(pool), size)]
+        return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
+
+    def _chosen(self, number: int) -> Ints:
+        """Places of the candidates of a example that are compared in this epoch, the right one first."""
+        example = self.learning[number]
+        draw = np.random.default_rng([self.seed, self.epoch, number])
+        out = np.zeros(len(example.candidates.forms), dtype=np.bool_)
+        out[0] = not self.options.learn_unanswerable
+        return self._compared(number, example.gold, out, draw)
+
+    def _lacking(self, number: int) -> Ints | None:
+        """The same where some relation of the gold form is missing, "no form" first.
+
+        None where the example is not drawn, or its gold form has no relation.
+        """
+        example, options = self.learning[number], self.options
+        if not options.learn_unanswerable or example.gold == 0:
+            return None
+        draw = np.random.default_rng([self.seed, self.epoch, number, 1])
+        if draw.random() >= options.missing_relation_rate:
+            return None
+        used = [self.relations[form] for form in example.candidates.forms.tolist()]
+        needed = sorted(used[example.gold])
+        if not needed:
+            return None
+        missing = needed[draw.integers(len(needed))]
+        out = np.array([missing in own for own in used], dtype=np.bool_)
+        return self._compared(number, 0, out, draw)
+
+    def _compared(self, number: int, right: int, out: NDArray[np.bool_], draw: np.random.Generator) -> Ints:
+        """What is right, then hard wrong forms, then drawn ones; out: those that are left out."""
+        hard = self.hard[number] if self.hard else np.zeros(0, dtype=np.int64)
+        hard = hard[~out[hard] & (hard != right)]
+        rest = ~out
+        rest[right] = rest[hard] = False
+        easy, room = np.flatnonzero(rest), self.options.negatives - len(hard)
+        easy = easy if len(easy) <= room else draw.choice(easy, room, replace=False)
+        return np.concatenate(([right], hard, easy))
+
+    def _loss(self, batch: Sequence[int]) -> Tensor:
+        """Weighted mean over examples of the cross-entropies of both stages."""
+        lacking = {number: own for number in batch if (own := self._lacking(number)) is not None}
+        chosen = [*(self._chosen(number) for number in batch), *lacking.values()]
+        batch = [*batch, *lacking]
+        question_texts, formed = [], []
+        for number, own in zip(batch, chosen, strict=True):
+            example = self.learning[number]
+            texts = np.array([self.place[text] for text in example.texts])
+            question_texts.append(texts[example.candidates.views[own]])
+            formed.append(example.candidates.forms[own])
+        questions, question_places = np.unique(np.concatenate(question_texts), return_inverse=True)
+        forms, form_places = np.unique(np.concatenate(formed), return_inverse=True)
+        device = self.ranker.device
+        stages = self.ranker.pair_scores(
+            [self.questions[n] for n in questions.tolist()],
+            [self.forms[n] for n in forms.tolist()],
+            torch.from_numpy(question_places).to(device),
+            torch.from_numpy(form_places).to(device),
+        )
+        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(own) for own in chosen])).to(device)
+        columns = torch.from_numpy(np.concatenate([np.arange(len(own)) for own in chosen])).to(device)
+        weights = torch.tensor([min(self.learning[n].weight, HEAVIEST) for n in batch], dtype=torch.float32).to(device)
+        total = torch.zeros((), device=device)
+        for scores in stages:
+            logits = torch.full((len(batch), int(columns.max()) + 1), -torch.inf, device=device)
+            logits = logits.index_put((rows, columns), scores)
+            total = total - (torch.log_softmax(logits, -1)[:, 0] * weights).sum() / weights.sum()
+        return total

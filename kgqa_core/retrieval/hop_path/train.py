@@ -1,17 +1,25 @@
-"""Stage `train` of the path retriever: gold paths are taken or searched, and the classifiers learn them.
+"""Stage `train` of the path retriever: the classifiers of hops and relations learn gold paths.
 
 Gold paths come from the question file where it has them, else from a search in the graph (`datasets.gold_paths`); which
 they were is recorded in gold_paths.parquet.  Questions without a topic or a gold path are left out and counted.
+
+The loss of a question is the negative log-likelihood of its gold path: cross-entropy of the number of hops plus that of
+each step, teacher-forced.  Where a question has several gold paths it is their weighted mean.  `fit` needs no graph.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import torch
+from torch import Tensor
 
 from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.gold_paths import GoldPath, all_gold_paths
@@ -21,14 +29,52 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.checkpoint import TrainingState, key_of
+from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.nn.saved_model import save_model
-from kgqa_core.nn.training import CHECKPOINT, dev_of_best, write_curves
-from kgqa_core.retrieval.hop_path.fit import PathExample, direction_label, fit
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.retrieval.epoch_batches import epoch_batches
+from kgqa_core.retrieval.hop_path.classifier import SEPARATOR, PathClassifier, PathModel, describe
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.relation_texts import relation_texts
-from kgqa_core.types import Question
+from kgqa_core.types import INVERSE, Question
 
 GOLD_FILE = "gold_paths.parquet"
+UNKNOWN_LIMIT = 0.05
+"""Share of unknown tokens above which a run warns."""
+GROUP = 4
+"""Questions of one wording that stay together in a batch, where the encoder is a pretrained one."""
+MEASURED = 5
+"""`path_at_5` counts a gold path among so many."""
+CHUNK = 1024
+"""Questions that are predicted at once when measuring."""
+EVALUATION_BATCH = 64
+
+
+@dataclass(frozen=True)
+class PathExample:
+    """A question to learn from or to be measured on.
+
+    text: with `topic_token` in place of the topic's mention.
+    paths: distinct gold paths as relation keys, of at most `max_hops`.
+    weights: of the paths, summing to 1.  hops: the annotated number of hops, for `gold_hops`.
+    """
+
+    text: str
+    paths: tuple[tuple[str, ...], ...]
+    weights: tuple[float, ...]
+    hops: int | None = None
+
+
+@dataclass(frozen=True)
+class FittedPaths:
+    """A trained model, the config it is stored with, its curve, and the share of tokens that its reader lacks."""
+
+    model: PathModel
+    config: dict[str, Any]
+    progress: TrainingState
+    unknown: float
 
 
 def train(
@@ -162,3 +208,170 @@ def _write_gold(out: Path, splits: dict[str, _Split]) -> None:
     }
     frame = pl.DataFrame(rows, schema=schema, orient="row").sort("question", "rank")
     frame.write_parquet(out / GOLD_FILE, compression="zstd", statistics=False)
+
+
+def fit(
+    rows: Callable[[str], tuple[Sequence[PathExample], Sequence[PathExample]]],
+    labels: Mapping[str, str],
+    options: HopPathOptions,
+    seed: int,
+    *,
+    key: str = "",
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> FittedPaths:
+    """Classifiers trained with early stopping on dev path accuracy; `work` keeps a killed run's state.
+
+    rows: training and dev questions, given the token that stands for the topic.  labels: the words of each directed
+    relation key, in the order that breaks ties; the classes are those on gold paths of training.
+    key: identifies rows and labels for the checkpoint.
+    Raises TrainingError when no training question has a gold path; ModelError when the encoder is not one.
+    """
+    device = pick_device(options.device, "hop_path")
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        encoder, reader, description = new_encoder(
+            options, lambda token: _vocabulary_texts(rows(token)[0], labels), "hop_path"
+        )
+        learning, developing = rows(reader.topic_token)
+        if not learning:
+            raise TrainingError("no training question has a gold relation path; hop_path has nothing to learn from")
+        seen = {relation for row in learning for path in row.paths for relation in path}
+        keys = tuple(relation for relation in labels if relation in seen)
+        hops = options.max_hops or max(len(path) for row in learning for path in row.paths)
+        network = PathClassifier(encoder, len(keys), hops).to(device)
+        model = PathModel(network, reader, keys, tuple(labels[relation] for relation in keys))
+        unknown = reader.unknown_share([row.text for row in learning])
+        if unknown > UNKNOWN_LIMIT:
+            monitor.note(
+                f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
+                f"{UNKNOWN_LIMIT:.0%}); use --set hop_path.encoder=scratch or an encoder for this language"
+            )
+        lessons, tests = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
+        wordings = lessons.wordings()
+        together = 1 if options.encoder == "scratch" else GROUP
+        plan = TrainingPlan(
+            per_epoch=math.ceil(len(learning) / options.batch_size),
+            epochs=options.epochs,
+            patience=options.patience,
+            batches=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
+            backward=backward_of(lambda batch: lessons.loss(batch.tolist())),
+            measure=lambda: measure(model, developing, options, device) | tests.mean_loss() if developing else {},
+            score=lambda found: [found["path_at_1"], -found["loss"]],
+            section="hop_path",
+        )
+        progress, weights = train_encoder(network, plan, options, key_of(key, options.decisive(), seed), monitor, work)
+    network.load_state_dict(weights, strict=False)
+    return FittedPaths(model, describe(model, description), progress, unknown)
+
+
+def measure(
+    model: PathModel, rows: Sequence[PathExample], options: HopPathOptions, device: torch.device | None = None
+) -> dict[str, float]:
+    """hop_accuracy, path_at_1 and path_at_5 of questions with gold paths: shares in [0, 1], higher is better.
+
+    A path counts when it is one of the question's gold paths, a number of hops when a gold path has it.
+    """
+    found: Counter[str] = Counter()
+    for start in range(0, len(rows), CHUNK):
+        own = rows[start : start + CHUNK]
+        hops = [row.hops if options.gold_hops else None for row in own]
+        predicted = model.predict([row.text for row in own], beam=options.beam, hops=hops, device=device)
+        for row, said in zip(own, predicted, strict=True):
+            best = [path for path, _ in said.paths[:MEASURED]]
+            found["hop_accuracy"] += said.hops in {len(path) for path in row.paths}
+            found["path_at_1"] += best[:1] != [] and best[0] in row.paths
+            found["path_at_5"] += any(path in row.paths for path in best)
+    return {name: found[name] / max(1, len(rows)) for name in ("hop_accuracy", "path_at_1", "path_at_5")}
+
+
+class _EncodedExamples:
+    """Questions as token ids and targets, each distinct text with its prefix of a path once."""
+
+    def __init__(self, model: PathModel, rows: Sequence[PathExample], device: torch.device) -> None:
+        self.model, self.device = model, device
+        number = {key: place for place, key in enumerate(model.keys)}
+        self.texts = [row.text for row in rows]
+        # Of each question: (text with prefix, class, weight) and (hops - 1, weight).
+        steps: list[list[tuple[tuple[str, tuple[int, ...]], int, float]]] = []
+        self.hops: list[list[tuple[int, float]]] = []
+        for row in rows:
+            own: list[tuple[tuple[str, tuple[int, ...]], int, float]] = []
+            for path, weight in zip(row.paths, row.weights, strict=True):
+                taken: tuple[int, ...] = ()
+                for key in path:
+                    if key not in number:  # a dev path that training never showed
+                        break
+                    own.append(((row.text, taken), number[key], weight))
+                    taken = (*taken, number[key])
+            steps.append(own)
+            self.hops.append([(len(path) - 1, weight) for path, weight in zip(row.paths, row.weights, strict=True)])
+        distinct = sorted({(text, ()) for text in self.texts} | {text for own in steps for text, _, _ in own})
+        place = {text: index for index, text in enumerate(distinct)}
+        self.rows = model.rows(distinct)
+        self.first = [place[text, ()] for text in self.texts]
+        self.bare = frozenset(self.first)
+        self.steps = [[(place[text], target, weight) for text, target, weight in own] for own in steps]
+
+    def wordings(self) -> tuple[list[list[int]], Tensor]:
+        """Token ids of the distinct texts, and the text of each question, for the order of an epoch."""
+        distinct = sorted(set(self.first))
+        place = {row: index for index, row in enumerate(distinct)}
+        return [self.rows[row] for row in distinct], torch.tensor([place[row] for row in self.first], dtype=torch.int64)
+
+    def loss(self, questions: Sequence[int]) -> Tensor:
+        """Mean negative log-likelihood of hops and gold paths of some question numbers."""
+        used = sorted(
+            {self.first[question] for question in questions}
+            | {row for question in questions for row, _, _ in self.steps[question]}
+        )
+        hop_logits, relation_logits, place = self._logits(used)
+        hops = [(place[self.first[q]], hop, weight) for q in questions for hop, weight in self.hops[q]]
+        steps = [(place[row], target, weight) for q in questions for row, target, weight in self.steps[q]]
+        return (_likelihood(hop_logits, hops) + _likelihood(relation_logits, steps)) / -len(questions)
+
+    def _logits(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, dict[int, int]]:
+        """Logits of hops and relations, and the place of each row; long texts are not padded with short ones."""
+        split = ([row for row in rows if row in self.bare], [row for row in rows if row not in self.bare])
+        parts = [part for part in split if part]
+        logits = []
+        for part in parts:
+            ids, mask = self.model.reader.batch([self.rows[row] for row in part])
+            logits.append(self.model.network(ids.to(self.device), mask.to(self.device)))
+        hops, relations = (torch.cat(found) for found in zip(*logits, strict=True))
+        return hops, relations, {row: index for index, row in enumerate(row for part in parts for row in part)}
+
+    def mean_loss(self) -> dict[str, float]:
+        """The loss of all questions, without gradient and dropout."""
+        self.model.network.eval()
+        total = 0.0
+        order = sorted(range(len(self.texts)), key=lambda question: (len(self.rows[self.first[question]]), question))
+        with torch.no_grad():
+            for start in range(0, len(order), EVALUATION_BATCH):
+                own = order[start : start + EVALUATION_BATCH]
+                total += float(self.loss(own)) * len(own)
+        return {"loss": total / max(1, len(order))}
+
+
+def _likelihood(logits: Tensor, targets: Sequence[tuple[int, int, float]]) -> Tensor:
+    """Weighted sum of log probabilities of (row, class, weight)."""
+    if not targets:
+        return logits.sum() * 0
+    rows, classes, weights = zip(*targets, strict=True)
+    logs = torch.log_softmax(logits, dim=-1)[list(rows), list(classes)]
+    return (logs * torch.tensor(weights, dtype=logs.dtype, device=logs.device)).sum()
+
+
+def _vocabulary_texts(rows: Sequence[PathExample], labels: Mapping[str, str]) -> list[str]:
+    """What is read in training: the questions, and each with the words of its gold paths."""
+    return [row.text for row in rows] + [
+        row.text + "".join(SEPARATOR + labels[key] for key in path[:-1])
+        for row in rows
+        for path in row.paths
+        if len(path) > 1
+    ]
+
+
+def direction_label(words: str, key: str) -> str:
+    """The words of a directed relation: an inverse one says so."""
+    return f"{INVERSE}{words}" if key.startswith(INVERSE) else words

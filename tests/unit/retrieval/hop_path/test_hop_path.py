@@ -17,9 +17,8 @@ from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelError, TrainingError
 from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, load_model, written
-from kgqa_core.retrieval.hop_path.fit import PathExample, fit, measure
 from kgqa_core.retrieval.hop_path.retriever import load
-from kgqa_core.retrieval.hop_path.train import as_row, directed_labels, train
+from kgqa_core.retrieval.hop_path.train import PathExample, as_row, directed_labels, fit, measure, train
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
 OPTIONS = HopPathOptions(

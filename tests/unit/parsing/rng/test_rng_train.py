@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from kgqa_core.config import RngOptions
-from kgqa_core.parsing.rng.fit import RankExample, _RankerTraining
 from kgqa_core.parsing.rng.readings import FormCandidates
+from kgqa_core.parsing.rng.train import RankExample, _RankerTraining
 
 RELATIONS = [frozenset(names) for names in ((), ("a",), ("b",), ("a", "b"), ("a", "c"), ("c",), ("b", "c"), ())]
 """Of each form: "no form", six with relations, and one that has none."""
