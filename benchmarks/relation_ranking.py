@@ -63,8 +63,8 @@ from kgqa_core.retrieval.relation_ranking.train import fit  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.trained import PairRanker  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.training_examples import (  # noqa: E402
     RankingExample,
-    of_linking,
-    of_questions,
+    examples_of_linking,
+    examples_of_questions,
     read_linking,
 )
 from kgqa_core.retrieval.relation_texts import words  # noqa: E402
@@ -114,7 +114,7 @@ class Task:
 def linking_task(folder: Path, name: str, seed: int, most: int | None) -> Task:
     """A relation-linking set.  most: lessons that are learnt from, drawn with the seed."""
     train, test = (read_linking(folder / name / f"{name}_{split}.json") for split in ("train", "test"))
-    learning, developing = of_linking(train, seed)
+    learning, developing = examples_of_linking(train, seed)
     asked = [Asked(one.question_id, one.question, one.entity, one.relations, one.gold)
              for one in test.linked if one.gold]  # fmt: skip
     counts = {"train": train.counts, "test": test.counts}
@@ -135,7 +135,7 @@ def atlas_task(seed: int, most: int | None) -> Task:
         lessons, counts = {}, {}
         for split in ("train", "dev", "test"):
             own = [question for question in everything if question.split == split]
-            lessons[split], counts[split] = of_questions(own, dkg, folder / "kg", 200)
+            lessons[split], counts[split] = examples_of_questions(own, dkg, folder / "kg", 200)
     asked = [
         Asked(
             one.question, one.question, one.entity, one.relations, frozenset(one.relations[place] for place in one.gold)

@@ -53,7 +53,7 @@ class RetrieverInputs:
 
     options: of all retrievers.  section: its own options, those of `RetrieverSpec.section`; the defaults where absent.
     trained: folder of what its training made.  kg: the graph store, for names of entities and triples.  cache: folder
-    of the home that keeps vectors, completions and AMR graphs.  llm, budget: of a retriever that asks a language model.
+    of the home with vectors, completions and AMR graphs.  llm, budget: of a retriever that queries a language model.
     """
 
     dkg: Dkg
@@ -116,7 +116,7 @@ class RetrieverSpec:
     options; None where it has none.  baseline: it starts from gold topics or gold paths, so that no user can ask it.
     limit: the option that cuts its search short, for messages, `{options}` being those of retrieval.
     reads: what retrieval reads beside artifacts, by its options.
-    pays: it asks a language model.  divisible: its questions may be divided among workers.
+    pays: it queries a language model.  divisible: its questions may be divided among workers.
     packages: whose version decides what it retrieves.
 
     Of what is trained: artifact: its kind, the name of the stage too; None where nothing is.  artifact_label: in
@@ -156,11 +156,11 @@ class RetrieverSpec:
 
 def ranked(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     """Facts hop by hop, the heaviest first within a hop, ties by triple, a triple once per hop; ranks from 0."""
-    kept: dict[tuple[int, int], Fact] = {}
+    distinct: dict[tuple[int, int], Fact] = {}
     for fact in sorted(facts, key=lambda fact: (fact.hop, -fact.score, fact.triple, -fact.direction)):
         if fact.score >= LEAST_SCORE:
-            kept.setdefault((fact.hop, fact.triple), fact)
+            distinct.setdefault((fact.hop, fact.triple), fact)
     return tuple(
         Fact(rank, fact.score, fact.hop, fact.triple, fact.direction, fact.path)
-        for rank, fact in enumerate(kept.values())
+        for rank, fact in enumerate(distinct.values())
     )

@@ -1,4 +1,4 @@
-"""Stage `collect`: what a retriever finds for the dev and test questions."""
+"""Stage `collect`: what a retriever returns for the dev and test questions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def collect(
     retriever: the trained retriever, of those that learn.  kg: the graph store, for names.  cache: folder that keeps
     vectors and completions for all runs; else `work` keeps them for this stage.  part: retrieve only for a share of the
     questions, whole batches of them; `merge` joins the parts.  section: the retriever's own options; the defaults where
-    absent.  llm, budget: of a retriever that asks a language model.
+    absent.  llm, budget: of a retriever that queries a language model.
     Raises GraphMismatch when the retriever was trained for other relations, ArtifactError when something is missing.
     """
     graph = Dkg.open(dkg)
@@ -149,7 +149,7 @@ def write_paths(out: Path, paths: Paths) -> None:
 
 
 def write_pairs(out: Path, pairs: Pairs, relation_keys: Sequence[str]) -> None:
-    """One row for each pair of a topic entity and a relation that was kept, in order of question id and rank."""
+    """One row for each pair of a topic entity and a relation that was selected, in order of question id and rank."""
     rows = [
         (question, rank, entity, relation_keys[relation], score)
         for question, own in sorted(pairs.items())

@@ -1,4 +1,4 @@
-"""The order in which an epoch takes questions: batches of similar length, equal wordings together."""
+"""The order of the questions of an epoch: batches of similar length, equal wordings together."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ def epoch_batches(
     group: int,
     seed: int,
     epoch: int,
-    drawn: Tensor | None = None,
+    sample: Tensor | None = None,
 ) -> list[Tensor]:
     """Question numbers of an epoch's batches, of similar length within pools of sixteen batches.
 
     Questions are shuffled in groups of up to `group` that share a wording, which is then encoded once for all of them.
     rows: token ids of each wording.  text: int64 [questions], wording of each question.
-    drawn: numbers of the questions that the epoch takes, a number as often as it is to be taken; each once without.
+    sample: numbers of the questions of the epoch, with repetitions; every question once where it is None.
     """
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-    if drawn is None:
-        drawn = torch.arange(len(text))
-    shuffled = drawn[torch.randperm(len(drawn), generator=generator)]
+    if sample is None:
+        sample = torch.arange(len(text))
+    shuffled = sample[torch.randperm(len(sample), generator=generator)]
     by_wording = shuffled[torch.sort(text[shuffled], stable=True).indices]
     groups: list[Tensor] = []
-    counts = torch.bincount(text[drawn], minlength=len(rows)).tolist()
+    counts = torch.bincount(text[sample], minlength=len(rows)).tolist()
     for own in torch.split(by_wording, counts):
         groups += own.split(group)
     order = torch.cat([groups[index] for index in torch.randperm(len(groups), generator=generator).tolist()])

@@ -35,8 +35,8 @@ def with_linked_candidates(questions: Sequence[Question], folder: Path, candidat
 def with_candidates(question: Question, mentions: Sequence[Linked], candidates: int) -> Question:
     """The question with the best candidates of its mentions as topics, whose keys are the mentions."""
     topics = set(question.topic_entities)
-    kept = [(text, own[:candidates]) for text, own in mentions if own and own[0][0] in topics]
-    rows = [(text, entity, rho, number) for number, (text, own) in enumerate(kept) for entity, rho in own]
+    linked = [(text, own[:candidates]) for text, own in mentions if own and own[0][0] in topics]
+    rows = [(text, entity, rho, number) for number, (text, own) in enumerate(linked) for entity, rho in own]
     if not rows:
         return question
     keys, entities, rhos, numbers = zip(*rows, strict=True)

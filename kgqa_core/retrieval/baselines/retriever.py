@@ -124,7 +124,7 @@ class Oracle(Retriever):
         return hops, cut
 
     def _choose(self, hops: list[np.ndarray], question: Question, path: int) -> list[Fact]:
-        """The k best edges of each hop, chosen backwards so that the kept ones join up."""
+        """The k best edges of each hop, chosen backwards so that those of one hop lead to those of the next."""
         gold = set(question.answers)
         topics = set(question.topic_entities)
         facts: list[Fact] = []
@@ -140,7 +140,7 @@ class Oracle(Retriever):
         for hop, (edges, leads) in enumerate(zip(hops, reversed(useful), strict=True), start=1):
             sources, targets = self.dkg.source_of(edges).tolist(), self.dkg.tail[edges].tolist()
             triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
-            kept = sorted(
+            chosen = sorted(
                 range(len(edges)),
                 key=lambda place: (
                     not (leads[place] and sources[place] in reach),
@@ -149,6 +149,6 @@ class Oracle(Retriever):
                     triples[place],
                 ),
             )[: self.k]
-            facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in kept]
-            reach = {targets[place] for place in kept}
+            facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in chosen]
+            reach = {targets[place] for place in chosen}
         return facts

@@ -29,7 +29,7 @@ VERSION = 1
 """Version of the stored model's layout."""
 KIND = "hop_path"
 SEPARATOR = " | "
-"""Stands between the question and the relations that were taken."""
+"""Stands between the question and the relations of a path."""
 BATCH = 128
 """Texts that are encoded at once."""
 DECIMALS = 6
@@ -53,7 +53,7 @@ class PathClassifier(nn.Module):
 
 @dataclass(frozen=True)
 class PathPrediction:
-    """What the classifiers say of a text.
+    """What the classifiers predict for a text.
 
     hops: the most probable number, the smallest of equal ones.  hop_probabilities: of 1, 2, … hops.
     paths: relation keys and score of each path of the beam, best first.
@@ -82,10 +82,10 @@ class PathModel:
         return self.network.hop_layer.out_features
 
     def rows(self, texts: Sequence[tuple[str, tuple[int, ...]]]) -> list[list[int]]:
-        """Token ids of (question, classes taken so far)."""
+        """Token ids of (question, classes of the path so far)."""
         return [
-            written(self.reader, text, [self.labels[number] for number in taken]) if taken else row
-            for (text, taken), row in zip(texts, self.reader.read([text for text, _ in texts]), strict=True)
+            encode_with_path(self.reader, text, [self.labels[number] for number in prefix]) if prefix else row
+            for (text, prefix), row in zip(texts, self.reader.read([text for text, _ in texts]), strict=True)
         ]
 
     def predict(
@@ -99,30 +99,30 @@ class PathModel:
     ) -> list[PathPrediction]:
         """Hop counts and paths of masked texts, in their order.
 
-        beam: relations kept for every partial path, so that up to beam^h paths come out.
+        beam: relations that continue each partial path, so that there are up to beam^h paths.
         hops: the number of hops where it is known, within the model's; None predicts it.
         known: [C] classes that may be predicted.  Ties go to the smaller class, step by step.
         """
         wanted = list(hops) if hops is not None else [None] * len(texts)
-        asked = sorted({(text, count) for text, count in zip(texts, wanted, strict=True)}, key=str)
-        answers = dict(zip(asked, self._predict(asked, beam, known, device), strict=True))
+        queries = sorted({(text, count) for text, count in zip(texts, wanted, strict=True)}, key=str)
+        answers = dict(zip(queries, self._predict(queries, beam, known, device), strict=True))
         return [answers[pair] for pair in zip(texts, wanted, strict=True)]
 
     def _predict(
         self,
-        asked: Sequence[tuple[str, int | None]],
+        queries: Sequence[tuple[str, int | None]],
         beam: int,
         known: NDArray[np.bool_] | None,
         device: torch.device | None,
     ) -> list[PathPrediction]:
-        hop_logs, relation_logs = self._logs([(text, ()) for text, _ in asked], device)
+        hop_logs, relation_logs = self._logs([(text, ()) for text, _ in queries], device)
         hop_logs = hop_logs.round(DECIMALS)
         likely = (hop_logs.argmax(1) + 1).tolist()
         counts = [
             best if count is None else min(max(count, 1), self.max_hops)
-            for (_, count), best in zip(asked, likely, strict=True)
+            for (_, count), best in zip(queries, likely, strict=True)
         ]
-        paths: list[list[tuple[tuple[int, ...], float]]] = [[((), 0.0)] for _ in asked]
+        paths: list[list[tuple[tuple[int, ...], float]]] = [[((), 0.0)] for _ in queries]
         for step in range(max(counts, default=0)):
             places = [
                 (number, path, score)
@@ -131,7 +131,7 @@ class PathModel:
                 for path, score in own
             ]
             if step:
-                _, relation_logs = self._logs([(asked[number][0], path) for number, path, _ in places], device)
+                _, relation_logs = self._logs([(queries[number][0], path) for number, path, _ in places], device)
             chosen = best_of(relation_logs if known is None else np.where(known, relation_logs, -np.inf), beam)
             longer: dict[int, list[tuple[tuple[int, ...], float]]] = {number: [] for number, _, _ in places}
             for (number, path, score), own, logs in zip(places, chosen, relation_logs, strict=True):
@@ -175,7 +175,7 @@ def best_of(logs: NDArray[np.float64], beam: int) -> list[NDArray[np.int64]]:
     return [own[np.isfinite(row[own])] for own, row in zip(order, logs, strict=True)]
 
 
-def written(reader: Reader, question: str, labels: Sequence[str]) -> list[int]:
+def encode_with_path(reader: Reader, question: str, labels: Sequence[str]) -> list[int]:
     """Token ids of `question | label | …`; where they are too many, the question's end gives way, not the path."""
     path = "".join(SEPARATOR + label for label in labels)
     reader.tokenizer.no_truncation()

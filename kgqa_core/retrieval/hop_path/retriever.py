@@ -36,7 +36,7 @@ class OpenedPaths:
     """Classifiers opened on a graph.
 
     relations: directed relation id of each class, -1 where the graph has none.
-    beam: relations kept for every partial path.  reasoning_paths: chains kept of a question.
+    beam: relations that continue each partial path.  reasoning_paths: chains returned for a question.
     gold_hops: take the number of hops from the question where it has one.
     """
 
@@ -101,10 +101,10 @@ class HopPathRetriever(Retriever):
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
             predicted = self.predict(own)
-            grounded = [self._ground(question, said) for question, said in zip(own, predicted, strict=True)]
+            grounded = [self._ground(question, prediction) for question, prediction in zip(own, predicted, strict=True)]
             self._learn_names({entity for one in grounded for entity in one.between()})
-            for question, said, one in zip(own, predicted, grounded, strict=True):
-                found.append(self._retrieved(question, said, one))
+            for question, prediction, one in zip(own, predicted, grounded, strict=True):
+                found.append(self._retrieved(question, prediction, one))
             monitor.progress(len(found), len(questions), "questions")
         return found
 
@@ -119,12 +119,12 @@ class HopPathRetriever(Retriever):
         hops = [question.hops if trained.gold_hops else None for question in questions]
         return model.predict(texts, beam=trained.beam, hops=hops, known=trained.relations >= 0, device=self.device)
 
-    def _ground(self, question: Question, said: PathPrediction) -> GroundedPaths:
-        paths = [(tuple(self.ids[key] for key in path), score) for path, score in said.paths]
+    def _ground(self, question: Question, prediction: PathPrediction) -> GroundedPaths:
+        paths = [(tuple(self.ids[key] for key in path), score) for path, score in prediction.paths]
         most, budget = self.trained.reasoning_paths, self.options.edge_budget
         return ground_all(self.dkg, question.topic_entities, paths, most, budget)
 
-    def _retrieved(self, question: Question, said: PathPrediction, grounded: GroundedPaths) -> Retrieved:
+    def _retrieved(self, question: Question, prediction: PathPrediction, grounded: GroundedPaths) -> Retrieved:
         rest = mask_topic(question, TOPIC, self.names)
 
         @cache
@@ -139,8 +139,8 @@ class HopPathRetriever(Retriever):
             self._facts([(grounded.paths[number][1], chain) for number, chain in chains]),
             tuple((entity, round(score, 6)) for entity, score in entities),
             grounded.cut,
-            said.hop_probabilities,
-            tuple((path, round(score, 6)) for path, score in said.paths),
+            prediction.hop_probabilities,
+            tuple((path, round(score, 6)) for path, score in prediction.paths),
         )
 
     def _learn_names(self, entities: set[int]) -> None:
@@ -214,7 +214,7 @@ def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget:
             own.append(tuple(found))
             cut += missed
         chains.append(tuple(own))
-        claims += [score / (taken + 1) for taken in range(min(most, sum(map(len, own))))]
+        claims += [score / (rank + 1) for rank in range(min(most, sum(map(len, own))))]
     return GroundedPaths(distinct, paths, tuple(chains), cut)
 
 
@@ -224,9 +224,9 @@ def sample(found: GroundedPaths, most: int, named: Callable[[int], int]) -> list
     named: length of the longest name of an entity that stands in the question, 0 for none.
     """
     places = [
-        (-found.paths[number][1] / (taken + 1), number, taken, chain)
+        (-found.paths[number][1] / (rank + 1), number, rank, chain)
         for number, own in enumerate(found.chains)
-        for taken, chain in enumerate(_ordered(own, found.topics, named)[:most])
+        for rank, chain in enumerate(_ordered(own, found.topics, named)[:most])
     ]
     worthy = [place for place in places if found.paths[place[1]][1] >= LEAST_SCORE]
     chosen = sorted(worthy or places, key=lambda place: place[:3])[:most]

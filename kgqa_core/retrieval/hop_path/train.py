@@ -222,7 +222,7 @@ def fit(
 ) -> FittedPaths:
     """Classifiers trained with early stopping on dev path accuracy; `work` keeps a killed run's state.
 
-    rows: training and dev questions, given the token that stands for the topic.  labels: the words of each directed
+    rows: training and dev questions, from the token that stands for the topic.  labels: the words of each directed
     relation key, in the order that breaks ties; the classes are those on gold paths of training.
     key: identifies rows and labels for the checkpoint.
     Raises TrainingError when no training question has a gold path; ModelError when the encoder is not one.
@@ -247,16 +247,16 @@ def fit(
                 f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
                 f"{UNKNOWN_LIMIT:.0%}); use --set hop_path.encoder=scratch or an encoder for this language"
             )
-        lessons, tests = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
-        wordings = lessons.wordings()
+        train_data, dev_data = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
+        wordings = train_data.wordings()
         together = 1 if options.encoder == "scratch" else GROUP
         plan = TrainingPlan(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
             patience=options.patience,
             batches=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
-            backward=backward_of(lambda batch: lessons.loss(batch.tolist())),
-            measure=lambda: measure(model, developing, options, device) | tests.mean_loss() if developing else {},
+            backward=backward_of(lambda batch: train_data.loss(batch.tolist())),
+            measure=lambda: measure(model, developing, options, device) | dev_data.mean_loss() if developing else {},
             score=lambda found: [found["path_at_1"], -found["loss"]],
             section="hop_path",
         )
@@ -277,9 +277,9 @@ def measure(
         own = rows[start : start + CHUNK]
         hops = [row.hops if options.gold_hops else None for row in own]
         predicted = model.predict([row.text for row in own], beam=options.beam, hops=hops, device=device)
-        for row, said in zip(own, predicted, strict=True):
-            best = [path for path, _ in said.paths[:MEASURED]]
-            found["hop_accuracy"] += said.hops in {len(path) for path in row.paths}
+        for row, prediction in zip(own, predicted, strict=True):
+            best = [path for path, _ in prediction.paths[:MEASURED]]
+            found["hop_accuracy"] += prediction.hops in {len(path) for path in row.paths}
             found["path_at_1"] += best[:1] != [] and best[0] in row.paths
             found["path_at_5"] += any(path in row.paths for path in best)
     return {name: found[name] / max(1, len(rows)) for name in ("hop_accuracy", "path_at_1", "path_at_5")}
@@ -298,12 +298,12 @@ class _EncodedExamples:
         for row in rows:
             own: list[tuple[tuple[str, tuple[int, ...]], int, float]] = []
             for path, weight in zip(row.paths, row.weights, strict=True):
-                taken: tuple[int, ...] = ()
+                prefix: tuple[int, ...] = ()
                 for key in path:
                     if key not in number:  # a dev path that training never showed
                         break
-                    own.append(((row.text, taken), number[key], weight))
-                    taken = (*taken, number[key])
+                    own.append(((row.text, prefix), number[key], weight))
+                    prefix = (*prefix, number[key])
             steps.append(own)
             self.hops.append([(len(path) - 1, weight) for path, weight in zip(row.paths, row.weights, strict=True)])
         distinct = sorted({(text, ()) for text in self.texts} | {text for own in steps for text, _, _ in own})

@@ -64,20 +64,20 @@ def neighbourhood(dkg: Dkg, topics: Sequence[int], *, hops: int, most: int, edge
         triple = dkg.triple_of(edges)
         edges, triple = _take(edges, triple, ~np.isin(triple, seen))
         target = dkg.tail[edges].astype(np.int64)
-        kept, missed = _spread(triple, dkg.rel[edges], most - len(seen))
+        selected, missed = _spread(triple, dkg.rel[edges], most - len(seen))
         cut += unread + missed
         frontier = np.setdiff1d(target, own)
         direction = dkg.direction_of(edges)
         order = np.lexsort((-direction, triple))
-        order = order[np.isin(triple[order], kept)]
+        order = order[np.isin(triple[order], selected)]
         part = triple[order], target[order], np.full(len(order), hop, dtype=np.int8), direction[order]
         parts.append(part)
-        seen = np.union1d(seen, kept)
+        seen = np.union1d(seen, selected)
     triple, target, hop_of, direction = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Neighbourhood(triple, target, hop_of, direction, cut)
 
 
-def tell(store: KgStore, triples: Sequence[int]) -> list[str]:
+def triple_sentences(store: KgStore, triples: Sequence[int]) -> list[str]:
     """Each triple as the encoder reads it.  Raises GraphMismatch for an id that the graph has not."""
     names = name_triples(store, triples)
     found = store.triples(triples)
@@ -112,8 +112,8 @@ def _spread(triple: IntArray, relation: NDArray[np.unsignedinteger], most: int) 
     turn[order] = np.arange(len(order)) - np.repeat(first, count)
     by_turn = triple[np.lexsort((triple, turn))]
     distinct, place = np.unique(by_turn, return_index=True)
-    kept = by_turn[np.sort(place)[:most]]
-    return np.sort(kept), len(distinct) - len(kept)
+    selected = by_turn[np.sort(place)[:most]]
+    return np.sort(selected), len(distinct) - len(selected)
 
 
 def _rows(dkg: Dkg, entities: IntArray, budget: int) -> tuple[IntArray, int]:
@@ -121,9 +121,9 @@ def _rows(dkg: Dkg, entities: IntArray, budget: int) -> tuple[IntArray, int]:
     starts, stops = dkg.row_bounds(entities)
     degrees = stops - starts
     before = np.cumsum(degrees) - degrees
-    taken = np.clip(budget - before, 0, degrees)
-    total = int(taken.sum())
-    offsets = np.repeat(starts - (np.cumsum(taken) - taken), taken)
+    counts = np.clip(budget - before, 0, degrees)
+    total = int(counts.sum())
+    offsets = np.repeat(starts - (np.cumsum(counts) - counts), counts)
     return offsets + np.arange(total, dtype=np.int64), int(degrees.sum()) - total
 
 
@@ -184,13 +184,13 @@ class Kaping(Retriever):
             )
         with open_vectors(self.cache, encoder.digest, encoder.width) as store, KgStore.open(self.kg) as graph:
             cached = CachedEncoder(encoder, store)
-            asked = dict(zip(texts, cached.vectors(texts, monitor), strict=True))
-            told = _Told(graph, cached)
+            question_vectors = dict(zip(texts, cached.vectors(texts, monitor), strict=True))
+            triple_vectors = _TripleVectors(graph, cached)
             for chunk in self._chunks(sorted(groups)):
-                vectors = told.vectors(np.unique(np.concatenate([near.triple for _, near in chunk])), monitor)
+                vectors = triple_vectors.vectors(np.unique(np.concatenate([near.triple for _, near in chunk])), monitor)
                 for topics, near in chunk:
                     numbers = groups[topics]
-                    columns = np.stack([asked[questions[number].text] for number in numbers])
+                    columns = np.stack([question_vectors[questions[number].text] for number in numbers])
                     scores = dots(vectors.of(near.triples), columns)
                     for number, column in zip(numbers, scores.T, strict=True):
                         found[number] = self._ranked(questions[number].id, topics, near, column)
@@ -230,12 +230,12 @@ class Kaping(Retriever):
         target, weight = near.target[away], score[np.searchsorted(triples, near.triple[away])]
         order = np.lexsort((target, -weight))
         _, top = np.unique(target[order], return_index=True)
-        kept = order[np.sort(top)][: self.options.candidates]
-        entities = tuple((int(target[place]), _cosine(weight[place])) for place in kept)
+        best_edges = order[np.sort(top)][: self.options.candidates]
+        entities = tuple((int(target[place]), _cosine(weight[place])) for place in best_edges)
         return Retrieved(question, facts, entities, near.cut)
 
 
-class _Table:
+class _VectorTable:
     """Vectors of triples, looked up by id."""
 
     def __init__(self, triples: NDArray[np.int64], rows: Vectors) -> None:
@@ -246,27 +246,27 @@ class _Table:
         return self.rows[np.searchsorted(self.triples, triples)]
 
 
-class _Told:
+class _TripleVectors:
     """Vectors of a graph's triples; those of the last chunks stay at hand."""
 
     def __init__(self, graph: KgStore, encoder: CachedEncoder) -> None:
         self.graph, self.encoder = graph, encoder
-        self.held = _Table(np.empty(0, dtype=np.int64), np.empty((0, encoder.encoder.width), dtype=np.int16))
+        self.held = _VectorTable(np.empty(0, dtype=np.int64), np.empty((0, encoder.encoder.width), dtype=np.int16))
 
-    def vectors(self, triples: NDArray[np.int64], monitor: Monitor) -> _Table:
+    def vectors(self, triples: NDArray[np.int64], monitor: Monitor) -> _VectorTable:
         """A table that has all of some ascending triples."""
         missing = np.setdiff1d(triples, self.held.triples, assume_unique=True)
         if len(self.held.triples) + len(missing) > HELD:
             rest = np.intersect1d(self.held.triples, triples, assume_unique=True)
-            self.held = _Table(rest, self.held.of(rest))
+            self.held = _VectorTable(rest, self.held.of(rest))
         if len(missing):
-            texts = tell(self.graph, missing.tolist())
+            texts = triple_sentences(self.graph, missing.tolist())
             distinct = list(dict.fromkeys(texts))
             places = {text: place for place, text in enumerate(distinct)}
             new = self.encoder.vectors(distinct, monitor)[[places[text] for text in texts]]
             joined = np.concatenate([self.held.triples, missing])
             order = np.argsort(joined)
-            self.held = _Table(joined[order], np.concatenate([self.held.rows, new])[order])
+            self.held = _VectorTable(joined[order], np.concatenate([self.held.rows, new])[order])
         return self.held
 
 

@@ -55,7 +55,7 @@ def reify(triples: Sequence[Triple]) -> AmrGraph:
     """The graph with a node for each concept, constant and role.
 
     Equal constants of one source and role are nodes of their own, as they are in the text.  A variable without concept
-    is told by its name.  What hangs on `:entities` is left out.
+    is labelled by its name.  What hangs on `:entities` is left out.
 
     >>> reify([("d", ":instance", "develop-02"), ("d", ":ARG1", "p"), ("p", ":instance", "product")])
     AmrGraph(labels=('develop', 'product', 'ARG1'), kinds=(0, 0, 2), edges=((0, 2), (2, 1)))
@@ -98,7 +98,7 @@ def _without_links(triples: Sequence[Triple]) -> list[Triple]:
 
 
 def _words(label: str) -> str:
-    """A concept or constant in words: without sense number, `amr-unknown` as what it asks.
+    """A concept or constant in words: without sense number, `amr-unknown` as `unknown`.
 
     >>> [_words(label) for label in ("bear-02", "amr-unknown", "have-org-role-91", "http://dbpedia.org/resource/Area_51")]
     ['bear', 'unknown', 'have org role', 'Area 51']

@@ -1,4 +1,4 @@
-"""Where AMR graphs come from: a file that has them by question, or a parser, whose output is kept.
+"""Where AMR graphs come from: a file that has them by question, or a parser, whose output is cached.
 
 A parser is a plug with a name and a method; `amrlib:FOLDER` opens a model of amrlib from a local folder.  Weights are
 loaded from safetensors only: SPRING and GSII models of amrlib are pickles, which can run code as they are read, and are
@@ -32,7 +32,7 @@ log = logging.getLogger("kgqa")
 
 
 class AmrParser(Protocol):
-    """Parses sentences.  name: identifies the parser and its weights, for what is kept."""
+    """Parses sentences.  name: identifies the parser and its weights, for the cache."""
 
     name: str
 
@@ -44,19 +44,19 @@ class AmrParser(Protocol):
 class AmrGraphs:
     """Graphs of questions: those of a file, else those of a parser.
 
-    given: PENMAN by question, from `read_graphs`.  cache: folder that keeps what the parser said.  read: from PENMAN to
+    from_file: PENMAN by question, from `read_graphs`.  cache: folder of the parser's output.  read: from PENMAN to
     triples, with the library penman where absent.
-    counts: from_file, parsed, kept (parsed earlier), without (no graph or one that is no PENMAN).
+    counts: from_file, parsed, kept (parsed earlier, read from the cache), without (no graph or one that is no PENMAN).
     """
 
     def __init__(
         self,
-        given: Mapping[str, str],
+        from_file: Mapping[str, str],
         parser: AmrParser | None = None,
         cache: Path | None = None,
         read: Callable[[str], Sequence[Triple]] | None = None,
     ) -> None:
-        self.given = {_same(question): graph for question, graph in given.items()}
+        self.from_file = {_same(question): graph for question, graph in from_file.items()}
         self.parser, self.read = parser, read or read_penman
         self.counts = dict.fromkeys(("from_file", "parsed", "kept", "without"), 0)
         self._store = open_store(None if cache is None else cache / FILE, SCHEMA) if parser is not None else None
@@ -65,7 +65,7 @@ class AmrGraphs:
     def of(self, questions: Sequence[str], monitor: Monitor = QUIET) -> dict[str, AmrGraph]:
         """The graphs of those questions that have one."""
         new = list(dict.fromkeys(question for question in questions if question not in self._known))
-        written = {question: self.given[_same(question)] for question in new if _same(question) in self.given}
+        written = {question: self.from_file[_same(question)] for question in new if _same(question) in self.from_file}
         self.counts["from_file"] += len(written)
         written |= self._parsed([question for question in new if question not in written], monitor)
         for question in new:
@@ -85,7 +85,7 @@ class AmrGraphs:
             return None
 
     def _parsed(self, questions: Sequence[str], monitor: Monitor) -> dict[str, str]:
-        """PENMAN by question, as kept or parsed now."""
+        """PENMAN by question, from the cache or parsed now."""
         if self.parser is None or self._store is None or not questions:
             return {}
         rows = self._store.read("SELECT sentence, penman FROM graphs WHERE parser = ?", [self.parser.name])
@@ -95,10 +95,10 @@ class AmrGraphs:
         missing = [question for question in questions if question not in known]
         for start in range(0, len(missing), AT_ONCE):
             part = missing[start : start + AT_ONCE]
-            said = [graph or "" for graph in self.parser.parse(part)]
-            values = [(self.parser.name, *pair) for pair in zip(part, said, strict=True)]
+            parsed = [graph or "" for graph in self.parser.parse(part)]
+            values = [(self.parser.name, *pair) for pair in zip(part, parsed, strict=True)]
             self._store.submit(_insert(values)).result()
-            found |= dict(zip(part, said, strict=True))
+            found |= dict(zip(part, parsed, strict=True))
             self.counts["parsed"] += len(part)
             monitor.progress(start + len(part), len(missing), "questions parsed")
         return found

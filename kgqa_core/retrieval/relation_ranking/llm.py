@@ -30,15 +30,15 @@ SYSTEM: Final = (
 USER: Final = "Question: <<<{question}>>>\nEntity: <<<{entity}>>>\nRelations: <<<{relations}>>>"
 """The paper's user message; `<<<` and `>>>` are its own."""
 SHOWN = 20
-"""Unknown lines that are kept as examples."""
+"""Unknown lines that are stored as examples."""
 
 
-def ranking_prompt(asked: RankingQuery, most: int) -> str:
-    """The chat that asks for the best relations of an entity.
+def ranking_prompt(query: RankingQuery, most: int) -> str:
+    """The chat prompt for the best relations of an entity.
 
     Line ends and outer blanks are made single blanks, so that only the prompt's own lines are lines.
     """
-    values = {"{question}": asked.question, "{entity}": asked.entity, "{relations}": ", ".join(asked.relations)}
+    values = {"{question}": query.question, "{entity}": query.entity, "{relations}": ", ".join(query.relations)}
     before, *rest = USER.split("{")
     user = before
     for part in rest:
@@ -48,10 +48,10 @@ def ranking_prompt(asked: RankingQuery, most: int) -> str:
 
 
 class LlmRanker:
-    """Asks a language model about each entity that has more relations than are kept.
+    """Queries a language model for each entity that has more relations than `most`.
 
     The score of the relation that is named first is 1, of the second 1/2, and so on.
-    cache: keeps what was answered.  unknown: the first lines that name no candidate.
+    cache: of completions.  unknown: the first lines that name no candidate.
     counts: asked (prompts), unknown_lines, named (relations), silent (prompts without a known relation), failed.
     """
 
@@ -63,34 +63,34 @@ class LlmRanker:
         self.counts = dict.fromkeys(("asked", "unknown_lines", "named", "silent", "failed"), 0)
         self.unknown: list[str] = []
 
-    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each; those that the model did not name are left out.
 
-        Raises BudgetReached after what was paid for is kept, EndpointError, ModelError.
+        Raises BudgetReached after the billed completions are cached, EndpointError, ModelError.
         """
-        places = [number for number, one in enumerate(asked) if len(one.relations) > most]
-        outcomes = self._ask([ranking_prompt(asked[number], most) for number in places], monitor)
-        # An entity that has no more relations than are kept keeps all of them, in their order.
-        found = [[_place(place, place) for place in range(min(most, len(one.relations)))] for one in asked]
+        places = [number for number, one in enumerate(queries) if len(one.relations) > most]
+        outcomes = self._ask([ranking_prompt(queries[number], most) for number in places], monitor)
+        # Of an entity that has at most `most` relations all are returned, in their order.
+        found = [[_place(place, place) for place in range(min(most, len(one.relations)))] for one in queries]
         for number, outcome in zip(places, outcomes, strict=True):
-            found[number] = self._read(asked[number], outcome, most)
+            found[number] = self._read(queries[number], outcome, most)
         return found
 
-    def _read(self, asked: RankingQuery, outcome: Outcome, most: int) -> list[RankedPlace]:
+    def _read(self, query: RankingQuery, outcome: Outcome, most: int) -> list[RankedPlace]:
         self.counts["asked"] += 1
         completion = outcome.completion
         if completion is None or completion.finish == "error":
             self.counts["failed"] += 1
             return []
-        said = read_ranking(completion.text, asked.relations, most)
-        self.counts["unknown_lines"] += len(said.unknown)
-        self.counts["named"] += len(said.places)
-        self.counts["silent"] += not said.places
-        self.unknown += said.unknown[: SHOWN - len(self.unknown)]
-        return [_place(place, rank) for rank, place in enumerate(said.places)]
+        ranking = read_ranking(completion.text, query.relations, most)
+        self.counts["unknown_lines"] += len(ranking.unknown)
+        self.counts["named"] += len(ranking.places)
+        self.counts["silent"] += not ranking.places
+        self.unknown += ranking.unknown[: SHOWN - len(self.unknown)]
+        return [_place(place, rank) for rank, place in enumerate(ranking.places)]
 
     def _ask(self, prompts: Sequence[str], monitor: Monitor) -> list[Outcome]:
-        """`ask`; prompts on which the endpoint failed are asked again in further passes."""
+        """`ask`; prompts on which the endpoint failed are sent again in further passes."""
         what = "rankings"
         return insist(
             lambda: ask(self.model, prompts, self.params, cache=self.cache, monitor=monitor, what=what),
@@ -111,7 +111,7 @@ _PAIRS = (("<<<", ">>>"), ("**", "**"), ('"', '"'), ("'", "'"), ("`", "`"), ("â€
 
 @dataclass(frozen=True)
 class ParsedRanking:
-    """What a text says of its candidates.
+    """The candidates that an output names.
 
     places: candidates in the order in which they are named.  unknown: lines that name none, as they stand.
     """
@@ -126,14 +126,14 @@ def read_ranking(text: str, candidates: Sequence[str], most: int) -> ParsedRanki
     for place, candidate in enumerate(candidates):
         exact.setdefault(" ".join(candidate.split()), []).append(place)
         folded.setdefault(fold(candidate), []).append(place)
-    taken: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     unknown: list[str] = []
 
     def take(name: str) -> bool:
         places = exact.get(" ".join(name.split())) or folded.get(fold(name)) or []
-        free = [place for place in places if place not in taken]
+        free = [place for place in places if place not in chosen]
         if free:
-            taken[free[0]] = None
+            chosen[free[0]] = None
         return bool(places)
 
     for line in text.splitlines():
@@ -152,7 +152,7 @@ def read_ranking(text: str, candidates: Sequence[str], most: int) -> ParsedRanki
         if any(take(form) for form in _shortened(stripped)):
             continue
         unknown.append(stripped)
-    return ParsedRanking(tuple(taken)[:most], tuple(unknown))
+    return ParsedRanking(tuple(chosen)[:most], tuple(unknown))
 
 
 def fold(text: str) -> str:

@@ -79,7 +79,7 @@ class PairNetwork(nn.Module):
 
 
 class AmrNetwork(nn.Module):
-    """The same cross-encoder, which asks the nodes of the question's AMR graph."""
+    """The same cross-encoder with attention over the nodes of the question's AMR graph."""
 
     kind = "amr"
 
@@ -98,12 +98,16 @@ class AmrNetwork(nn.Module):
         self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
         self.score = _mlp(2 * width)
 
-    def forward(self, ids: Tensor, mask: Tensor, graphs: GraphBatch, asks: Tensor) -> Tensor:
-        """Logits [pair] of ids [pair, length]; asks: [pair] the graph that each pair asks."""
+    def forward(self, ids: Tensor, mask: Tensor, graphs: GraphBatch, graph_places: Tensor) -> Tensor:
+        """Logits [pair] of ids [pair, length]; graph_places: [pair] the graph of each pair."""
         pair = self.encoder(ids, mask)
         nodes, there = self._padded(self.nodes(graphs), graphs)
         found, _ = self.attention(
-            pair.unsqueeze(1), nodes[asks], nodes[asks], key_padding_mask=~there[asks], need_weights=False
+            pair.unsqueeze(1),
+            nodes[graph_places],
+            nodes[graph_places],
+            key_padding_mask=~there[graph_places],
+            need_weights=False,
         )
         logits: Tensor = self.score(torch.cat([pair, found.squeeze(1)], dim=-1)).squeeze(-1)
         return logits

@@ -42,8 +42,8 @@ class Ranker(Protocol):
     name: str
     counts: dict[str, int]
 
-    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
-        """At most `most` places of each, best first; empty where there are no candidates or nothing was said."""
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
+        """At most `most` places of each, best first; empty where there are no candidates or the output names none."""
         ...
 
 
@@ -58,8 +58,8 @@ def best_first(scores: Iterable[float], most: int) -> list[RankedPlace]:
     return [(place, rounded[place]) for place in order[:most]]
 
 
-def recall(kept: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> tuple[int, int]:
-    """Gold relations that are kept, and gold relations in all, over pairs of a question and an entity.
+def recall(selected: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> tuple[int, int]:
+    """Gold relations that are selected, and gold relations in all, over pairs of a question and an entity.
 
     Their quotient is the recall of entity-relation pairs, in [0, 1], higher is better.
 
@@ -67,7 +67,7 @@ def recall(kept: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> tupl
     (2, 3)
     """
     found = wanted = 0
-    for own, right in zip(kept, gold, strict=True):
+    for own, right in zip(selected, gold, strict=True):
         distinct = set(right)
         found += len(distinct & set(own))
         wanted += len(distinct)
@@ -88,17 +88,17 @@ class EmbeddingRanker:
         self.encoder, self.cache = encoder, cache
         self.counts = {"texts": 0}
 
-    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each, ties to the smaller place."""
-        told = {text: relation_text(text) for text in {text for one in asked for text in one.relations}}
-        distinct = sorted({one.question for one in asked} | set(told.values()))
+        wording = {text: relation_text(text) for text in {text for one in queries for text in one.relations}}
+        distinct = sorted({one.question for one in queries} | set(wording.values()))
         self.counts["texts"] += len(distinct)
         with open_vectors(self.cache, self.encoder.digest, self.encoder.width) as store:
             vectors = CachedEncoder(self.encoder, store).vectors(distinct, monitor)
         place = {text: number for number, text in enumerate(distinct)}
         found: list[list[RankedPlace]] = []
-        for one in asked:
-            rows = np.array([place[told[text]] for text in one.relations], dtype=np.int64)
+        for one in queries:
+            rows = np.array([place[wording[text]] for text in one.relations], dtype=np.int64)
             scores = dots(vectors[rows], vectors[[place[one.question]]])[:, 0] / ONE**2
             found.append(best_first(np.clip(scores, 0.0, 1.0).tolist(), most))
         return found

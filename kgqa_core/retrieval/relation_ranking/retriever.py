@@ -1,7 +1,7 @@
 """Retrieval by relation ranking (Huang et al. 2024): the triples of a question's entities behind their best relations.
 
 All triples of the topic entities, followed and against their direction → the relations of each entity are ranked → of
-the best ones some triples each, drawn at random.
+the best ones a random sample of triples each.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def candidates(dkg: Dkg, entity: int, most: int) -> EntityRelations:
     inner = np.flatnonzero(row[1:] != row[:-1]) + 1
     first = np.concatenate([[0], inner]).astype(np.int64) if len(row) else np.empty(0, dtype=np.int64)
     count = np.diff(np.concatenate([first, [len(row)]])).astype(np.int64) if len(row) else first
-    kept = np.sort(np.argsort(-count, kind="stable")[:most])
-    cut = len(row) - int(count[kept].sum())
-    return EntityRelations(entity, row[first[kept]].astype(np.int64), start + first[kept], count[kept], cut)
+    chosen = np.sort(np.argsort(-count, kind="stable")[:most])
+    cut = len(row) - int(count[chosen].sum())
+    return EntityRelations(entity, row[first[chosen]].astype(np.int64), start + first[chosen], count[chosen], cut)
 
 
 def draw_edges(found: EntityRelations, place: int, most: int, seed: int, question: str) -> IntArray:
@@ -106,18 +106,18 @@ class RelationRanking(Retriever):
         names = self._names(questions)
         near: dict[int, EntityRelations] = {}
         places: list[tuple[int, EntityRelations]] = []
-        asked: list[RankingQuery] = []
+        queries: list[RankingQuery] = []
         for number, question in enumerate(questions):
             keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
             for entity in dict.fromkeys(question.topic_entities):
                 if entity not in near:
                     near[entity] = candidates(self.dkg, entity, self.ranking.most_relations)
                 texts = tuple(self.texts[relation] for relation in near[entity].relation.tolist())
-                asked.append(RankingQuery(question.text, names.get(entity) or keys.get(entity, ""), texts))
+                queries.append(RankingQuery(question.text, names.get(entity) or keys.get(entity, ""), texts))
                 places.append((number, near[entity]))
-        answered = self.ranker.rank(asked, self.ranking.relations, monitor)
+        rankings = self.ranker.rank(queries, self.ranking.relations, monitor)
         own: list[list[tuple[EntityRelations, list[RankedPlace]]]] = [[] for _ in questions]
-        for (number, found), ranking in zip(places, answered, strict=True):
+        for (number, found), ranking in zip(places, rankings, strict=True):
             own[number].append((found, ranking))
         return [self._retrieved(question, parts) for question, parts in zip(questions, own, strict=True)]
 

@@ -27,7 +27,7 @@ def train_rankers(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
 
 
 def llm_ranker(inputs: RetrieverInputs, options: RelationRankingOptions) -> Ranker:
-    """The ranker that asks a language model."""
+    """The ranker that queries a language model."""
     from kgqa_core.llm.cache import open_cache
     from kgqa_core.llm.factory import load_model
     from kgqa_core.retrieval.relation_ranking.llm import LlmRanker

@@ -1,7 +1,7 @@
 """Stage `train` of the relation rankers: `pair` always, `amr` where training questions have AMR graphs.
 
 They learn from the annotated questions of the data set and from relation-linking sets (`training_sets`), by binary
-classification of pairs with drawn negatives.
+classification of pairs with sampled negatives.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from kgqa_core.retrieval.relation_ranking.trained import (
 )
 from kgqa_core.retrieval.relation_ranking.training_examples import (
     RankingExample,
-    of_linking,
-    of_questions,
+    examples_of_linking,
+    examples_of_questions,
     read_linking,
 )
 
@@ -72,27 +72,27 @@ def train(
     Raises TrainingError when none is left or the loss is not finite, ModelError when the encoder is not one or a parser
     may not be loaded, InputError for a file that cannot be read.
     """
-    lessons, counts = _lessons(dkg, questions, options, seed, kg)
-    if not lessons["train"]:
+    examples, counts = _training_examples(dkg, questions, options, seed, kg)
+    if not examples["train"]:
         raise TrainingError(
             f"none of the {counts['train']['questions']} training questions has a topic entity with an annotated gold "
             "relation in this graph; give relation_path or gold_triples in the question file, or name relation-linking "
             "files in relation_ranking.training_sets"
         )
-    found: dict[str, Any] = {"lessons": {split: len(own) for split, own in lessons.items()}, "from": counts}
-    key = hashlib.sha256(repr(sorted(lessons.items())).encode()).hexdigest()
+    found: dict[str, Any] = {"lessons": {split: len(own) for split, own in examples.items()}, "from": counts}
+    key = hashlib.sha256(repr(sorted(examples.items())).encode()).hexdigest()
     fitted = fit(
-        lessons["train"], lessons["dev"], options, seed, "pair", key=key, monitor=monitor, work=_below(work, "pair")
+        examples["train"], examples["dev"], options, seed, "pair", key=key, monitor=monitor, work=_below(work, "pair")
     )
     found["pair"] = _write(out, "pair", fitted)
     write_curves(out, fitted.progress)
-    graphs = _graphs(lessons, options, cache, monitor)
-    own = {split: [lesson for lesson in part if lesson.question in graphs] for split, part in lessons.items()}
+    graphs = _graphs(examples, options, cache, monitor)
+    own = {split: [example for example in part if example.question in graphs] for split, part in examples.items()}
     found["amr_graphs"] = len(graphs)
     if own["train"]:
-        told = hashlib.sha256(repr(sorted(graphs.items())).encode()).hexdigest()
+        graphs_key = hashlib.sha256(repr(sorted(graphs.items())).encode()).hexdigest()
         fitted = fit(
-            own["train"], own["dev"], options, seed, "amr", graphs=graphs, key=key + told, monitor=monitor,
+            own["train"], own["dev"], options, seed, "amr", graphs=graphs, key=key + graphs_key, monitor=monitor,
             work=_below(work, "amr"),
         )  # fmt: skip
         found["amr"] = _write(out, "amr", fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
@@ -104,37 +104,37 @@ def train(
     return found
 
 
-def _lessons(
+def _training_examples(
     dkg: Path, questions: Path, options: RelationRankingOptions, seed: int, kg: Path | None
 ) -> tuple[dict[str, list[RankingExample]], dict[str, Any]]:
     graph = Dkg.open(dkg)
     everything = read_questions(questions)
     held_out = {same_text(question) for question in everything if question.split != "train"}
-    lessons: dict[str, list[RankingExample]] = {}
+    examples: dict[str, list[RankingExample]] = {}
     counts: dict[str, Any] = {}
     for split in SPLITS:
-        asked = [question for question in everything if question.split == split]
-        lessons[split], counts[split] = of_questions(asked, graph, kg, options.most_relations)
+        split_questions = [question for question in everything if question.split == split]
+        examples[split], counts[split] = examples_of_questions(split_questions, graph, kg, options.most_relations)
     for number, name in enumerate(options.training_sets):
         linking = read_linking(Path(name).expanduser())
         leaked = 0
-        for split, own in zip(SPLITS, of_linking(linking, seed), strict=True):
-            kept = [lesson for lesson in own if " ".join(lesson.question.split()) not in held_out]
-            lessons[split] += kept
-            leaked += len(own) - len(kept)
+        for split, own in zip(SPLITS, examples_of_linking(linking, seed), strict=True):
+            usable = [example for example in own if " ".join(example.question.split()) not in held_out]
+            examples[split] += usable
+            leaked += len(own) - len(usable)
         counts[f"training_set_{number}"] = linking.counts | {"leaked": leaked}
-    return lessons, counts
+    return examples, counts
 
 
 def _graphs(
-    lessons: Mapping[str, list[RankingExample]], options: RelationRankingOptions, cache: Path | None, monitor: Monitor
+    examples: Mapping[str, list[RankingExample]], options: RelationRankingOptions, cache: Path | None, monitor: Monitor
 ) -> dict[str, AmrGraph]:
     """Graphs of training and dev questions; empty where the options name none."""
     if options.amr_graphs is None and options.amr_parser is None:
         return {}
     opened = open_graphs(options.amr_graphs, options.amr_parser, cache, monitor)
-    asked = sorted({lesson.question for own in lessons.values() for lesson in own})
-    return opened.of(asked, monitor) if opened is not None else {}
+    questions = sorted({example.question for own in examples.values() for example in own})
+    return opened.of(questions, monitor) if opened is not None else {}
 
 
 def _write(out: Path, ranker: RankerKind, fitted: FittedRanker) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _below(work: Path | None, name: str) -> Path | None:
 
 
 MOST_DEV = 200
-"""Dev lessons that are measured after each pass, drawn with the seed: all their relations are scored."""
+"""Dev examples that are measured after each pass, sampled with the seed: all their relations are scored."""
 UNKNOWN_LIMIT = 0.05
 """Share of unknown tokens above which a run warns."""
 RankerKind = Literal["pair", "amr"]
@@ -183,8 +183,8 @@ def fit(
 ) -> FittedRanker:
     """A ranker trained with early stopping on dev recall; `work` keeps a killed run's state.
 
-    graphs: of every question, for `amr`.  key: identifies lessons and graphs for the checkpoint.
-    Raises TrainingError when there is no lesson or the loss is not finite, ModelError when the encoder is not one,
+    graphs: of every question, for `amr`.  key: identifies examples and graphs for the checkpoint.
+    Raises TrainingError when there is no example or the loss is not finite, ModelError when the encoder is not one,
     ConfigError when the heads do not divide its width.
     """
     if not learning:
@@ -204,13 +204,13 @@ def fit(
             AmrNetwork(encoder, options.amr_layers, options.heads) if kind == "amr" else PairNetwork(encoder)
         ).to(device)
         trained = TrainedRanker(network, reader, describe(network, description))
-        unknown = reader.unknown_share([pair_text(pair) for lesson in learning for pair in _gold_pairs(lesson)])
+        unknown = reader.unknown_share([pair_text(pair) for example in learning for pair in _gold_pairs(example)])
         if unknown > UNKNOWN_LIMIT:
             monitor.note(
                 f"{unknown:.0%} of the pairs' tokens are unknown to the encoder '{options.encoder}' (limit "
                 f"{UNKNOWN_LIMIT:.0%}); use --set relation_ranking.encoder=scratch or an encoder for this language"
             )
-        lessons = _ExamplePairs(trained, learning, own, device)
+        pairs = _ExamplePairs(trained, learning, own, device)
         measured = list(developing)
         if len(measured) > MOST_DEV:
             measured = random.Random(seed).sample(measured, MOST_DEV)
@@ -218,8 +218,8 @@ def fit(
             per_epoch=math.ceil(len(learning) / options.batch_size),
             epochs=options.epochs,
             patience=options.patience,
-            batches=lambda epoch: lessons.order(options.batch_size, options.negatives, seed, epoch),
-            backward=backward_of(lambda batch: lessons.loss(batch.tolist())),
+            batches=lambda epoch: pairs.order(options.batch_size, options.negatives, seed, epoch),
+            backward=backward_of(lambda batch: pairs.loss(batch.tolist())),
             measure=lambda: measure(trained, measured, options.relations, own, device) if measured else {},
             score=lambda found: [found["recall"], -found["loss"]],
             section="relation_ranking",
@@ -232,52 +232,52 @@ def fit(
 
 def measure(
     trained: TrainedRanker,
-    lessons: Sequence[RankingExample],
+    examples: Sequence[RankingExample],
     most: int,
     graphs: Mapping[str, AmrGraph] | None = None,
     device: torch.device | None = None,
 ) -> dict[str, float]:
     """recall: share of gold relations among the first `most` of their entity, in [0, 1]; loss: mean over all pairs."""
-    pairs = [pair for lesson in lessons for pair in _pairs(lesson)]
+    pairs = [pair for example in examples for pair in _pairs(example)]
     logits = trained.scores(pairs, graphs, device)
     found = wanted = done = 0
     right = np.zeros(len(pairs), dtype=bool)
-    for lesson in lessons:
-        own = logits[done : done + len(lesson.relations)]
-        kept = {place for place, _ in best_first(own.tolist(), most)}
-        found += len(kept & set(lesson.gold))
-        wanted += len(lesson.gold)
-        right[[done + place for place in lesson.gold]] = True
-        done += len(lesson.relations)
+    for example in examples:
+        own = logits[done : done + len(example.relations)]
+        selected = {place for place, _ in best_first(own.tolist(), most)}
+        found += len(selected & set(example.gold))
+        wanted += len(example.gold)
+        right[[done + place for place in example.gold]] = True
+        done += len(example.relations)
     losses = np.logaddexp(0.0, np.where(right, -logits, logits))
     return {"recall": found / max(1, wanted), "loss": float(losses.mean()) if len(losses) else 0.0}
 
 
 class _ExamplePairs:
-    """Pairs by number: those of a lesson follow each other in the order of its relations."""
+    """Pairs by number: those of an example follow each other in the order of its relations."""
 
     def __init__(
         self,
         trained: TrainedRanker,
-        lessons: Sequence[RankingExample],
+        examples: Sequence[RankingExample],
         graphs: Mapping[str, AmrGraph],
         device: torch.device,
     ) -> None:
-        self.trained, self.lessons, self.graphs, self.device = trained, lessons, graphs, device
-        self.start = np.cumsum([0, *(len(lesson.relations) for lesson in lessons)])
+        self.trained, self.examples, self.graphs, self.device = trained, examples, graphs, device
+        self.start = np.cumsum([0, *(len(example.relations) for example in examples)])
 
     def order(self, size: int, negatives: int, seed: int, epoch: int) -> list[Tensor]:
-        """Pair numbers of an epoch's batches: of `size` lessons the gold pairs and drawn other ones."""
+        """Pair numbers of an epoch's batches: of `size` examples the gold pairs and a sample of the others."""
         generator = np.random.default_rng([seed, epoch])
-        order = generator.permutation(len(self.lessons))
+        order = generator.permutation(len(self.examples))
         batches = []
         for start in range(0, len(order), size):
             numbers: list[int] = []
             for number in order[start : start + size].tolist():
-                lesson = self.lessons[number]
-                others = np.setdiff1d(np.arange(len(lesson.relations)), lesson.gold)
-                drawn = generator.choice(others, size=min(negatives, len(others)), replace=False)
-                numbers += [int(self.start[number]) + place for place in (*lesson.gold, *sorted(drawn.tolist()))]
+                example = self.examples[number]
+                others = np.setdiff1d(np.arange(len(example.relations)), example.gold)
+                sampled = generator.choice(others, size=min(negatives, len(others)), replace=False)
+                numbers += [int(self.start[number]) + place for place in (*example.gold, *sorted(sampled.tolist()))]
             batches.append(torch.tensor(numbers, dtype=torch.int64))
         return batches
 
@@ -285,28 +285,28 @@ class _ExamplePairs:
         """Mean binary cross-entropy of some pairs."""
         pairs, right = [], []
         for number in numbers:
-            lesson_number = int(np.searchsorted(self.start, number, side="right")) - 1
-            lesson = self.lessons[lesson_number]
-            place = number - int(self.start[lesson_number])
-            pairs.append((lesson.question, lesson.entity, lesson.relations[place]))
-            right.append(float(place in lesson.gold))
+            example_number = int(np.searchsorted(self.start, number, side="right")) - 1
+            example = self.examples[example_number]
+            place = number - int(self.start[example_number])
+            pairs.append((example.question, example.entity, example.relations[place]))
+            right.append(float(place in example.gold))
         rows = read_pairs(self.trained.reader, pairs)
         logits = self.trained.logits(rows, [question for question, _, _ in pairs], self.graphs, self.device)
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(right, device=logits.device))
 
 
-def _pairs(lesson: RankingExample) -> list[EntityRelationPair]:
-    return [(lesson.question, lesson.entity, text) for text in lesson.relations]
+def _pairs(example: RankingExample) -> list[EntityRelationPair]:
+    return [(example.question, example.entity, text) for text in example.relations]
 
 
-def _gold_pairs(lesson: RankingExample) -> list[EntityRelationPair]:
-    return [(lesson.question, lesson.entity, lesson.relations[place]) for place in lesson.gold]
+def _gold_pairs(example: RankingExample) -> list[EntityRelationPair]:
+    return [(example.question, example.entity, example.relations[place]) for place in example.gold]
 
 
-def _vocabulary(lessons: Sequence[RankingExample], graphs: Mapping[str, AmrGraph]) -> list[str]:
+def _vocabulary(examples: Sequence[RankingExample], graphs: Mapping[str, AmrGraph]) -> list[str]:
     """What a scratch vocabulary is learnt from: gold pairs, relations, and the words of AMR nodes."""
-    texts = [pair_text(pair) for lesson in lessons for pair in _gold_pairs(lesson)]
-    relations = sorted({text for lesson in lessons for text in lesson.relations})
-    labels = sorted({label for lesson in lessons if lesson.question in graphs
-                     for label in graphs[lesson.question].labels})  # fmt: skip
+    texts = [pair_text(pair) for example in examples for pair in _gold_pairs(example)]
+    relations = sorted({text for example in examples for text in example.relations})
+    labels = sorted({label for example in examples if example.question in graphs
+                     for label in graphs[example.question].labels})  # fmt: skip
     return [*texts, *relations, *labels]

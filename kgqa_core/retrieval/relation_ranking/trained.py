@@ -89,8 +89,8 @@ class TrainedRanker:
         own = list(dict.fromkeys(questions))
         place = {question: number for number, question in enumerate(own)}
         batch = join_graphs([graphs[question] for question in own], self.reader).to(ids.device)
-        asks = torch.tensor([place[question] for question in questions], device=ids.device)
-        with_graphs: torch.Tensor = self.network(ids, mask, batch, asks)
+        graph_places = torch.tensor([place[question] for question in questions], device=ids.device)
+        with_graphs: torch.Tensor = self.network(ids, mask, batch, graph_places)
         return with_graphs
 
 
@@ -146,11 +146,11 @@ class PairRanker:
             if one is not None:
                 one.network.to(device)
 
-    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
         """At most `most` places of each, ties to the smaller place."""
         graphs: dict[str, AmrGraph] = {}
         if isinstance(self.trained.network, AmrNetwork) and self.graphs is not None:
-            questions = sorted({one.question for one in asked})
+            questions = sorted({one.question for one in queries})
             graphs = self.graphs.of(questions, monitor)
             self.counts["with_amr"] += len(graphs)
             self.counts["without_amr"] += len(questions) - len(graphs)
@@ -160,8 +160,8 @@ class PairRanker:
                     "rank_pair does"
                 )
         found: list[list[RankedPlace]] = []
-        for start in range(0, len(asked), CHUNK):
-            part = asked[start : start + CHUNK]
+        for start in range(0, len(queries), CHUNK):
+            part = queries[start : start + CHUNK]
             pairs = [(one.question, one.entity, text) for one in part for text in one.relations]
             logits = self._scores(pairs, graphs)
             self.counts["pairs"] += len(pairs)
@@ -171,7 +171,7 @@ class PairRanker:
                 done += len(one.relations)
                 ranking = best_first(own.tolist(), most)
                 found.append([(place, round(float(_sigmoid(logit)), 6)) for place, logit in ranking])
-            monitor.progress(len(found), len(asked), "entities ranked")
+            monitor.progress(len(found), len(queries), "entities ranked")
         return found
 
     def _scores(self, pairs: Sequence[EntityRelationPair], graphs: Mapping[str, AmrGraph]) -> NDArray[np.float64]:
@@ -233,7 +233,7 @@ def open_trained(
 ) -> PairRanker:
     """The ranker `pair` or `amr` of a trained artifact.
 
-    `amr` ranks as `pair` does, and the monitor is told why, where there are no AMR graphs or it was trained without.
+    `amr` ranks as `pair` does, with a note to the monitor, where there are no AMR graphs or it was trained without.
     cache: folder that keeps parsed graphs.  Raises ArtifactError when the artifact is damaged.
     """
     device = pick_device(options.device, "relation_ranking")

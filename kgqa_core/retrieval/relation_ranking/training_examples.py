@@ -42,13 +42,13 @@ class RankingExample:
     gold: tuple[int, ...]
 
 
-def of_questions(
+def examples_of_questions(
     questions: Sequence[Question], dkg: Dkg, kg: Path | None, most_relations: int
 ) -> tuple[list[RankingExample], dict[str, int]]:
-    """Lessons of annotated questions, and counts: questions, annotated (with a gold relation), lessons, lost.
+    """Examples of annotated questions; counts: questions, annotated (with a gold relation), lessons (examples), lost.
 
     The gold relations of a topic are the first ones of the gold paths from it, and those of its gold triples; `lost`
-    counts lessons that are left out because none of them is among the most_relations candidates.
+    counts examples that are left out because none of them is among the most_relations candidates.
     kg: the graph store, for the names of topics; their keys serve without it.
     """
     texts = directed_texts(dkg)
@@ -57,23 +57,23 @@ def of_questions(
     if kg is not None:
         with KgStore.open(kg) as store:
             names = store.names(sorted({entity for question in questions for entity in question.topic_entities}))
-    lessons: list[RankingExample] = []
+    examples: list[RankingExample] = []
     for question in questions:
         gold = gold_relations(question, dkg)
         counts["annotated"] += bool(gold)
         keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
         for entity, own in gold.items():
             there = candidates(dkg, entity, most_relations).relation.tolist()
-            lesson = make_lesson(
+            example = make_example(
                 question.text, names.get(entity) or keys.get(entity, ""),
                 [texts[relation] for relation in there], [texts[relation] for relation in own & set(there)],
             )  # fmt: skip
-            if lesson is None:
+            if example is None:
                 counts["lost"] += 1
             else:
-                lessons.append(lesson)
-    counts["lessons"] = len(lessons)
-    return lessons, dict(counts)
+                examples.append(example)
+    counts["lessons"] = len(examples)
+    return examples, dict(counts)
 
 
 def gold_relations(question: Question, dkg: Dkg) -> dict[int, set[int]]:
@@ -90,19 +90,19 @@ def gold_relations(question: Question, dkg: Dkg) -> dict[int, set[int]]:
     return found
 
 
-def of_linking(found: LinkingSet, seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
-    """Lessons to learn from and to measure on, of a relation-linking set: a seeded tenth of its questions."""
+def examples_of_linking(found: LinkingSet, seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
+    """Examples to learn from and to measure on, of a relation-linking set: a seeded tenth of its questions."""
     held = hold_out(sorted({one.question_id for one in found.linked}), HELD_OUT, seed)
     parts: tuple[list[RankingExample], list[RankingExample]] = [], []
     for one in found.linked:
-        lesson = make_lesson(one.question, one.entity, one.relations, one.gold)
-        if lesson is not None:
-            parts[one.question_id in held].append(lesson)
+        example = make_example(one.question, one.entity, one.relations, one.gold)
+        if example is not None:
+            parts[one.question_id in held].append(example)
     return parts
 
 
-def make_lesson(question: str, entity: str, relations: Iterable[str], gold: Iterable[str]) -> RankingExample | None:
-    """A lesson; None where no gold relation is among the candidates."""
+def make_example(question: str, entity: str, relations: Iterable[str], gold: Iterable[str]) -> RankingExample | None:
+    """An example; None where no gold relation is among the candidates."""
     distinct = tuple(dict.fromkeys(relations))
     place = {text: number for number, text in enumerate(distinct)}
     right = tuple(sorted({place[text] for text in gold if text in place}))

@@ -44,7 +44,7 @@ class Extension:
 
     @classmethod
     def wanted(cls, options: RigelOptions) -> Extension:
-        """What the options ask for."""
+        """Those that the options enable."""
         return cls(options.soft_start, options.candidates if options.soft_start else 1, options.intersect)
 
     @classmethod
@@ -53,7 +53,7 @@ class Extension:
         return cls(**config.get("extension", {}))
 
     def config(self) -> dict[str, Any]:
-        """As a stored retriever tells it: nothing where there is none."""
+        """As the config of a stored retriever has it: nothing where there is none."""
         return {"extension": asdict(self)} if self != Extension() else {}
 
     @property
@@ -64,8 +64,8 @@ class Extension:
     def extras(self, width: int) -> Extras | None:
         """The parts, untrained; None where there is none.  width: of h_q.
 
-        They take their first weights from the generator's state and leave it as it is, so that what else is drawn does
-        not depend on them.
+        They take their first weights from the generator's state and leave it as it is, so that no other random
+        number depends on them.
         """
         if not (self.soft_start or self.apart):
             return None
@@ -92,8 +92,8 @@ class Extras(nn.Module):
         distinct, place = torch.unique(starts.sets.entity, return_inverse=True)
         ids, mask = reader.batch([starts.words.get(entity, []) for entity in distinct.tolist()] or [[]])
         words = encoder.words(ids.to(device), mask.to(device))[place.to(device)]
-        given = starts.sets.weight.to(device), starts.features.to(device)
-        return starts.sets.with_weight(self.weighting(state[starts.sets.row.to(device)], words, *given).cpu())
+        weights = starts.sets.weight.to(device), starts.features.to(device)
+        return starts.sets.with_weight(self.weighting(state[starts.sets.row.to(device)], words, *weights).cpu())
 
     def share(self, state: Tensor, ptr: Tensor) -> Tensor:
         """β of each question, [batch].  state: [legs, width].  ptr: int64 [batch + 1], legs of each question."""

@@ -2,7 +2,7 @@
 
 A question that was answered right with facts speaks for the chains of these facts that lead from a topic to a gold
 answer: their relation paths, weighted by the product of the facts' scores, the weights of a question adding up to 1.
-Where the answers without facts are given too, a question that was right without them speaks for nothing.
+Where there are answers without facts, too, a question that was right without them speaks for nothing.
 """
 
 from __future__ import annotations

@@ -109,9 +109,9 @@ class LabelRigel(nn.Module):
         return torch.cat(both)
 
     def _label_states(self) -> Tensor:
-        """e of the R relations, [R, width]; kept where the encoder that gave it does not change."""
+        """e of the R relations, [R, width]; cached where the encoder does not change."""
         if self._labels is None:
-            raise RuntimeError("open the retriever on a graph before it is asked")
+            raise RuntimeError("open the retriever on a graph before querying it")
         if self._encoded is not None and self._encoded.device == self.log_scale.device:
             return self._encoded
         if self.label_encoder is not None:

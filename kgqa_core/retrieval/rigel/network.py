@@ -76,7 +76,7 @@ class Trained:
 
     @property
     def exclude_topic(self) -> bool:
-        """Whether the topic entities are taken out of the entity set after each hop."""
+        """Whether the topic entities are removed from the entity set after each hop."""
         return bool(self.config["exclude_topic"])
 
     @property
@@ -166,7 +166,7 @@ class QueryBatch:
 def plan_batch(
     network: Rigel | LabelRigel, reader: Reader, questions: EncodedQuestions, batch: Tensor, device: torch.device
 ) -> QueryBatch:
-    """What the network asks for a batch of question numbers, equal wordings encoded once."""
+    """The plan and the topics of a batch of question numbers, equal wordings encoded once."""
     if questions.starts is None or questions.leg_text is None:
         plan = _plan(network, reader, questions, questions.text[batch], device)
         return QueryBatch(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
@@ -184,26 +184,26 @@ def plan_batch(
 
 def propagate(
     graph: Dkg,
-    asked: QueryBatch,
+    queries: QueryBatch,
     how: str,
     *,
     exclude_topic: bool = False,
     epsilon: float = 0.0,
     edge_budget: int | None = None,
 ) -> tuple[Walk, EntityWeights]:
-    """Where the legs led, and the scores of each question.  how: topics are intersected, `none`, `product`, `min`."""
-    led = walk(
+    """The walk of the legs, and the scores of each question.  how: topics are intersected, `none`, `product`, `min`."""
+    walked = walk(
         graph,
-        asked.topics,
-        asked.plan,
+        queries.topics,
+        queries.plan,
         exclude_topic=exclude_topic,
         epsilon=epsilon,
         edge_budget=edge_budget,
-        excluded=asked.excluded,
+        excluded=queries.excluded,
     )
-    if asked.ptr is None or asked.share is None:
-        return led, led.scores
-    return led, combine(led.scores, asked.ptr, asked.share, how)
+    if queries.ptr is None or queries.share is None:
+        return walked, walked.scores
+    return walked, combine(walked.scores, queries.ptr, queries.share, how)
 
 
 def _plan(

@@ -1,4 +1,4 @@
-"""Questions that Rigel learns from: encoded for training, of one set or several, and how an epoch draws from them."""
+"""Questions that Rigel learns from: encoded for training, of one set or several, and how an epoch samples them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def prepare(
 ) -> tuple[EncodedQuestions, list[str]]:
     """Questions as token ids and entity ids, and what is read of each of their legs.
 
-    apart: a leg for each mention.  texts: what is said of candidates, read where some part of the network asks for it;
+    apart: a leg for each mention.  texts: descriptions of candidates, where a part of the network reads them;
     graph: the graph that they lie in, which questions with more than certain topics need.
     """
     legs = [leg_texts(question, apart, reader.topic_token, names) for question in questions]
@@ -88,7 +88,7 @@ def prepare(
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """What a question set teaches.  weight: how often an epoch takes each training question.
+    """What a question set teaches.  weight: how often an epoch has each training question.
 
     left_out, dev_left_out: ids of questions without a topic or an answer in the graph.  leaked: number of training
     questions that another set keeps for dev or test.  held_out: all dev and test questions.
@@ -123,23 +123,26 @@ def read_sets(questions: Path, more: Mapping[str, Path], options: RigelOptions) 
             f"rigel.mix names {unknown[0]!r}{nearest(unknown[0], everything)}; the question sets are "
             f"{', '.join(everything)}"
         )
-    hidden = {name: {same_text(own) for own in asked if own.split != "train"} for name, asked in everything.items()}
+    hidden = {
+        name: {same_text(own) for own in own_questions if own.split != "train"}
+        for name, own_questions in everything.items()
+    }
     sets: list[QuestionSet] = []
-    for name, asked in everything.items():
-        learn, left_out = usable(asked, "train")
-        develop, dev_left_out = usable(asked, "dev")
+    for name, own_questions in everything.items():
+        learn, left_out = usable(own_questions, "train")
+        develop, dev_left_out = usable(own_questions, "dev")
         others = set().union(*(texts for other, texts in hidden.items() if other != name))
-        kept = [question for question in learn if same_text(question) not in others]
-        held_out = [question for question in asked if question.split != "train"]
+        learnable = [question for question in learn if same_text(question) not in others]
+        held_out = [question for question in own_questions if question.split != "train"]
         sets.append(
             QuestionSet(
                 name,
-                kept,
+                learnable,
                 develop,
                 options.mix.get(name, 1.0),
                 left_out,
                 dev_left_out,
-                len(learn) - len(kept),
+                len(learn) - len(learnable),
                 held_out,
             )
         )
@@ -152,19 +155,20 @@ def read_sets(questions: Path, more: Mapping[str, Path], options: RigelOptions) 
 
 
 def _read(folder: Path, options: RigelOptions) -> list[Question]:
-    asked = read_questions(folder)
-    return with_linked_candidates(asked, folder, options.candidates) if options.soft_start else asked
+    questions = read_questions(folder)
+    return with_linked_candidates(questions, folder, options.candidates) if options.soft_start else questions
 
 
-def drawn_count(sizes: Sequence[int], weights: Sequence[float]) -> int:
-    """Questions that an epoch takes."""
+def epoch_size(sizes: Sequence[int], weights: Sequence[float]) -> int:
+    """Number of questions of an epoch."""
     return sum(_often(size, weight) for size, weight in zip(sizes, weights, strict=True))
 
 
-def draw(sizes: Sequence[int], weights: Sequence[float], seed: int, epoch: int) -> Tensor | None:
-    """Numbers of the questions that an epoch takes, counted through all sets; None where each is taken once.
+def sample_epoch(sizes: Sequence[int], weights: Sequence[float], seed: int, epoch: int) -> Tensor | None:
+    """Numbers of the questions of an epoch, counted through all sets; None where it has each once.
 
-    A weight of 2.3 takes every question twice and a random three tenths of them, other ones in every epoch, again.
+    With a weight of 2.3 every question is in it twice, and a random three tenths of them once more, others in every
+    epoch.
     """
     if all(weight == 1 for weight in weights):
         return None

@@ -19,7 +19,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, ranked
 from kgqa_core.retrieval.rigel.network import Trained, plan_batch, propagate
 from kgqa_core.retrieval.rigel.questions import prepare
-from kgqa_core.retrieval.rigel.starts import described
+from kgqa_core.retrieval.rigel.starts import entity_descriptions
 from kgqa_core.retrieval.rigel.walk import Plan, Walk
 from kgqa_core.types import Fact, Question, Retrieved
 
@@ -61,7 +61,7 @@ class RigelRetriever(Retriever):
         known = [number for number, question in enumerate(questions) if question.topic_entities]
         self.names = topic_names(self.kg, questions)
         if self.trained.extension.soft_start:
-            self.texts = described(self.kg, [questions[number] for number in known])
+            self.texts = entity_descriptions(self.kg, [questions[number] for number in known])
         for start in range(0, len(known), BATCH):
             numbers = known[start : start + BATCH]
             for number, retrieved in zip(numbers, self._batch([questions[number] for number in numbers]), strict=True):
@@ -79,30 +79,30 @@ class RigelRetriever(Retriever):
         network.eval()
         prepared, _ = prepare(questions, reader, self.names, self.dkg, extension.apart, self.texts)
         with torch.inference_mode():
-            asked = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
-            asked = replace(asked, plan=asked.plan.cpu())
-            led, scores = propagate(
+            queries = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
+            queries = replace(queries, plan=queries.plan.cpu())
+            walked, scores = propagate(
                 self.dkg,
-                asked,
+                queries,
                 extension.intersect,
                 exclude_topic=self.trained.exclude_topic,
                 epsilon=EPSILON,
                 edge_budget=self.options.edge_budget,
             )
-            legs = [1] * len(questions) if asked.ptr is None else asked.ptr.diff().tolist()
+            legs = [1] * len(questions) if queries.ptr is None else queries.ptr.diff().tolist()
             owner = [number for number, count in enumerate(legs) for _ in range(count)]
-            facts = self._facts([questions[number] for number in owner], owner, legs, asked.plan, led, scores)
+            facts = self._facts([questions[number] for number in owner], owner, legs, queries.plan, walked, scores)
         entities = scores.top(self.options.candidates)
         truncated = (
-            led.truncated
-            if asked.ptr is None
-            else torch.zeros(len(questions), dtype=torch.int64).index_add(0, torch.tensor(owner), led.truncated)
+            walked.truncated
+            if queries.ptr is None
+            else torch.zeros(len(questions), dtype=torch.int64).index_add(0, torch.tensor(owner), walked.truncated)
         )
         attention = [[0.0] * network.hops for _ in questions]
         found: list[list[Fact]] = [[] for _ in questions]
         for row, number in enumerate(owner):
             found[number] += facts[row]
-            shares = zip(attention[number], asked.plan.attention[row].tolist(), strict=True)
+            shares = zip(attention[number], queries.plan.attention[row].tolist(), strict=True)
             attention[number] = [sum_ + own / legs[number] for sum_, own in shares]
         return [
             Retrieved(
@@ -121,10 +121,10 @@ class RigelRetriever(Retriever):
         owner: Sequence[int],
         legs: Sequence[int],
         plan: Plan,
-        led: Walk,
+        walked: Walk,
         ranking: EntityWeights,
     ) -> list[list[Fact]]:
-        """The k heaviest triples of each kept hop, for each leg; legs of a question share its k.
+        """The k heaviest triples of each hop up to the last one, for each leg; legs of a question share its k.
 
         questions, owner: of each leg, and its place in `ranking`, the entities' scores.  legs: of each question.
 
@@ -132,11 +132,11 @@ class RigelRetriever(Retriever):
         entity once before any twice; the hops before it take those that lead there, the hops after it those that go on.
         """
         last = [_last_hop(weights, self.options.min_hop_attention) for weights in plan.attention.tolist()]
-        main = [min(int(hop) + 1, kept) for hop, kept in zip(plan.attention.argmax(1), last, strict=True)]
+        main = [min(int(hop) + 1, final) for hop, final in zip(plan.attention.argmax(1), last, strict=True)]
         traced = [
             trace(
                 self.dkg,
-                led.sets[hop],
+                walked.sets[hop],
                 plan.relations[hop],
                 POOL,
                 epsilon=LEAST_SCORE,
@@ -184,8 +184,8 @@ class _Hop:
 
     def tidy(self, unwanted: Sequence[int]) -> _Hop:
         """Without edges to unwanted entities; of a triple that is followed both ways the heavier way."""
-        kept = self.take(~np.isin(self.target, unwanted)) if unwanted else self
-        return kept.take(np.unique(kept.triple, return_index=True)[1])
+        rest = self.take(~np.isin(self.target, unwanted)) if unwanted else self
+        return rest.take(np.unique(rest.triple, return_index=True)[1])
 
     def best(self, k: int, *ties: NDArray[Any]) -> _Hop:
         """The k heaviest; equal weights (to three decimals) by the ties, smallest first, then by triple."""
@@ -219,7 +219,7 @@ def _by_entity(hop: _Hop, entity: NDArray[np.int64], score: NDArray[Any]) -> tup
 
 
 def _last_hop(attention: Sequence[float], least: float) -> int:
-    """The last hop that is kept: trailing hops go while their joint attention is below `least`."""
+    """The last hop that counts: trailing hops are dropped while their joint attention is below `least`."""
     rest = 0.0
     for hop in range(len(attention), 1, -1):
         rest += attention[hop - 1]

@@ -1,4 +1,4 @@
-"""Where a question sets out from: its topics, or the candidates of its mentions, weighted by the tagger's confidence ρ.
+"""The start of a question's walk: its topics, or the candidates of its mentions, weighted by the tagger's confidence ρ.
 
 A question has one leg, which begins at all of its topics, unless topics are followed apart to intersect what they lead
 to: then it has a leg for each mention, which begins at the candidates of that mention.
@@ -32,7 +32,7 @@ class Starts:
 
     ptr: int64 [questions + 1], legs of each question.  sets: entities of each leg, weighted by ρ.
     features: float [n, 2], of each of their entities.  topics: all topics of each question.
-    words: token ids of what is said of an entity, by id; empty where nothing reads them.
+    words: token ids of an entity's description, by id; empty where nothing reads them.
     """
 
     ptr: Tensor
@@ -117,7 +117,7 @@ def _degrees(questions: Sequence[Question], dkg: Dkg) -> dict[int, int]:
     return dict(zip(entities, (stop - start).tolist(), strict=True))
 
 
-def described(kg: Path | None, questions: Sequence[Question]) -> dict[int, str]:
+def entity_descriptions(kg: Path | None, questions: Sequence[Question]) -> dict[int, str]:
     """Types and description of the topic entities, in words; empty without a graph store."""
     if kg is None:
         return {}
@@ -133,7 +133,7 @@ def described(kg: Path | None, questions: Sequence[Question]) -> dict[int, str]:
         for entity, kind in rows:
             types.setdefault(entity, []).append(kind)
         names = store.names(sorted({kind for own in types.values() for kind in own}))
-        said = dict(
+        descriptions = dict(
             store.connection.execute(
                 f"SELECT id, arg_min(description, ({store._language_rank('lang', None)}, lang)) FROM labels "
                 "WHERE description IS NOT NULL AND id IN (SELECT unnest(?::INTEGER[])) GROUP BY id",
@@ -141,7 +141,7 @@ def described(kg: Path | None, questions: Sequence[Question]) -> dict[int, str]:
             ).fetchall()
         )
         texts = {
-            entity: f"{', '.join(names[kind] for kind in types.get(entity, ()))}: {said.get(entity, '')}"
+            entity: f"{', '.join(names[kind] for kind in types.get(entity, ()))}: {descriptions.get(entity, '')}"
             for entity in entities
         }
     return {entity: text.strip(" :") for entity, text in texts.items() if text.strip(" :")}

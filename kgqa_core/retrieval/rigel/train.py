@@ -36,8 +36,15 @@ from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
 from kgqa_core.retrieval.rigel.loss import LOSSES, meet, normalised_walk
 from kgqa_core.retrieval.rigel.network import QueryBatch, Rigel, describe, plan_batch, propagate, save
-from kgqa_core.retrieval.rigel.questions import EncodedQuestions, WeightedPath, draw, drawn_count, prepare, read_sets
-from kgqa_core.retrieval.rigel.starts import described, leg_texts, legs_of
+from kgqa_core.retrieval.rigel.questions import (
+    EncodedQuestions,
+    WeightedPath,
+    epoch_size,
+    prepare,
+    read_sets,
+    sample_epoch,
+)
+from kgqa_core.retrieval.rigel.starts import entity_descriptions, leg_texts, legs_of
 from kgqa_core.types import Question
 
 EPSILON = 1e-4
@@ -94,7 +101,7 @@ def train(
     develop = [question for own in sets for question in own.develop]
     extension = Extension.wanted(options)
     names = topic_names(kg, learn + develop)
-    texts = described(kg, learn + develop) if extension.soft_start else None
+    texts = entity_descriptions(kg, learn + develop) if extension.soft_start else None
     device = pick_device(options.device, "rigel")
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -115,11 +122,13 @@ def train(
             network = Rigel(encoder, 2 * graph.relations, hops)
         network.extras = extension.extras(encoder.width)
         network.to(device)
-        learning, said = prepare(learn, reader, names, graph, extension.apart, texts)
-        unknown = reader.unknown_share(said)
+        learning, read_texts = prepare(learn, reader, names, graph, extension.apart, texts)
+        unknown = reader.unknown_share(read_texts)
         if feedback is not None:
-            spoken = read_feedback(feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out])
-            learning = replace(learning, paths=_by_leg(spoken, learn, extension.apart))
+            feedback_paths = read_feedback(
+                feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out]
+            )
+            learning = replace(learning, paths=_by_leg(feedback_paths, learn, extension.apart))
             monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
         material = TrainingData(
             learning,
@@ -168,11 +177,11 @@ def train(
 
 
 def _by_leg(
-    spoken: Mapping[int, Sequence[WeightedPath]], questions: Sequence[Question], apart: bool
+    feedback_paths: Mapping[int, Sequence[WeightedPath]], questions: Sequence[Question], apart: bool
 ) -> dict[int, list[WeightedPath]]:
     """Paths by the leg that begins at their topic, in place of the topic; a question's only leg takes them all."""
     found: dict[int, list[WeightedPath]] = {}
-    for number, paths in spoken.items():
+    for number, paths in feedback_paths.items():
         question = questions[number]
         legs = [
             {question.topic_entities[place] for mention in leg for place in mention} for leg in legs_of(question, apart)
@@ -198,13 +207,13 @@ def _fit(
 ) -> tuple[TrainingState, dict[str, Tensor]]:
     """What was measured and the weights of the best epoch."""
     learning, sizes, weights = material.learning, material.sizes, material.weights
-    per_epoch = math.ceil(drawn_count(sizes, weights) / options.batch_size)
+    per_epoch = math.ceil(epoch_size(sizes, weights) / options.batch_size)
     epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
     together = 1 if options.encoder == "scratch" else GROUP
 
     def order(epoch: int) -> list[Tensor]:
-        drawn = draw(sizes, weights, seed, epoch)
-        return epoch_batches(learning.rows, learning.text, options.batch_size, together, seed, epoch, drawn)
+        sample = sample_epoch(sizes, weights, seed, epoch)
+        return epoch_batches(learning.rows, learning.text, options.batch_size, together, seed, epoch, sample)
 
     def measure() -> dict[str, float]:
         parts = {
@@ -245,9 +254,9 @@ def evaluate(
     with torch.no_grad():
         for start in range(0, len(questions), EVALUATION_BATCH):
             batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
-            asked = plan_batch(network, reader, questions, batch, device)
+            queries = plan_batch(network, reader, questions, batch, device)
             answers = [questions.answers[number] for number in batch.tolist()]
-            _, scores = propagate(graph, asked, options.intersect, **how)
+            _, scores = propagate(graph, queries, options.intersect, **how)
             for best, own in zip(scores.top(1), answers, strict=True):
                 hits += bool(best) and best[0][0] in own
             met = meet(scores, answers)
@@ -266,21 +275,21 @@ def _loss(
     options: RigelOptions,
     device: torch.device,
 ) -> Tensor:
-    asked = plan_batch(network, reader, questions, batch, device)
+    queries = plan_batch(network, reader, questions, batch, device)
     answers = [questions.answers[number] for number in batch.tolist()]
     how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
-    if options.loss == "normalised" and asked.ptr is None:
-        loss = normalised_walk(graph, asked.topics, asked.plan, answers, **how).mean()
+    if options.loss == "normalised" and queries.ptr is None:
+        loss = normalised_walk(graph, queries.topics, queries.plan, answers, **how).mean()
     else:
-        loss = LOSSES[options.loss](propagate(graph, asked, options.intersect, **how)[1], answers).mean()
-    return loss + _spoken(asked, questions, batch, options.feedback_weight) if questions.paths else loss
+        loss = LOSSES[options.loss](propagate(graph, queries, options.intersect, **how)[1], answers).mean()
+    return loss + _feedback_loss(queries, questions, batch, options.feedback_weight) if questions.paths else loss
 
 
-def _spoken(asked: QueryBatch, questions: EncodedQuestions, batch: Tensor, weight: float) -> Tensor:
+def _feedback_loss(queries: QueryBatch, questions: EncodedQuestions, batch: Tensor, weight: float) -> Tensor:
     """What the paths of feedback add to a batch's loss."""
     own = {place: questions.paths[number] for place, number in enumerate(batch.tolist()) if number in questions.paths}
-    first = asked.ptr.tolist() if asked.ptr is not None else range(len(batch))
-    return weight * path_loss(asked.plan, own, lambda place, leg: first[place] + leg).cpu() / len(batch)
+    first = queries.ptr.tolist() if queries.ptr is not None else range(len(batch))
+    return weight * path_loss(queries.plan, own, lambda place, leg: first[place] + leg).cpu() / len(batch)
 
 
 def _key(
@@ -294,7 +303,7 @@ def _key(
 ) -> str:
     files = [folder / QUESTIONS_FILE for folder in questions] + [folder / LINKS for folder in questions]
     files += [feedback / FEEDBACK_FILE] if feedback is not None else []
-    asked = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
     labels = graph.relation_names if options.decoder == "label" else []
-    said = sorted((texts or {}).items())
-    return key_of(graph.digest, asked, options.decisive(), seed, sorted(names.items()), labels, said)
+    descriptions = sorted((texts or {}).items())
+    return key_of(graph.digest, digests, options.decisive(), seed, sorted(names.items()), labels, descriptions)

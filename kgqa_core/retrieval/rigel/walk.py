@@ -46,7 +46,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Walk:
-    """Where a plan led: sets[t] is x_t (sets[0] the topics); scores is Σ a_t x_t; truncated: int64 [batch] edges."""
+    """The steps of a plan: sets[t] is x_t (sets[0] the topics); scores is Σ a_t x_t; truncated: int64 [batch] edges."""
 
     sets: list[EntityWeights]
     scores: EntityWeights
@@ -65,7 +65,7 @@ def walk(
 ) -> Walk:
     """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan and in topics.
 
-    topics: x_0 [batch].  exclude_topic: takes the topics (`excluded` where given) out of the entity set after each hop.
+    topics: x_0 [batch].  exclude_topic: removes the topics (or `excluded`) from the entity set after each hop.
     epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
     """
     exclude = (topics if excluded is None else excluded) if exclude_topic else None

@@ -1,4 +1,4 @@
-"""A question that is asked alone gets the facts that the collect stage finds for it."""
+"""A question to the system gets the facts that the collect stage finds for it."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 def test_asking_gives_the_facts_of_the_collect_stage(
     folders: dict[str, Path], world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
-    monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [said for _ in questions])
+    prediction = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
+    monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [prediction for _ in questions])
     kg, dkg, questions, trained, facts, knowledge = folders.values()
     options = HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")
     train(trained, dkg=world.dkg_folder, questions=world.questions_folder, options=options, seed=7)
@@ -97,9 +97,9 @@ def test_asking_gives_the_facts_of_the_collect_stage(
 
 def test_the_folder_of_vectors_reaches_the_retriever(folders: dict[str, Path], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    asked = System.open(SystemParts(folders["kg"], folders["dkg"], "kaping/triples", cache=cache))
-    assert asked.retriever is not None
-    retriever = asked.retriever
+    opened = System.open(SystemParts(folders["kg"], folders["dkg"], "kaping/triples", cache=cache))
+    assert opened.retriever is not None
+    retriever = opened.retriever
     assert isinstance(retriever, Kaping)
     assert (retriever.kg, retriever.cache) == (folders["kg"], cache)
 

@@ -153,7 +153,7 @@ class Pathfinder(Retriever):
 def test_predicted_paths_are_collected_and_a_triple_stands_in_each_of_its_reasoning_paths(
     world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collecting, "open_retriever", lambda *given: Pathfinder())
+    monkeypatch.setattr(collecting, "open_retriever", lambda *arguments: Pathfinder())
     options = RetrievalOptions()
     folders = {"dkg": world.dkg_folder, "questions": world.questions_folder}
     counts = collect(tmp_path, **folders, name="hop_path", options=options, seed=3)

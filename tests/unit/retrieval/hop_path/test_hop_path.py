@@ -16,7 +16,7 @@ from kgqa_core.config import HopPathOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelError, TrainingError
-from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, load_model, written
+from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, encode_with_path, load_model
 from kgqa_core.retrieval.hop_path.retriever import load
 from kgqa_core.retrieval.hop_path.train import PathExample, as_row, directed_labels, fit, measure, train
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
@@ -49,10 +49,10 @@ def model(trained: Path) -> PathModel:
     return load_model(trained)[0]
 
 
-def log_probabilities(model: PathModel, text: str, taken: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def log_probabilities(model: PathModel, text: str, prefix: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Of hops and relations, by the definition."""
     with torch.inference_mode():
-        hops, relations = model.network(*model.reader.batch(model.rows([(text, taken)])))
+        hops, relations = model.network(*model.reader.batch(model.rows([(text, prefix)])))
     return torch.log_softmax(hops[0].double(), 0).numpy(), torch.log_softmax(relations[0].double(), 0).numpy()
 
 
@@ -64,43 +64,47 @@ def test_the_classes_are_the_directed_relations_of_gold_paths_in_training(model:
 
 def test_a_path_scores_the_product_of_its_steps_and_the_best_stand_first(model: PathModel) -> None:
     text = "which money is used where [TOPIC] is the capital"
-    (said,) = model.predict([text], beam=3)
-    assert said.hops == 2 and said.paths[0][0] == GOLD["where"]
+    (prediction,) = model.predict([text], beam=3)
+    assert prediction.hops == 2 and prediction.paths[0][0] == GOLD["where"]
     _, first = log_probabilities(model, text, ())
     expected = {
         (model.keys[a], model.keys[b]): np.exp(first[a] + log_probabilities(model, text, (a,))[1][b])
         for a, b in itertools.product(range(3), repeat=2)
     }
-    assert dict(said.paths) == pytest.approx(expected, abs=1e-5)
-    scores = [score for _, score in said.paths]
-    assert len(said.paths) == 9 and scores == sorted(scores, reverse=True) and sum(scores) == pytest.approx(1, abs=1e-4)
-    assert sum(said.hop_probabilities) == pytest.approx(1, abs=1e-4)
+    assert dict(prediction.paths) == pytest.approx(expected, abs=1e-5)
+    scores = [score for _, score in prediction.paths]
+    assert (
+        len(prediction.paths) == 9
+        and scores == sorted(scores, reverse=True)
+        and sum(scores) == pytest.approx(1, abs=1e-4)
+    )
+    assert sum(prediction.hop_probabilities) == pytest.approx(1, abs=1e-4)
 
 
 def test_the_beam_keeps_the_best_relations_of_every_partial_path(model: PathModel) -> None:
     text = "what currency has the country governed from [TOPIC]"
-    (said,) = model.predict([text], beam=2)
+    (prediction,) = model.predict([text], beam=2)
     _, first = log_probabilities(model, text, ())
-    kept = {
+    expected_paths = {
         (model.keys[a], model.keys[b])
         for a in np.argsort(-first)[:2]
         for b in np.argsort(-log_probabilities(model, text, (int(a),))[1])[:2]
     }
-    assert {path for path, _ in said.paths} == kept
-    assert len(said.paths) == 4
+    assert {path for path, _ in prediction.paths} == expected_paths
+    assert len(prediction.paths) == 4
 
 
 def test_a_known_number_of_hops_takes_the_place_of_the_predicted_one(model: PathModel) -> None:
     text = "what is the capital of [TOPIC]"
     plain, one, two, many = model.predict([text] * 4, beam=1, hops=[None, 1, 2, 9])
-    assert [len(said.paths[0][0]) for said in (plain, one, two, many)] == [1, 1, 2, 2]
+    assert [len(prediction.paths[0][0]) for prediction in (plain, one, two, many)] == [1, 1, 2, 2]
     assert plain == one
-    assert two.hops == 1  # what was predicted is still told
+    assert two.hops == 1  # the prediction is still returned
 
 
 def test_relations_that_may_not_be_predicted_are_on_no_path(model: PathModel) -> None:
-    (said,) = model.predict(["what is the capital of [TOPIC]"], beam=3, known=np.array([False, True, True]))
-    assert {path for path, _ in said.paths} == {("currency",), ("<inv>-capital",)}
+    (prediction,) = model.predict(["what is the capital of [TOPIC]"], beam=3, known=np.array([False, True, True]))
+    assert {path for path, _ in prediction.paths} == {("currency",), ("<inv>-capital",)}
     (none,) = model.predict(["what is the capital of [TOPIC]"], beam=3, known=np.zeros(3, dtype=bool))
     assert none.paths == ()
 
@@ -108,10 +112,10 @@ def test_relations_that_may_not_be_predicted_are_on_no_path(model: PathModel) ->
 def test_what_is_asked_beside_a_question_does_not_change_its_paths(model: PathModel) -> None:
     texts = ["what is the capital of [TOPIC]", "name the capital city of [TOPIC]", "how do people pay in [TOPIC]"]
     together = model.predict(texts, beam=3)
-    assert [said.paths[0][0] for said in together] == [GOLD["capital"], GOLD["capital"], GOLD["money"]]
-    for text, said in zip(texts, together, strict=True):
+    assert [prediction.paths[0][0] for prediction in together] == [GOLD["capital"], GOLD["capital"], GOLD["money"]]
+    for text, prediction in zip(texts, together, strict=True):
         (alone,) = model.predict([text], beam=3)
-        assert [path for path, _ in alone.paths] == [path for path, _ in said.paths]
+        assert [path for path, _ in alone.paths] == [path for path, _ in prediction.paths]
 
 
 def test_equal_scores_go_to_the_smaller_class() -> None:
@@ -121,13 +125,13 @@ def test_equal_scores_go_to_the_smaller_class() -> None:
 
 def test_a_long_question_gives_way_to_the_path(model: PathModel) -> None:
     reader = replace(model.reader, max_tokens=12)
-    full = written(model.reader, "name the capital city of [TOPIC]", ["<inv>-capital"])
-    path = written(model.reader, "", ["<inv>-capital"])
+    full = encode_with_path(model.reader, "name the capital city of [TOPIC]", ["<inv>-capital"])
+    path = encode_with_path(model.reader, "", ["<inv>-capital"])
     assert full[-len(path) :] == path
-    cut = written(reader, "name the capital city of [TOPIC] " * 9, ["<inv>-capital"])
+    cut = encode_with_path(reader, "name the capital city of [TOPIC] " * 9, ["<inv>-capital"])
     assert len(cut) <= 12 and cut[-len(path) :] == path
     assert cut[: len(cut) - len(path)] == full[: len(cut) - len(path)]
-    assert written(replace(reader, max_tokens=3), "name the capital", ["<inv>-capital"] * 4)
+    assert encode_with_path(replace(reader, max_tokens=3), "name the capital", ["<inv>-capital"] * 4)
 
 
 def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(

@@ -36,7 +36,7 @@ def nobody(entity: int) -> int:
     return 0
 
 
-def taken(
+def sampled(
     paths: list[tuple[tuple[int, ...], float]], most: int, topics: tuple[int, ...] = (0,)
 ) -> list[tuple[int, int]]:
     found = ground_all(HUB, topics, paths, most, 1_000)
@@ -44,22 +44,22 @@ def taken(
 
 
 def test_a_path_that_is_sure_takes_every_place_as_in_the_paper() -> None:
-    assert taken([((0,), 0.9), ((1,), 0.1)], 5) == [(0, 2), (0, 3), (0, 4), (0, 5), (0, 6)]
+    assert sampled([((0,), 0.9), ((1,), 0.1)], 5) == [(0, 2), (0, 3), (0, 4), (0, 5), (0, 6)]
 
 
 def test_places_that_it_cannot_fill_go_to_the_next() -> None:
-    assert taken([((1,), 0.99), ((0,), 0.01)], 5) == [(0, 10), (0, 11), (0, 12), (1, 2), (1, 3)]
+    assert sampled([((1,), 0.99), ((0,), 0.01)], 5) == [(0, 10), (0, 11), (0, 12), (1, 2), (1, 3)]
 
 
 def test_paths_of_no_weight_get_a_place_only_where_no_better_path_has_a_chain() -> None:
-    assert taken([((1,), 0.999), ((0,), 0.0001)], 5) == [(0, 10), (0, 11), (0, 12)]
-    assert taken([((2,), 0.999), ((0,), 0.0001)], 2) == [(1, 2), (1, 3)]
+    assert sampled([((1,), 0.999), ((0,), 0.0001)], 5) == [(0, 10), (0, 11), (0, 12)]
+    assert sampled([((2,), 0.999), ((0,), 0.0001)], 2) == [(1, 2), (1, 3)]
 
 
 def test_doubtful_paths_share_the_places_and_stay_in_order_of_score() -> None:
-    assert taken([((0,), 0.5), ((1,), 0.3)], 5) == [(0, 2), (0, 3), (0, 4), (1, 10), (1, 11)]
-    assert taken([((0,), 0.5), ((1,), 0.5)], 3) == [(0, 2), (0, 3), (1, 10)]
-    assert [number for number, _ in taken([((0,), 0.4), ((0, 2), 0.35), ((1,), 0.25)], 4)] == [0, 0, 1, 2]
+    assert sampled([((0,), 0.5), ((1,), 0.3)], 5) == [(0, 2), (0, 3), (0, 4), (1, 10), (1, 11)]
+    assert sampled([((0,), 0.5), ((1,), 0.5)], 3) == [(0, 2), (0, 3), (1, 10)]
+    assert [number for number, _ in sampled([((0,), 0.4), ((0, 2), 0.35), ((1,), 0.25)], 4)] == [0, 0, 1, 2]
 
 
 def test_paths_that_can_have_no_place_are_not_grounded() -> None:
@@ -90,7 +90,7 @@ def test_a_chain_that_joins_two_topics_comes_first() -> None:
 
 
 def test_the_same_topic_twice_is_one() -> None:
-    assert taken([((1,), 0.9)], 5, (0, 0)) == [(0, 10), (0, 11), (0, 12)]
+    assert sampled([((1,), 0.9)], 5, (0, 0)) == [(0, 10), (0, 11), (0, 12)]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_retrieved_facts_are_the_chains_and_the_paths_are_told(world: Any, train
     assert found.entities[0] == (answer, paths[0][1])
     assert sum(found.hop_attention) == pytest.approx(1, abs=1e-4)
     assert (empty.facts, empty.entities, empty.truncated) == ((), (), 0)
-    assert empty.paths == paths  # a path can be told without an entity to start from
+    assert empty.paths == paths  # a path can be predicted without an entity to start from
 
 
 def test_every_test_question_of_the_world_is_answered(world: Any, trained: Path) -> None:
@@ -146,8 +146,8 @@ def test_every_test_question_of_the_world_is_answered(world: Any, trained: Path)
 
 
 def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
-    monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [said for _ in questions])
+    prediction = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
+    monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [prediction for _ in questions])
     lines = [f"Land {event}\tcapital\tTown\nLand {event}\tcurrency\tMoney {event}\n" for event in "ABCDEFGH"]
     (tmp_path / "graph.tsv").write_text("".join(lines), encoding="utf-8")
     for part in ("kg", "dkg"):

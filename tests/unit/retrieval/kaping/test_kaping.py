@@ -29,7 +29,7 @@ from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, VectorStore, dots, fixed_point
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.kaping import retriever as kaping
-from kgqa_core.retrieval.kaping.retriever import Kaping, neighbourhood, tell
+from kgqa_core.retrieval.kaping.retriever import Kaping, neighbourhood, triple_sentences
 from kgqa_core.types import Question
 from tests.support.models import save_tokenizer
 
@@ -77,7 +77,7 @@ class Graph:
         """A test question with one topic and one answer."""
         return Question(name, text, topic_entities=(self.ids[topic],), answers=(self.ids[answer],))
 
-    def told(self, triples: Sequence[int]) -> list[tuple[str, ...]]:
+    def names_of(self, triples: Sequence[int]) -> list[tuple[str, ...]]:
         """(head, relation, tail) by name."""
         heads, relations, tails = self.dkg.edges(triples)
         return [
@@ -192,10 +192,11 @@ def test_relation_that_leads_to_thousands_crowds_out_no_other() -> None:
 
 
 def test_nodes_without_name_are_told_alike_and_readable_keys_stay(graph: Graph) -> None:
-    marriage = [i for i in range(graph.dkg.triples) if "m.0abc12" in graph.told([i])[0]]
+    marriage = [i for i in range(graph.dkg.triples) if "m.0abc12" in graph.names_of([i])[0]]
     with KgStore.open(graph.kg) as store:
-        assert tell(store, marriage) == ["(Anna, marriage, CVT)", "(CVT, spouse, Bert)"]
-        assert tell(store, [graph.told(range(10)).index(("Paris", "lies_on", "Seine"))]) == ["(Paris, lies on, Seine)"]
+        assert triple_sentences(store, marriage) == ["(Anna, marriage, CVT)", "(CVT, spouse, Bert)"]
+        place = graph.names_of(range(10)).index(("Paris", "lies_on", "Seine"))
+        assert triple_sentences(store, [place]) == ["(Paris, lies on, Seine)"]
 
 
 # -- vectors ---------------------------------------------------------------------------------------------------
@@ -222,15 +223,15 @@ def test_dot_products_are_exact_in_any_order() -> None:
 
 
 def test_stored_vectors_belong_to_one_encoder_and_come_back_as_they_were(tmp_path: Path) -> None:
-    kept = fixed_point(np.random.default_rng(1).uniform(-1, 1, (5, 8)))
+    stored = fixed_point(np.random.default_rng(1).uniform(-1, 1, (5, 8)))
     texts = ["a", "b", "c", "d", "e"]
     with VectorStore(tmp_path / "new" / "v.sqlite", "one", 8) as store:
-        store.put(texts[:3], kept[:3])
-        store.put(texts[2:4], kept[3:])  # `c` is there already and stays
+        store.put(texts[:3], stored[:3])
+        store.put(texts[2:4], stored[3:])  # `c` is there already and stays
     with VectorStore(tmp_path / "new" / "v.sqlite", "one", 8) as store:
         found, known = store.get(texts)
         assert known.tolist() == [True, True, True, True, False]
-        assert np.array_equal(found[:4], kept[[0, 1, 2, 4]])
+        assert np.array_equal(found[:4], stored[[0, 1, 2, 4]])
     with VectorStore(tmp_path / "new" / "v.sqlite", "two", 8) as store:
         assert not store.get(texts)[1].any() and len(store) == 0
     with VectorStore(tmp_path / "new" / "v.sqlite", "one", 16) as store:
@@ -291,7 +292,7 @@ def test_digest_tells_weights_apart(tmp_path: Path) -> None:
 
 def test_the_most_similar_triples_come_first_and_entities_are_their_far_ends(graph: Graph) -> None:
     found = Kaping(graph.dkg, KapingOptions(), RetrievalOptions(k=3), graph.kg).retrieve(graph.questions)
-    assert graph.told([row.facts[0].triple for row in found[:3]]) == [
+    assert graph.names_of([row.facts[0].triple for row in found[:3]]) == [
         ("France", "capital", "Paris"), ("France", "currency", "Euro"), ("Anna", "born_in", "Paris"),
     ]  # fmt: skip
     assert [row.entities[0][0] for row in found] == [row.answers[0] for row in graph.questions]

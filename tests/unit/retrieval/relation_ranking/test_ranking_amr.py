@@ -164,7 +164,7 @@ def test_a_graph_that_is_none_leaves_its_question_without(caplog: pytest.LogCapt
     graphs = AmrGraphs({"Who?": "<html>", "Why?": "(w / why)"}, read=read_word)
     assert graphs.of(["Who?", "Why?"]) == {"Why?": AmrGraph(("why",), (CONCEPT,), ())}
     assert "<html> is no graph" in caplog.text
-    assert AmrGraphs({"Who?": "nothing"}, read=lambda text: []).of(["Who?"]) == {}, "one without nodes cannot be asked"
+    assert AmrGraphs({"Who?": "nothing"}, read=lambda text: []).of(["Who?"]) == {}, "one without nodes has no graph"
 
 
 def test_a_parser_that_is_not_there_is_told_beside_a_file_too(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def model_folder(folder: Path, module: str, *files: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("module", "files", "said"),
+    ("module", "files", "message"),
     [
         (".parse_spring.inference", ("model.pt", "model.safetensors"), "pickled weights, which can run code"),
         (".parse_gsii.inference", ("model.pt",), "pickled weights, which can run code"),
@@ -208,11 +208,11 @@ def model_folder(folder: Path, module: str, *files: str) -> Path:
     ],
 )
 def test_pickled_parsers_are_refused_before_amrlib_is_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, files: tuple[str, ...], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, files: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "amrlib", None)  # importing it would raise ImportError
     folder = model_folder(tmp_path / "parser", module, *files)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         open_parser(f"amrlib:{folder}")
 
 
@@ -225,7 +225,7 @@ def test_a_safe_parser_is_loaded_from_its_folder_alone(tmp_path: Path, monkeypat
             return [f"(w / {len(sentence)})" for sentence in sentences]
 
     library = ModuleType("amrlib")
-    library.load_stog_model = lambda **given: loaded.append(given) or Model()  # type: ignore[attr-defined]
+    library.load_stog_model = lambda **options: loaded.append(options) or Model()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "amrlib", library)
     folder = model_folder(tmp_path / "parser", ".parse_xfm.inference", "model.safetensors")
     parser = open_parser(f"amrlib:{folder}")
@@ -234,7 +234,7 @@ def test_a_safe_parser_is_loaded_from_its_folder_alone(tmp_path: Path, monkeypat
     assert parser.parse(["abc"]) == ["(w / 3)"]
     (folder / "model.safetensors").write_bytes(b"others")
     other = open_parser(f"amrlib:{folder}")
-    assert other is not None and other.name != parser.name  # what is kept belongs to the weights
+    assert other is not None and other.name != parser.name  # the cache belongs to the weights
 
 
 def test_a_parser_without_amrlib_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

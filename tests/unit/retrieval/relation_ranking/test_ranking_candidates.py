@@ -34,24 +34,24 @@ class Fixed:
     name = "fixed"
 
     def __init__(self, order: Sequence[str]) -> None:
-        self.order, self.asked, self.counts = list(order), list[RankingQuery](), {"calls": 0}
+        self.order, self.queries, self.counts = list(order), list[RankingQuery](), {"calls": 0}
 
-    def rank(self, asked: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
-        self.asked += asked
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
+        self.queries += queries
         self.counts["calls"] += 1
         found = []
-        for one in asked:
+        for one in queries:
             places = sorted(range(len(one.relations)), key=lambda place: self.order.index(one.relations[place]))
             found.append([(place, 1 / (rank + 1)) for rank, place in enumerate(places[:most])])
         return found
 
 
-def retriever(dkg: Dkg, seed: int = 7, **given: Any) -> RelationRanking:
+def retriever(dkg: Dkg, seed: int = 7, **options: Any) -> RelationRanking:
     order = ["<inv>-born in", "<inv>-capital", "<inv>-member", "capital", "born in", "member"]
-    return RelationRanking(dkg, Fixed(order), RelationRankingOptions(**given), RetrievalOptions(), seed)
+    return RelationRanking(dkg, Fixed(order), RelationRankingOptions(**options), RetrievalOptions(), seed)
 
 
-def asked(name: str = "q", *topics: int) -> Question:
+def question_of(name: str = "q", *topics: int) -> Question:
     return Question(name, "who?", topic_keys=tuple(f"key {topic}" for topic in topics), topic_entities=topics)
 
 
@@ -100,7 +100,7 @@ def test_every_triple_of_a_pair_can_be_drawn(dkg: Dkg) -> None:
 
 
 def test_facts_stand_in_the_order_of_their_relations_and_no_more_than_wanted(dkg: Dkg) -> None:
-    [found] = retriever(dkg, triples=4).retrieve([asked("q", TOWN)])
+    [found] = retriever(dkg, triples=4).retrieve([question_of("q", TOWN)])
     assert [fact.rank for fact in found.facts] == list(range(5))
     heads, relations, tails = dkg.edges([fact.triple for fact in found.facts])
     assert [KEYS[relation] for relation in relations] == ["born_in"] * 4 + ["capital"]
@@ -112,7 +112,7 @@ def test_facts_stand_in_the_order_of_their_relations_and_no_more_than_wanted(dkg
 
 def test_relations_are_ranked_for_each_entity_by_itself(dkg: Dkg) -> None:
     own = retriever(dkg, relations=1, triples=2)
-    [found] = own.retrieve([asked("q", TOWN, CLUB)])
+    [found] = own.retrieve([question_of("q", TOWN, CLUB)])
     assert [(entity, dkg.relation_keys[relation]) for entity, relation, _ in found.pairs] == [
         (TOWN, "<inv>-born_in"),
         (CLUB, "<inv>-member"),
@@ -121,14 +121,14 @@ def test_relations_are_ranked_for_each_entity_by_itself(dkg: Dkg) -> None:
 
 
 def test_a_triple_between_two_topics_is_one_fact(dkg: Dkg) -> None:
-    [found] = retriever(dkg, triples=1).retrieve([asked("q", LAND, TOWN)])
+    [found] = retriever(dkg, triples=1).retrieve([question_of("q", LAND, TOWN)])
     triples = [fact.triple for fact in found.facts]
     assert len(triples) == len(set(triples)) == 2  # one birth, and the capital once
     assert not {LAND, TOWN} & {entity for entity, _ in found.entities}
 
 
 def test_a_question_gets_the_same_facts_alone_and_among_others(dkg: Dkg) -> None:
-    questions = [asked("a", TOWN), asked("none"), asked("b", CLUB, TOWN)]
+    questions = [question_of("a", TOWN), question_of("none"), question_of("b", CLUB, TOWN)]
     together = retriever(dkg).retrieve(questions)
     assert together[1].facts == () and together[1].entities == ()
     assert [retriever(dkg).retrieve([question])[0] for question in questions] == together
@@ -136,21 +136,21 @@ def test_a_question_gets_the_same_facts_alone_and_among_others(dkg: Dkg) -> None
 
 
 def test_what_is_cut_is_told(dkg: Dkg) -> None:
-    [found] = retriever(dkg, most_relations=1).retrieve([asked("q", TOWN)])
+    [found] = retriever(dkg, most_relations=1).retrieve([question_of("q", TOWN)])
     assert found.truncated == 1
 
 
 def test_topics_are_told_by_their_keys_where_there_is_no_graph_store(dkg: Dkg) -> None:
     own = retriever(dkg)
-    own.retrieve([asked("q", TOWN, TOWN)])
+    own.retrieve([question_of("q", TOWN, TOWN)])
     ranker = own.ranker
     assert isinstance(ranker, Fixed)
-    assert ranker.asked == [RankingQuery("who?", "key 0", ("<inv>-born in", "<inv>-capital"))]
+    assert ranker.queries == [RankingQuery("who?", "key 0", ("<inv>-born in", "<inv>-capital"))]
 
 
 def test_recall_counts_pairs_not_questions() -> None:
-    kept = [["a", "b"], ["c"], [], ["z", "z"]]
+    selected = [["a", "b"], ["c"], [], ["z", "z"]]
     gold = [["a"], ["c", "d"], ["e"], []]
-    assert recall(kept, gold) == (2, 4)
+    assert recall(selected, gold) == (2, 4)
     assert recall([["a", "a"]], [["a", "a"]]) == (1, 1)
     assert recall([], []) == (0, 0)

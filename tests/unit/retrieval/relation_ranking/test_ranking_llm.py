@@ -101,10 +101,10 @@ def test_answers_are_kept_and_not_paid_twice(tmp_path: Path, monkeypatch: pytest
         model = load_model("openai:m", LlmOptions(base_url=server.base_url, concurrency=2))
         model.first_wait = 0.01  # type: ignore[attr-defined]
         first = LlmRanker(model, 64, open_cache(tmp_path)).rank(asks, 5)
-        asked = len(server.prompts)
+        sent = len(server.prompts)
         again = LlmRanker(model, 64, open_cache(tmp_path)).rank(asks, 5)
         assert again == first == [[(0, 1.0), (2, 0.5)]] * 6
-        assert len(server.prompts) == asked == 8
+        assert len(server.prompts) == sent == 8
         roles = [[message["role"] for message in body["messages"]] for body in server.bodies]
         assert roles == [["system", "user"]] * 8
 

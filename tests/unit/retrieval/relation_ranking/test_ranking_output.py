@@ -1,4 +1,4 @@
-"""What a language model says is read whatever it puts around the relations, and what it invents is kept apart."""
+"""The output of a language model is parsed whatever it puts around the relations, and what it invents counts apart."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.retrieval.relation_ranking import llm
-from kgqa_core.retrieval.relation_ranking import ranker as asked
 from kgqa_core.retrieval.relation_ranking import ranker as embedding
+from kgqa_core.retrieval.relation_ranking import ranker as ranker_module
 from kgqa_core.retrieval.relation_ranking.llm import fold, read_ranking
 
 CANDIDATES = ("developer", "date of birth", "<inv>-capital", "capital", "place_of_death", "4name", "genre, style", "x")
@@ -24,7 +24,7 @@ DRESS = ("{}", "- {}", "* {}", "• {}", "{n}. {}", "{n}) {}", "({n}) {}", '"{}"
 
 
 def test_the_examples_in_the_modules_hold() -> None:
-    for module in (asked, embedding, llm):
+    for module in (ranker_module, embedding, llm):
         assert doctest.testmod(module).failed == 0
         assert doctest.testmod(module).attempted > 0
 
@@ -87,7 +87,7 @@ def test_several_candidates_in_one_line_count_in_their_order() -> None:
 def test_what_is_no_candidate_is_kept_as_it_was_said() -> None:
     text = "Sure! Here are the top-5 relations:\n\n1. developer\n2. inventor\n```\n3. developer\n- capital"
     found = read_ranking(text, CANDIDATES, 5)
-    assert found.places == (0, 3)  # what is said twice counts once
+    assert found.places == (0, 3)  # a name that occurs twice counts once
     assert found.unknown == ("Sure! Here are the top-5 relations:", "2. inventor")
 
 

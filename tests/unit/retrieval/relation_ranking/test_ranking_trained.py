@@ -34,10 +34,10 @@ from kgqa_core.retrieval.relation_ranking.training_examples import (
     LinkedEntity,
     LinkingSet,
     RankingExample,
+    examples_of_linking,
+    examples_of_questions,
     gold_relations,
-    make_lesson,
-    of_linking,
-    of_questions,
+    make_example,
     read_line,
     read_linking,
 )
@@ -56,7 +56,7 @@ GRAPHS = {
                     ((0, 1), (1, 2), (0, 3), (3, 4))),
 }  # fmt: skip
 RELATIONS = ("capital", "currency", "neighbour", "<inv>-neighbour")
-LESSONS = [
+EXAMPLES = [
     RankingExample(question, f"Land {number}", RELATIONS, (place,))
     for number in range(8)
     for question, place in ((CAPITAL, 0), (MONEY, 1))
@@ -104,21 +104,21 @@ LONG = OPTIONS.model_copy(update={"epochs": 40, "patience": 40, "learning_rate":
 
 
 def test_the_graph_tells_which_relation_a_question_asks_for() -> None:
-    fitted = fit(LESSONS, LESSONS[:4], LONG, 7, "amr", graphs=GRAPHS)
-    assert measure(fitted.trained, LESSONS, 1, GRAPHS)["recall"] == 1.0
-    loss = measure(fitted.trained, LESSONS, 1, GRAPHS)["loss"]
-    assert measure(fitted.trained, LESSONS, 1, {CAPITAL: GRAPHS[MONEY], MONEY: GRAPHS[CAPITAL]})["loss"] > loss
+    fitted = fit(EXAMPLES, EXAMPLES[:4], LONG, 7, "amr", graphs=GRAPHS)
+    assert measure(fitted.trained, EXAMPLES, 1, GRAPHS)["recall"] == 1.0
+    loss = measure(fitted.trained, EXAMPLES, 1, GRAPHS)["loss"]
+    assert measure(fitted.trained, EXAMPLES, 1, {CAPITAL: GRAPHS[MONEY], MONEY: GRAPHS[CAPITAL]})["loss"] > loss
 
 
 def test_the_pair_encoder_learns_which_relations_are_asked_for() -> None:
-    fitted = fit(LESSONS, LESSONS[:4], LONG, 7)
-    assert measure(fitted.trained, LESSONS, 2)["recall"] == 1.0  # two of four; chance is a half
-    untrained = fit(LESSONS, [], QUICK.model_copy(update={"learning_rate": 1e-9}), 7)
-    assert measure(untrained.trained, LESSONS, 2)["loss"] > measure(fitted.trained, LESSONS, 2)["loss"]
+    fitted = fit(EXAMPLES, EXAMPLES[:4], LONG, 7)
+    assert measure(fitted.trained, EXAMPLES, 2)["recall"] == 1.0  # two of four; chance is a half
+    untrained = fit(EXAMPLES, [], QUICK.model_copy(update={"learning_rate": 1e-9}), 7)
+    assert measure(untrained.trained, EXAMPLES, 2)["loss"] > measure(fitted.trained, EXAMPLES, 2)["loss"]
 
 
 def amr_ranker() -> TrainedRanker:
-    return fit(LESSONS, [], QUICK, 7, "amr", graphs=GRAPHS).trained
+    return fit(EXAMPLES, [], QUICK, 7, "amr", graphs=GRAPHS).trained
 
 
 def test_the_gradient_of_the_answer_reaches_every_part_of_the_graph_network() -> None:
@@ -155,7 +155,7 @@ def test_the_edges_of_a_graph_matter() -> None:
 
 
 def test_a_long_question_gives_way_to_entity_and_relation() -> None:
-    trained = fit(LESSONS, [], QUICK, 7).trained
+    trained = fit(EXAMPLES, [], QUICK, 7).trained
     reader = replace(trained.reader, max_tokens=24)
     entity_and_relation = read_pairs(trained.reader, [("", "Land 1", "currency")])[0]
     [row] = read_pairs(reader, [("how do people pay there " * 20, "Land 1", "currency")])
@@ -167,18 +167,18 @@ def test_a_long_question_gives_way_to_entity_and_relation() -> None:
 
 def test_heads_must_divide_the_width() -> None:
     with pytest.raises(ConfigError, match="heads 3 does not divide the encoder's width 16"):
-        fit(LESSONS, [], QUICK.model_copy(update={"heads": 3}), 7, "amr", graphs=GRAPHS)
+        fit(EXAMPLES, [], QUICK.model_copy(update={"heads": 3}), 7, "amr", graphs=GRAPHS)
 
 
 @pytest.mark.parametrize("kind", ["pair", "amr"])
 def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_path: Path) -> None:
     options = QUICK.model_copy(update={"epochs": 3, "batch_size": 4, "checkpoint_seconds": 1e-9})
-    whole = fit(LESSONS, LESSONS[:4], options, 7, kind, graphs=GRAPHS)
+    whole = fit(EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS)
     for stop in (2, 7):
         with pytest.raises(KeyboardInterrupt):
-            fit(LESSONS, LESSONS[:4], options, 7, kind, graphs=GRAPHS, monitor=Listener(stop), work=tmp_path)
+            fit(EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS, monitor=Listener(stop), work=tmp_path)
     listener = Listener()
-    resumed = fit(LESSONS, LESSONS[:4], options, 7, kind, graphs=GRAPHS, monitor=listener, work=tmp_path)
+    resumed = fit(EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS, monitor=listener, work=tmp_path)
     assert "goes on from its checkpoint" in listener.notes[0] and listener.steps[0] > 1
     assert resumed.progress.curve == whole.progress.curve
     weights = whole.trained.network.state_dict()
@@ -188,8 +188,8 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_pa
 def test_negatives_are_drawn_anew_in_every_pass_and_are_never_gold() -> None:
     from kgqa_core.retrieval.relation_ranking.train import _ExamplePairs
 
-    lessons = [RankingExample("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
-    own = _ExamplePairs(fit(LESSONS, [], QUICK, 7).trained, lessons, {}, torch.device("cpu"))
+    examples = [RankingExample("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
+    own = _ExamplePairs(fit(EXAMPLES, [], QUICK, 7).trained, examples, {}, torch.device("cpu"))
     passes = [own.order(2, 4, 7, epoch) for epoch in (0, 1, 0)]
     assert [len(batch) for batch in passes[0]] == [12, 6]
     for order in passes:
@@ -222,20 +222,20 @@ def test_gold_relations_are_the_first_of_gold_paths_and_those_of_gold_triples() 
 
 def test_lessons_of_questions_count_what_they_leave_out(world: Any) -> None:
     questions = [question for question in world.questions if question.split == "train"]
-    lessons, counts = of_questions([*questions, Question("bare", "who?")], world.dkg, None, 200)
+    examples, counts = examples_of_questions([*questions, Question("bare", "who?")], world.dkg, None, 200)
     assert counts == {
         "questions": len(questions) + 1, "annotated": len(questions), "lessons": len(questions), "lost": 0,
     }  # fmt: skip
-    first = lessons[0]
+    first = examples[0]
     assert first.entity == "Land 0" and first.relations == ("capital", "currency", "neighbour", "<inv>-neighbour")
     assert [first.relations[place] for place in first.gold] == ["capital"]
-    few, cut = of_questions(questions, world.dkg, None, 1)
+    few, cut = examples_of_questions(questions, world.dkg, None, 1)
     assert cut["lost"] > 0 and cut["lost"] + len(few) == len(questions)
 
 
 def test_relations_of_equal_words_are_one_in_a_lesson() -> None:
-    assert make_lesson("q", "e", ["a", "b", "a"], ["a"]) == RankingExample("q", "e", ("a", "b"), (0,))
-    assert make_lesson("q", "e", ["a"], ["b"]) is None
+    assert make_example("q", "e", ["a", "b", "a"], ["a"]) == RankingExample("q", "e", ("a", "b"), (0,))
+    assert make_example("q", "e", ["a"], ["b"]) is None
 
 
 def test_relation_linking_is_read_with_what_has_no_entity_counted(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_relation_linking_is_read_with_what_has_no_entity_counted(tmp_path: Path
 
 def test_a_tenth_of_a_relation_linking_set_is_held_out_by_question() -> None:
     linked = tuple(LinkedEntity(str(n // 2), f"q{n // 2}", f"e{n}", ("a", "b"), frozenset({"a"})) for n in range(40))
-    learning, developing = of_linking(LinkingSet(linked, {}), 7)
+    learning, developing = examples_of_linking(LinkingSet(linked, {}), 7)
     assert len(learning) == 36 and len(developing) == 4
     assert not {one.question for one in learning} & {one.question for one in developing}
 
@@ -306,11 +306,11 @@ def test_the_trained_ranker_collects_facts_and_the_pairs_behind_them(world: Any,
         seed=7, retriever=trained, section=OPTIONS,
     )  # fmt: skip
     pairs_kept = pl.read_parquet(tmp_path / "relations.parquet")
-    asked = {question.id: question for question in world.questions if question.split != "train"}
+    questions = {question.id: question for question in world.questions if question.split != "train"}
     right = sum(
-        row["relation"] == asked[row["question"]].relation_paths[0][0] for row in pairs_kept.iter_rows(named=True)
+        row["relation"] == questions[row["question"]].relation_paths[0][0] for row in pairs_kept.iter_rows(named=True)
     )
-    assert pairs_kept.height == len(asked) and right / len(asked) > 0.5
+    assert pairs_kept.height == len(questions) and right / len(questions) > 0.5
     facts = pl.read_parquet(tmp_path / "facts.parquet")
     assert set(facts["retriever"]) == {"rank_pair"} and counts["without_facts"] == 0
     assert facts["score"].min() >= 0 and facts["score"].max() <= 1

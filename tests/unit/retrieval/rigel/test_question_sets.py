@@ -1,4 +1,4 @@
-"""Several question sets over one graph: how an epoch draws from them, what is measured, what is kept apart."""
+"""Several question sets over one graph: how an epoch samples them, what is measured, what is left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from kgqa_core.config import QuestionsOptions, RigelOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
-from kgqa_core.retrieval.rigel.questions import draw, drawn_count, read_sets
+from kgqa_core.retrieval.rigel.questions import epoch_size, read_sets, sample_epoch
 from kgqa_core.retrieval.rigel.train import train
 from tests.support.models import content, resumed, runner
 
@@ -34,14 +34,14 @@ def parts(world: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 
 
 def test_weights_say_how_often_a_question_is_taken() -> None:
-    assert draw([5, 3], [1, 1], 7, 0) is None
-    drawn = draw([10, 4], [0.5, 2.25], 7, 0)
-    assert drawn is not None
-    numbers = drawn.tolist()
-    assert len(numbers) == drawn_count([10, 4], [0.5, 2.25]) == 5 + 9
+    assert sample_epoch([5, 3], [1, 1], 7, 0) is None
+    sample = sample_epoch([10, 4], [0.5, 2.25], 7, 0)
+    assert sample is not None
+    numbers = sample.tolist()
+    assert len(numbers) == epoch_size([10, 4], [0.5, 2.25]) == 5 + 9
     assert len({number for number in numbers if number < 10}) == 5
     assert sorted({numbers.count(number) for number in range(10, 14)}) == [2, 3]
-    again, other = draw([10, 4], [0.5, 2.25], 7, 0), draw([10, 4], [0.5, 2.25], 7, 1)
+    again, other = sample_epoch([10, 4], [0.5, 2.25], 7, 0), sample_epoch([10, 4], [0.5, 2.25], 7, 1)
     assert again is not None and other is not None
     assert again.tolist() == numbers != other.tolist()
 
@@ -70,9 +70,9 @@ def test_killed_mixed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, parts: dict[str, Path], tmp_path: Path
 ) -> None:
     options = OPTIONS.model_copy(update={"mix": {"near": 0.6, "far": 1.5}})
-    given = {"questions": parts["near"], "more": {"far": parts["far"]}}
-    run(world, tmp_path / "whole", options, **given)
-    assert resumed(run, world, tmp_path, options, 11, **given)[1] == content(tmp_path / "whole")
+    folders = {"questions": parts["near"], "more": {"far": parts["far"]}}
+    run(world, tmp_path / "whole", options, **folders)
+    assert resumed(run, world, tmp_path, options, 11, **folders)[1] == content(tmp_path / "whole")
 
 
 def test_what_one_set_tests_no_other_set_teaches(world: Any, parts: dict[str, Path], tmp_path: Path) -> None:

@@ -167,9 +167,9 @@ def test_exclude_topic_takes_the_topic_out_after_each_hop() -> None:
     there, back = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
     plan = Plan([there, back], torch.tensor([[0.0, 1.0]]))
     topics = EntityWeights.one_hot([[0]])
-    kept = walk(dkg, topics, plan).scores.top(5)[0]
+    best = walk(dkg, topics, plan).scores.top(5)[0]
     left = walk(dkg, topics, plan, exclude_topic=True).scores.top(5)[0]
-    assert [entity for entity, weight in kept if weight > 0] == [0, 1]
+    assert [entity for entity, weight in best if weight > 0] == [0, 1]
     assert [entity for entity, weight in left if weight > 0] == [1]
 
 

@@ -1,4 +1,4 @@
-"""The extended-retriever benchmark: its stand-in for a tagger, how cells are kept, and the table of differences."""
+"""The extended-retriever benchmark: its stand-in for a tagger, how cells are stored, and the table of differences."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_a_cell_replaces_the_one_in_its_place_and_the_table_pairs_shared_seeds(
 
 
 def test_a_record_has_the_same_table_without_the_scores_of_single_questions(tmp_path: Path) -> None:
-    whole, kept = tmp_path / "whole.json", tmp_path / "kept.json"
+    whole, cells = tmp_path / "whole.json", tmp_path / "kept.json"
     for one in (cell("plain", 7, [0, 1]), cell("min", 7, [1, 1])):
         bench.put(whole, one)
-    bench.record(whole, kept)
-    assert bench.of_file(kept, "hits_at_1") == bench.of_file(whole, "hits_at_1") != []
-    assert all(set(own) == set(bench.PLACE) for own in bench.read_cells(kept))
+    bench.record(whole, cells)
+    assert bench.of_file(cells, "hits_at_1") == bench.of_file(whole, "hits_at_1") != []
+    assert all(set(own) == set(bench.PLACE) for own in bench.read_cells(cells))
     with pytest.raises(SystemExit, match="is a record"):
-        bench.of_file(kept, "answer_share")
+        bench.of_file(cells, "answer_share")

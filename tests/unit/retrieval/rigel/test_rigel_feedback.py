@@ -114,8 +114,8 @@ def test_path_loss_is_the_likelihood_of_any_of_the_paths() -> None:
     attention = torch.tensor([[0.4, 0.6], [0.9, 0.1]], dtype=torch.float64, requires_grad=True)
     paths = {0: [(0, (0, 1), 0.75), (0, (2,), 0.25), (0, (0, 0, 0), 1.0)], 1: [(1, (2,), 1.0)]}
 
-    def loss(*given: torch.Tensor) -> torch.Tensor:
-        return path_loss(Plan([given[0], given[1]], given[2]), paths, lambda question, leg: leg)
+    def loss(*inputs: torch.Tensor) -> torch.Tensor:
+        return path_loss(Plan([inputs[0], inputs[1]], inputs[2]), paths, lambda question, leg: leg)
 
     expected = -math.log(0.75 * 0.6 * 0.5 * 0.8 + 0.25 * 0.4 * 0.25) - math.log(0.9 * 0.7)
     assert float(loss(first, second, attention).detach()) == pytest.approx(expected)
@@ -165,6 +165,6 @@ def test_killed_training_with_feedback_ends_with_the_same_bytes(
     world: Any, earlier: dict[str, Path], tmp_path: Path
 ) -> None:
     options = OPTIONS.model_copy(update={"intersect": "min"})
-    given = {"feedback": earlier["feedback"]}
-    run(world, tmp_path / "whole", options, **given)
-    assert resumed(run, world, tmp_path, options, 15, **given)[1] == content(tmp_path / "whole")
+    inputs = {"feedback": earlier["feedback"]}
+    run(world, tmp_path / "whole", options, **inputs)
+    assert resumed(run, world, tmp_path, options, 15, **inputs)[1] == content(tmp_path / "whole")

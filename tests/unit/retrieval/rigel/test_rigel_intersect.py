@@ -132,8 +132,8 @@ def test_training_on_single_topics_is_the_plain_training(world: Any, tmp_path: P
     weights = two.network.state_dict()
     assert all(torch.equal(value, weights[name]) for name, value in one.network.state_dict().items())
     assert set(weights) - set(one.network.state_dict()) == {"extras.gate.weight", "extras.gate.bias"}
-    asked = [question for question in world.questions if question.split == "test"]
-    first, second = (RigelRetriever(world.dkg, own, RetrievalOptions()).retrieve(asked) for own in (one, two))
+    questions = [question for question in world.questions if question.split == "test"]
+    first, second = (RigelRetriever(world.dkg, own, RetrievalOptions()).retrieve(questions) for own in (one, two))
     assert first == second
 
 

@@ -24,7 +24,7 @@ def dkg() -> Dkg:
     return Dkg.from_triples(*zip(*sorted(triples), strict=True), ENTITIES, RELATIONS)
 
 
-def asked(hops: int) -> tuple[EntityWeights, list[torch.Tensor], list[tuple[int, ...]]]:
+def random_query(hops: int) -> tuple[EntityWeights, list[torch.Tensor], list[tuple[int, ...]]]:
     """Topics (the hub is one), relation and attention logits, and answers."""
     torch.manual_seed(hops)
     draw = np.random.default_rng(hops)
@@ -47,7 +47,7 @@ def test_value_and_gradient_are_those_of_the_expanded_walk(
     dkg: Dkg, hops: int, exclude_topic: bool, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(losses, "_most_edges", lambda *_: 10**9)  # a hop is always large
-    topics, logits, answers = asked(hops)
+    topics, logits, answers = random_query(hops)
     how = {"exclude_topic": exclude_topic, "epsilon": epsilon, "edge_budget": 10**6}
     expanded = normalised(walk(dkg, topics, plan_of(logits), **how).scores, answers)
     wanted = torch.autograd.grad(expanded.sum(), logits)
@@ -59,7 +59,7 @@ def test_value_and_gradient_are_those_of_the_expanded_walk(
 
 def test_a_hub_beyond_the_budget_is_not_cut(dkg: Dkg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "LARGE", 10)
-    topics, logits, _ = asked(1)
+    topics, logits, _ = random_query(1)
     answers = [(ENTITIES - 1,)] * BATCH  # the last neighbour of the hub
     whole = normalised(walk(dkg, topics, plan_of(logits)).scores, answers)
     cut = normalised(walk(dkg, topics, plan_of(logits), edge_budget=5).scores, answers)
@@ -70,6 +70,6 @@ def test_a_hub_beyond_the_budget_is_not_cut(dkg: Dkg, monkeypatch: pytest.Monkey
 
 def test_a_hop_within_the_budget_is_expanded_with_the_same_bits(dkg: Dkg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "last_hop", None)  # to call it would fail
-    topics, logits, answers = asked(2)
+    topics, logits, answers = random_query(2)
     found = normalised_walk(dkg, topics, plan_of(logits), answers, edge_budget=10**6)
     assert torch.equal(found, normalised(walk(dkg, topics, plan_of(logits), edge_budget=10**6).scores, answers))

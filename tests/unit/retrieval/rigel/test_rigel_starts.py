@@ -60,8 +60,8 @@ def test_training_on_certain_topics_is_the_plain_training(world: Any, tmp_path: 
     weights = two.network.state_dict()
     assert all(torch.equal(value, weights[name]) for name, value in one.network.state_dict().items())
     assert all(name.startswith("extras.weighting.") for name in set(weights) - set(one.network.state_dict()))
-    asked = [question for question in world.questions if question.split == "test"]
-    first, second = (RigelRetriever(world.dkg, own, RetrievalOptions()).retrieve(asked) for own in (one, two))
+    questions = [question for question in world.questions if question.split == "test"]
+    first, second = (RigelRetriever(world.dkg, own, RetrievalOptions()).retrieve(questions) for own in (one, two))
     assert first == second
     assert "extension" not in json.loads((tmp_path / "plain" / "config.json").read_text())
     assert two.extension == Extension(soft_start=True, candidates=2)
@@ -70,10 +70,10 @@ def test_training_on_certain_topics_is_the_plain_training(world: Any, tmp_path: 
 def test_weights_of_one_are_the_plain_retriever_and_smaller_ones_scale_its_scores(world: Any, tmp_path: Path) -> None:
     run(world, tmp_path / "plain")
     retriever = RigelRetriever(world.dkg, load(tmp_path / "plain", world.dkg), RetrievalOptions())
-    asked = world.questions[:5]
-    plain = retriever.retrieve(asked)
-    assert retriever.retrieve([replace(question, topic_weights=(1.0,)) for question in asked]) == plain
-    halves = retriever.retrieve([replace(question, topic_weights=(0.5,)) for question in asked])
+    questions = world.questions[:5]
+    plain = retriever.retrieve(questions)
+    assert retriever.retrieve([replace(question, topic_weights=(1.0,)) for question in questions]) == plain
+    halves = retriever.retrieve([replace(question, topic_weights=(0.5,)) for question in questions])
     for whole, half in zip(plain, halves, strict=True):
         assert [entity for entity, _ in whole.entities[:3]] == [entity for entity, _ in half.entities[:3]]
         assert half.entities[0][1] == pytest.approx(whole.entities[0][1] / 2, abs=1e-5)
@@ -158,10 +158,12 @@ def test_learns_which_candidate_is_meant_and_resumes_to_the_same_bytes(world: An
     assert counts["dev_hits_at_1"] == 1.0
     trained = load(tmp_path / "soft", world.dkg)
     retriever = RigelRetriever(world.dkg, trained, RetrievalOptions())
-    asked = with_linked_candidates(linked[-3:], folder, retriever.candidates)
-    assert asked[0].topic_mentions == (0, 0)
+    questions = with_linked_candidates(linked[-3:], folder, retriever.candidates)
+    assert questions[0].topic_mentions == (0, 0)
     assert with_linked_candidates(linked, tmp_path, 2) == linked
-    found = retriever.retrieve(asked)
-    assert [own.entities[0][0] in question.answers for own, question in zip(found, asked, strict=True)] == [True] * 3
+    found = retriever.retrieve(questions)
+    assert [own.entities[0][0] in question.answers for own, question in zip(found, questions, strict=True)] == [
+        True
+    ] * 3
     assert found[0].entities[0][1] > 0.3, "the right candidate weighs more than the linker gave it"
     assert resumed(run, world, tmp_path, options, 13, questions=folder)[1] == content(tmp_path / "soft")
