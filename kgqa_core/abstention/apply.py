@@ -29,11 +29,11 @@ SCHEMA = {
     "question": pl.String, "confidence": pl.Float64, "calibrated": pl.Boolean, "answerable": pl.Boolean,
     "reason": pl.String, "missing": pl.String, "nearest": pl.String, "reason_confidence": pl.Float64,
 }  # fmt: skip
-"""Columns of confidence.parquet; the last four are null where the question is taken for answerable."""
+"""Columns of confidence.parquet; the last four are null where the question counts as answerable."""
 
 PROGRESS_EVERY = 100
 PARSER = 0.5
-"""Weight of what a parser says of the reason, against 1 for what was learnt."""
+"""Weight of the reason of a parser, against 1 for the learnt one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def apply(
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
-    """Writes confidence.parquet, a row for each question that the model was asked, and returns counts.
+    """Writes confidence.parquet, a row for each question that the model answered, and returns counts.
 
     abstainer: None judges by the rules alone.  parsed: a `parsed` artifact, whose best forms are a second source of
     reasons.  computed: a `computed` artifact, where answers were computed; without an abstainer what was computed is
@@ -154,9 +154,9 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
 def _kind(
     one: Evidence, shares: Mapping[str, float], parsed: Mapping[str, tuple[str | None, bool | None]] | None
 ) -> tuple[str, float | None]:
-    """The reason and its share: where nothing was linked that; else what was learnt, else what a parser or a rule says.
+    """The reason and its share: where nothing was linked that; else the learnt one, else that of a parser or a rule.
 
-    What a parser says counts half as much as the shares together: it decides where these are in doubt.
+    The reason of a parser counts half as much as the shares together: it decides where these are in doubt.
     """
     linked = bool(one.question.topic_entities)
     if not linked:

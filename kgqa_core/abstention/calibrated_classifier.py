@@ -2,7 +2,7 @@
 
 Each feature is cut at quantiles of training, and its part of the logit is a straight line between the cuts, level
 beyond the first and the last; a feature that is not there (NaN) has a part of its own.  The parts add up, so that each
-question's confidence can be read feature by feature.  Newton's method finds the one optimum: nothing is drawn."""
+question's confidence can be read feature by feature.  Newton's method finds the one optimum: nothing is random."""
 
 from __future__ import annotations
 

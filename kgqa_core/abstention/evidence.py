@@ -1,4 +1,4 @@
-"""What the road of retriever and language model left behind of each question, in one place."""
+"""The outputs of retrievers and language model for each question, in one place."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ RelationPath = tuple[str, ...]
 class ModelAnswer:
     """What the language model answered.
 
-    declined: it said that it does not know, or nothing.  log_probability, tokens: of `llm.protocol.Completion`.
-    computed: an answer was computed from the graph, with rows that prove it: what is said, or what the model read.
+    declined: its output is empty or states that it does not know.  log_probability, tokens: of
+    `llm.protocol.Completion`.
+    computed: an answer was computed from the graph, with rows that prove it: the output itself, or what the model read.
     """
 
     output: str
@@ -37,7 +38,7 @@ class Evidence:
 
     question: with the topics that retrieval started from.  found: what each retriever found, by its name.
     paths: relation paths that the path retriever predicted, with their probabilities, best first.
-    model_answer: None where no model was asked.
+    model_answer: None where no model was queried.
     """
 
     question: Question
@@ -49,7 +50,7 @@ class Evidence:
 def read_evidence(
     questions: Sequence[Question], facts: Mapping[str, Path], answers: Iterable[Path], computed: Path | None = None
 ) -> list[Evidence]:
-    """The evidence of the questions that a model was asked, in their order.
+    """The evidence of the questions that a model answered, in their order.
 
     facts: artifact of each retriever, by its plain name.  answers: artifacts of several splits.  computed: what their
     answers were computed as, or what the model read as computed.  Raises ArtifactError when one is damaged.
@@ -83,7 +84,7 @@ def _proved(computed: Path) -> frozenset[str]:
 
 
 def _model_answers(folder: Path, proved: Set[str]) -> dict[str, ModelAnswer]:
-    """What is said by question.  proved: questions for which something was computed."""
+    """The outputs of the model by question.  proved: questions for which something was computed."""
     frame = read_frame(folder / "answers.parquet").select("question", "output", "abstained")
     likely: dict[str, tuple[float | None, int]] = {}
     if (folder / LIKELY).is_file():
@@ -97,17 +98,17 @@ def _model_answers(folder: Path, proved: Set[str]) -> dict[str, ModelAnswer]:
 
 def _retrieved(folder: Path, wanted: Iterable[str]) -> dict[str, Retrieved]:
     """What a `facts` artifact holds of some questions."""
-    kept = pl.DataFrame({"question": list(wanted)}, schema={"question": pl.String})
+    questions = pl.DataFrame({"question": list(wanted)}, schema={"question": pl.String})
     facts: dict[str, list[Fact]] = {}
     columns = ("question", "rank", "score", "hop", "triple", "direction", "path")
-    for question, *row in _rows_of(folder / "facts.parquet", kept).select(columns).iter_rows():
+    for question, *row in _rows_of(folder / "facts.parquet", questions).select(columns).iter_rows():
         facts.setdefault(question, []).append(Fact(*row))
     entities: dict[str, list[tuple[int, float]]] = {}
     for question, entity, score in (
-        _rows_of(folder / "entities.parquet", kept).select("question", "entity", "score").iter_rows()
+        _rows_of(folder / "entities.parquet", questions).select("question", "entity", "score").iter_rows()
     ):
         entities.setdefault(question, []).append((entity, score))
-    meta = read_frame(folder / "facts_meta.parquet").join(kept, on="question", how="semi")
+    meta = read_frame(folder / "facts_meta.parquet").join(questions, on="question", how="semi")
     return {
         question: Retrieved(
             question, tuple(facts.get(question, ())), tuple(entities.get(question, ())), truncated, tuple(attention)

@@ -1,4 +1,4 @@
-"""What tells a question that the graph answers from one that it does not, as numbers.
+"""Features that separate questions that the graph answers from those that it does not.
 
 Where nothing is left of the best path, retrievers fall back on weaker ones: their scores drop, they no longer agree,
 the model, which reads facts that do not hold the answer, is less sure.  NaN is "not there" throughout.
@@ -22,12 +22,13 @@ NOTHING = 1e-6
 """Score of what was not found, so that its logarithm is a number."""
 
 NAMED_ENTITIES = 10
-"""Best entities whose names are looked for in what the model said."""
+"""Best entities whose names are looked for in the model's output."""
 
 LINKS = ("topics", "rho_least", "rho_best", "popularity")
 RETRIEVED = ("best", "margin", "mass", "width", "facts", "strongest", "cut", "hop")
-"""Of each retriever: logarithm of the best entity's score, its lead on the second, the sum of all scores, how many have
-half the best score, number of facts, logarithm of the best fact's score, edges not followed, weight of the main hop."""
+"""Of each retriever: logarithm of the best entity's score, its margin over the second, the sum of all scores, how many
+have half the best score, number of facts, logarithm of the best fact's score, edges not followed, weight of the main
+hop."""
 PATHS = ("path_best", "path_lost", "path_dead", "path_topics", "path_common", "path_meets")
 """Of the predicted relation paths: logarithm of the best one's probability, how far the best that leads anywhere is
 behind it, and the share of the probability that lies on better paths, which lead nowhere; of those chains of triples
@@ -55,7 +56,7 @@ def feature_names(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str
 
 
 def findings(names: Sequence[str]) -> list[int]:
-    """Places of the features that are told as differences from what is usual too: all but links and wording."""
+    """Places of the features that also count as differences from their usual values: all but links and wording."""
     return [place for place, name in enumerate(names) if name not in {*LINKS, *WORDING}]
 
 

@@ -14,8 +14,8 @@ FILE = "labels.parquet"
 
 ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
 REASONS = (ENTITY, RELATION, FACT)
-"""Why a graph does not hold an answer: it does not have what is asked about; things of its kind have no relation like
-the one asked for; or they have, and this one has no fact of it."""
+"""Why a graph does not hold an answer: it does not have the entity of the question; things of its kind have no relation
+like that of the question; or they have, and this one has no fact of it."""
 
 SCHEMA = {
     "question": pl.String, "answerable": pl.Boolean, "why": pl.String, "drop": pl.String, "level": pl.String,
@@ -28,7 +28,7 @@ class AnswerabilityLabel:
     """What is known of a question.
 
     why: one of REASONS, None for an answerable one or where nobody knows.  drop, level: of a benchmark's record, what
-    kind of thing was taken away and how new that is to a system.
+    kind of thing was removed and how new that is to a system.
     """
 
     question: str

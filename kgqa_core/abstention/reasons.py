@@ -26,7 +26,7 @@ class Reason:
 
     kind: one of REASONS.  missing: what is not there, in words, where it is known.  nearest: what is there and comes
     nearest: a name, a relation that the topic has, or a fact of another entity.  confidence: that this is the reason,
-    given that there is one; None where it was not learnt.
+    where there is one; None where it was not learnt.
     """
 
     kind: str
@@ -52,7 +52,7 @@ def by_rule(evidence: Evidence) -> str | None:
 
 
 def by_form(form: str | None, empty: bool | None, *, linked: bool) -> str | None:
-    """The reason in what a parser says of a question: it has no form here, or its form finds nothing; None for neither.
+    """The reason that the output of a parser gives: it has no form here, or its form finds nothing; None for neither.
 
     linked: whether any entity was found in the question.
     """
@@ -88,7 +88,7 @@ class Explainer:
         return _name_in(mask_topic(question, _MASK, self.store.surface_forms(question.topic_entities)))
 
     def _relation(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
-        asked = " ".join(strange[:1]) or None
+        wanted = " ".join(strange[:1]) or None
         topics = evidence.question.topic_entities
         has = self._relations_of(topics) if topics else Counter[str]()
         guessed = [self._label(path[0]) for path, _ in evidence.paths if path]
@@ -96,9 +96,9 @@ class Explainer:
         for key, count in has.items():
             labels[self._label(key)] += count
         if not labels:
-            return Reason(RELATION, asked)
-        text = " ".join([asked or evidence.question.text, *guessed[:1]])
-        return Reason(RELATION, asked, min(labels, key=lambda label: (-likeness(label, text), -labels[label], label)))
+            return Reason(RELATION, wanted)
+        text = " ".join([wanted or evidence.question.text, *guessed[:1]])
+        return Reason(RELATION, wanted, min(labels, key=lambda label: (-likeness(label, text), -labels[label], label)))
 
     def _fact(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         paths = [path for path, _ in evidence.paths if path] or self._paths_of_facts(evidence)

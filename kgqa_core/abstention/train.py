@@ -1,7 +1,7 @@
 """Stage `abstainer`: learns from questions that are known to be answerable or not when the graph holds an answer.
 
 Classifiers are fitted on training questions and calibrated on dev questions, where the threshold is tuned too.  The
-wordings are those of all training questions; a training question's own is told without it.
+wordings are those of all training questions; the features of a training question leave out its own.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _check(sets: Mapping[str, Sequence[Evidence]], known: Mapping[str, Answerabi
         kinds = Counter(known[one.question.id].answerable for one in own)
         if min(kinds[True], kinds[False]) < LEAST:
             raise TrainingError(
-                f"of the {split} questions that the model was asked {kinds[True]} are answerable and {kinds[False]} "
+                f"of the {split} questions that the model answered {kinds[True]} are answerable and {kinds[False]} "
                 f"are not; {LEAST} of each are needed; raise abstention.training_questions, or make a set that has "
                 "them with `kgqa answerability build`"
             )

@@ -1,8 +1,8 @@
 """How near a question's wording is to that of questions which the graph is known to answer.
 
-Topics are masked, so that a wording says what is asked and not of whom.  What a graph lacks altogether nobody asks of
-it with success: words and turns of phrase of such a question occur in no answerable one, whether or not training has
-unanswerable questions like it."""
+Topics are masked, so that a wording has the relation of a question and not its entity.  No question about what a graph
+lacks altogether has an answer: words and turns of phrase of such a question occur in no answerable one, whether or not
+training has unanswerable questions like it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class QuestionWordings:
         )
 
     def features(self, texts: Sequence[Words], own: Sequence[bool | None] | None = None) -> NDArray[np.float64]:
-        """[n, 4], as NAMES.  own: of a training question whether it is answerable, which it is then told without
+        """[n, 4], as NAMES.  own: of a training question whether it is answerable; its features then leave out
         itself; None for others."""
         labels = list(own) if own is not None else [None] * len(texts)
         found = np.empty((len(texts), len(NAMES)))
@@ -214,7 +214,7 @@ class TypicalFindings:
         return found
 
     def _expected(self, alike: Array, there: NDArray[np.int64], own_place: int | None, row: Array) -> Array:
-        """Mean of the nearest; mine: place of a training question's wording, which then counts without it."""
+        """Mean of the nearest; own_place: place of a training question's wording, which then counts without it."""
         near = np.argsort(-alike, kind="stable")[: NEIGHBOURS + 1]
         sums, counts = self.sums[there[near]], self.counts[there[near]]
         if own_place is not None:

@@ -83,7 +83,7 @@ class KnowledgeWriter:
             facts = [(fact.triple, fact.direction) for fact in one.facts]
             text = self.describer.describe(one) if self.describer is not None else wording.paragraph(facts)
             if self.spec.passages:
-                text = below_text(text, (passage.told for passage, _ in own))
+                text = below_text(text, (passage.titled_text for passage, _ in own))
             written.append(WrittenKnowledge(text, tuple(wording.texts(facts)), own))
         return written
 

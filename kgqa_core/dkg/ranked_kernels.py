@@ -27,7 +27,7 @@ _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
 def _mark(table: Array, groups: Array, tops: Array, entity: int) -> None:
     """Notes an entity in a bitmap of three levels; table [E / 64, 2]: bits of a word, and how many come before it.
 
-    There is no test for an empty word: its load is slow and the branch is hard to predict.
+    There is no test for an empty word: its load is slow and the branch is not predictable.
     """
     t = np.uint64(entity)
     word = t >> _SIX

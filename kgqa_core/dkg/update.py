@@ -217,7 +217,7 @@ def _merge(
 def _directed(triples: IntArray, base: int, literal: NDArray[np.bool_] | None) -> IntArray:
     """The edges of triples both ways as (row, relation, tail), sorted, inverse relations from `base` on.
 
-    There are none out of literals, where these are given.
+    literal: mask of literals, out of which there are none; None for a DKG with edges out of literals.
     """
     back = triples if literal is None else triples[~literal[triples[:, 2]]]
     edges = np.concatenate([triples, np.stack([back[:, 2], back[:, 1] + base, back[:, 0]], axis=1)])

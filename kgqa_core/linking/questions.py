@@ -51,7 +51,7 @@ def link_questions(
 ) -> dict[str, Any]:
     """Writes `questions.parquet` and `links.parquet`, and returns counts.
 
-    The questions are those given, with linked topics: `topic_entities` by falling ρ, `topic_weights` their ρ,
+    The questions are those of the input, with linked topics: `topic_entities` by falling ρ, `topic_weights` their ρ,
     `topic_keys` the words that they were found by.  Where nothing is found a question has no topic; it stays.
     links.parquet: the mentions that were chosen or selected, with all their candidates, rows (question, turn, start,
     end, mention, entity, rho, rank); rank 0 is the best of its mention.

@@ -326,7 +326,7 @@ def _written(label: str, text: str, spot: SpottedName) -> float:
 
 
 def _same_entities(mentions: MentionDictionary, store: KgStore) -> bool:
-    """Whether entities drawn evenly from all ids have the keys that the graph gives them."""
+    """Whether a sample of entities, evenly from all ids, has the keys that the graph gives them."""
     number = len(mentions.keys)
     ids = sorted({place * (number - 1) // SAMPLED for place in range(SAMPLED + 1)}) if number else []
     keys = store.entity_keys([i for i in ids if mentions.keys[i]])

@@ -1,7 +1,7 @@
 """Runs many forms in memory: a graph's triples as sorted arrays, where a hop costs the edges that it follows.
 
 Results are those of `logic.execute`, without proof; tens of microseconds a form where a query of its own costs
-milliseconds.  What needs qualifiers or TC is handed to `execute`.  About 50 bytes a triple; an overlay's views are read
+milliseconds.  What needs qualifiers or TC is left to `execute`.  About 50 bytes a triple; an overlay's views are read
 like tables.
 """
 

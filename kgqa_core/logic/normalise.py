@@ -38,7 +38,7 @@ from kgqa_core.logic.forms import (
 def normalise(form: Form, inverses: Mapping[str, str] | None = None) -> Form:
     """The form that stands for all that are isomorphic to this one.
 
-    inverses: relation → the relation that says the same from the other end, given in both directions or in one.
+    inverses: relation → the relation that has the same meaning from the other end, stated in both directions or in one.
     """
     pairs = dict(inverses or {})
     pairs.update({other: relation for relation, other in pairs.items() if other not in pairs})

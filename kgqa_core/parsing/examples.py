@@ -42,8 +42,8 @@ class Topic:
     """An entity that a question may be about.
 
     key: in the graph.  mention: the words that name it in the text, or its name where they are not known.  rho: the
-    linker's confidence in [0, 1], 1 for what the question file says.  number: of the mention; candidates of one mention
-    share it.
+    linker's confidence in [0, 1], 1 for the annotation of the question file.  number: of the mention; candidates of
+    one mention share it.
     """
 
     key: str
@@ -57,8 +57,8 @@ class ParseExample:
     """A question for a semantic parser.
 
     form: the gold form, as text, in the graph that the parser works on; None where there is none or it is not known.
-    known: whether `form` says so: a None that is known means that this graph has no form for the question (NK), one
-    that is not known says nothing, and the question is not learnt from.
+    known: whether `form` is certain: a None that is known means that this graph has no form for the question (NK); a
+    question with one that is not known is not learnt from.
     """
 
     id: str
@@ -93,7 +93,7 @@ def read_examples(folder: Path) -> list[ParseExample]:
 LINKS = "links.parquet"
 WRONG = "no form leads to an annotated answer"
 NOT_COMPUTED = "no form of its type computes the annotated answer"
-TOLD = 500
+PROGRESS_EVERY = 500
 """Questions between two words on the progress."""
 
 
@@ -170,7 +170,7 @@ def gold_topics(
 
 
 def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
-    """Topics by question id: the mentions whose best candidate was linked_ids, with all their candidates, best first.
+    """Topics by question id: the mentions whose best candidate was linked, with all their candidates, best first.
 
     Raises ArtifactError when the links are damaged.
     """
@@ -202,7 +202,7 @@ def _gold_forms(
             found[question.id] = str(_best(question, candidates(question, topics), graph))
         except (FormError, FormTimeout) as fault:
             left_out[question.id] = str(fault)
-        if number % TOLD == 0 or number == len(questions):
+        if number % PROGRESS_EVERY == 0 or number == len(questions):
             monitor.progress(number, len(questions), "gold forms")
     return found, left_out
 

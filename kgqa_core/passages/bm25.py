@@ -1,4 +1,4 @@
-"""BM25 over passages by the library `bm25s` (Lucene's formula, k1 = 1.5, b = 0.75), kept as arrays and JSON."""
+"""BM25 over passages by the library `bm25s` (Lucene's formula, k1 = 1.5, b = 0.75), stored as arrays and JSON."""
 
 from __future__ import annotations
 

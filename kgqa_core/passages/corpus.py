@@ -1,4 +1,4 @@
-"""Documents of a corpus: JSON lines, plain text, or KILT's knowledge source; what cannot be read is told, not lost."""
+"""Documents of a corpus: JSON lines, plain text, or KILT's knowledge source; what cannot be read is rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.spool import regular_file
 
 SHOWN = 200
-"""Characters of a rejected line that are kept."""
+"""Characters of a rejected line that are stored."""
 _DEFAULTS = {"id": "id", "title": "title", "text": "text"}
 _SECTION, _BULLET = "Section::::", "BULLET::::"
 """Marks of KILT's paragraphs: a heading, and an item of a list."""
@@ -133,10 +133,10 @@ def _kilt(value: Mapping[str, Any], names: Mapping[Any, str]) -> tuple[str, str,
     """A page of KILT: its first paragraph is the title, headings are left out, marks of list items too."""
     identity = _name(value.get("wikipedia_id", value.get("_id")), "wikipedia_id")
     title = clean(_text(value.get("wikipedia_title") or "", "wikipedia_title"))
-    given = value.get("text")
-    if not isinstance(given, list) or not all(isinstance(part, str) for part in given):
+    paragraphs = value.get("text")
+    if not isinstance(paragraphs, list) or not all(isinstance(part, str) for part in paragraphs):
         raise ValueError("field 'text' is no list of paragraphs; set passages.format if this is not KILT")
-    parts = [clean(part.removeprefix(_BULLET).lstrip("-")) for part in given if not part.startswith(_SECTION)]
+    parts = [clean(part.removeprefix(_BULLET).lstrip("-")) for part in paragraphs if not part.startswith(_SECTION)]
     body = parts[1:] if parts and parts[0] == title else parts
     return identity, title, " ".join(part for part in body if part)
 
@@ -163,9 +163,9 @@ def _paragraphs(source: Source) -> Iterator[Document | RejectedText]:
     for line, text in _lines(source):
         if isinstance(text, RejectedText):
             yield text
-        elif told := clean(text):
+        elif cleaned := clean(text):
             begin = begin if lines else line
-            lines.append(told)
+            lines.append(cleaned)
         elif lines:
             yield Document(f"{source.label}:{begin}", "", " ".join(lines), source.label, begin)
             lines = []

@@ -1,7 +1,7 @@
 """Vectors of passages in a FAISS index.
 
 Vectors are whole numbers (fixed point), and what FAISS finds is compared again exactly: ranks do not depend on the
-order of sums.  A text is encoded once in a home: its vector is kept by its content, so that a build that was killed
+order of sums.  A text is encoded once in a home: its vector is cached by its content, so that a build that was killed
 goes on, and a corpus that grew costs only what is new.
 """
 
@@ -99,11 +99,11 @@ def _index(kind: str, rows: Vectors, seed: int, monitor: Monitor) -> Any:
     index = faiss.IndexIVFScalarQuantizer(
         faiss.IndexFlatIP(width), width, number, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT, False
     )
-    index.cp.seed = seed + 1  # 0 would be drawn
+    index.cp.seed = seed + 1  # 0 would be replaced by a random one
     index.nprobe = max(min(number, 16), number // LOOKED_AT)
-    drawn = np.random.default_rng(seed).choice(len(rows), min(len(rows), number * TRAINED_ON), replace=False)
-    monitor.note(f"learning {number:,} cells of the passage index from {len(drawn):,} vectors")
-    index.train(rows[np.sort(drawn)].astype(np.float32))
+    sample = np.random.default_rng(seed).choice(len(rows), min(len(rows), number * TRAINED_ON), replace=False)
+    monitor.note(f"learning {number:,} cells of the passage index from {len(sample):,} vectors")
+    index.train(rows[np.sort(sample)].astype(np.float32))
     return index
 
 
@@ -133,11 +133,11 @@ class DenseIndex:
             return [[] for _ in texts]
         different, which = distinct(texts)
         with open_vectors(self.cache, self.encoder.digest, self.encoder.width) as store:
-            asked = CachedEncoder(self.encoder, store).vectors(different)
+            queries = CachedEncoder(self.encoder, store).vectors(different)
         wanted = min(self.index.ntotal, k + SLACK)
-        _, found, vectors = self.index.search_and_reconstruct(asked.astype(np.float32), wanted)
+        _, found, vectors = self.index.search_and_reconstruct(queries.astype(np.float32), wanted)
         ranked = []
-        for query, numbers, rows in zip(asked, found, vectors, strict=True):
+        for query, numbers, rows in zip(queries, found, vectors, strict=True):
             there = numbers >= 0
             exact = np.rint(np.clip(rows[there], -ONE, ONE)).astype(np.int16)  # half precision makes 32,768 of 32,767
             scores = dots(exact, query[None])[:, 0]

@@ -133,24 +133,24 @@ def retrieve(
     Raises ArtifactError, ModelError.
     """
     splits = SPLITS if training else SPLITS_COLLECTED
-    asked = [question for question in read_questions(questions) if question.split in splits]
-    asked.sort(key=lambda question: question.id)
+    selected = [question for question in read_questions(questions) if question.split in splits]
+    selected.sort(key=lambda question: question.id)
     search = PassageSearch(index, options, cache or work)
     rows: list[tuple[Any, ...]] = []
     without = 0
-    for start in range(0, len(asked), AT_ONCE):
-        part = asked[start : start + AT_ONCE]
+    for start in range(0, len(selected), AT_ONCE):
+        part = selected[start : start + AT_ONCE]
         found = search.search([query_of(question, options.history) for question in part])
         passages = search.passages.get(number for ranked in found for number, _ in ranked)
         for question, ranked in zip(part, found, strict=True):
             without += not ranked
             rows += [
-                (question.id, rank, number, passages[number].document, score, passages[number].told)
+                (question.id, rank, number, passages[number].document, score, passages[number].titled_text)
                 for rank, (number, score) in enumerate(ranked)
             ]
-        monitor.progress(start + len(part), len(asked), "questions")
+        monitor.progress(start + len(part), len(selected), "questions")
     pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(out / "passages.parquet", compression="zstd")
-    return {"questions": len(asked), "passages": len(rows), "without": without}
+    return {"questions": len(selected), "passages": len(rows), "without": without}
 
 
 def write_knowledge(
@@ -168,14 +168,14 @@ def write_knowledge(
     above the passages (format `both`).  Raises ArtifactError when one is damaged or holds another retriever's triples.
     """
     form = PASSAGES if triples is None else "both"
-    told: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for question, text in (
         read_frame(passages / "passages.parquet", ["question", "rank", "text"])
         .sort("question", "rank")
         .select("question", "text")
         .iter_rows()
     ):
-        told.setdefault(question, []).append(text)
+        texts.setdefault(question, []).append(text)
     above: dict[str, tuple[str, list[int]]] = {}
     if triples is not None:
         frame = read_frame(triples / "knowledge.parquet", list(KNOWLEDGE))
@@ -187,14 +187,14 @@ def write_knowledge(
     rows = []
     for question in sorted(record.id for record in read_questions(questions)):
         text, ids = above.get(question, ("", []))
-        rows.append((question, retriever, form, below_text(text, told.get(question, ())), ids))
+        rows.append((question, retriever, form, below_text(text, texts.get(question, ())), ids))
     pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
     monitor.progress(len(rows), len(rows), "questions")
     return {
         "questions": len(rows),
-        "with_passages": len(told),
+        "with_passages": len(texts),
         "with_facts": sum(bool(ids) for _, _, _, _, ids in rows),
-        "passages": sum(map(len, told.values())),
+        "passages": sum(map(len, texts.values())),
     }
 
 

@@ -69,8 +69,8 @@ class Passage:
     text: str
 
     @property
-    def told(self) -> str:
-        """How it is indexed and read: under its title, unless it begins with that."""
+    def titled_text(self) -> str:
+        """The text that is indexed and read: after its title, unless it begins with that."""
         if not self.title or self.text.startswith(self.title):
             return self.text
         return f"{self.title}: {self.text}"
@@ -111,7 +111,7 @@ class Passages:
         for number in range(-(-self.count // ROWS)):
             table = self._read(number)
             for part in table.iter_slices(size):
-                yield [Passage(*row).told for row in part.iter_rows()]
+                yield [Passage(*row).titled_text for row in part.iter_rows()]
 
     def get(self, numbers: Iterable[int]) -> dict[int, Passage]:
         """Some passages by number."""

@@ -1,6 +1,6 @@
 """What an operation works on: the relation paths that a retriever proposes for a question, with their weights.
 
-A retriever that predicts paths says them itself.  Of any other its facts are walked: a fact that leaves a topic is a
+Some retrievers predict paths.  Of any other the facts are walked: a fact that leaves a topic is a
 path of one hop, and one that goes on from where it leads a path of two; a path weighs what its best walk weighs.
 """
 

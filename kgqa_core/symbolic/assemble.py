@@ -1,8 +1,8 @@
-"""WeightedForm forms of a question: its likely operations applied to its mentions and the paths of its retriever.
+"""Candidate forms of a question: its likely operations applied to its mentions and the paths of its retriever.
 
-A candidate weighs log P(operation) + the sum of log weights of its paths and mentions, less what it leaves out or takes
-unsaid: a mention that it does not use, a path cut short, a relation that no path names.  One relation at least is of
-some path: where the retriever says nothing, nothing is computed.
+A candidate weighs log P(operation) + the sum of log weights of its paths and mentions, less what it leaves out or adds:
+a mention that it does not use, a path cut short, a relation that no path names.  One relation at least is of some
+path: where the retriever predicts nothing, nothing is computed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST_KIND = math.log(0.02)
 NAMED = math.log(0.3)
 """Least log probability of `nth` where the words name a place, and of `difference` where they take something away."""
 UNNAMED_MEASURE, UNNAMED_STEP = math.log(1e-3), math.log(1e-4)
-"""What a measure and a first relation cost that no path names; half of it where the question says their label."""
+"""What a measure and a first relation cost that no path names; half of it where the question contains their label."""
 CUT = math.log(0.05)
 """What it costs to take only the beginning of a path, or of what is compared only the end."""
 UNUSED = math.log(1e-3)
@@ -78,7 +78,7 @@ class Assembler:
         self._sides = [self._side(mention) for mention in self._mentions]
 
     def candidates(self) -> Iterator[WeightedForm]:
-        """Well-typed candidates, the heaviest first, each form once; types are checked as they are asked for."""
+        """Well-typed candidates, the heaviest first, each form once; types are checked lazily."""
         found: dict[Form, WeightedForm] = {}
         for kind, prior in zip(KINDS, self.guess.kinds, strict=True):
             if (kind == "nth" and (self.reading.place or 1) > 1) or (
@@ -141,7 +141,7 @@ class Assembler:
         return sorted(fit, key=lambda pair: (-pair[1], str(pair[0])))[:MOST_SIDES]
 
     def _steps(self, key: str) -> Iterator[tuple[str, float]]:
-        """Relations that lead from things like an entity, and what it costs to take each unsaid."""
+        """Relations that lead from things like an entity, and the cost of each where the question does not name it."""
         types = self.types.get(key, frozenset())
         for relation in self.schema.leaving(types)[:MOST_STEPS]:
             yield relation, self._unnamed(relation, UNNAMED_STEP)

@@ -136,7 +136,7 @@ class Calculator:
 
 
 def replies(computed: Path) -> dict[str, dict[str, Any]]:
-    """What a `computed` artifact holds of each question, as `Calculator.reply` says it.  Raises ArtifactError."""
+    """What a `computed` artifact holds of each question, in the form of `Calculator.reply`.  Raises ArtifactError."""
     proof: dict[str, list[str]] = {}
     for question, text in read_proof(computed).iter_rows():
         proof.setdefault(question, []).append(text)

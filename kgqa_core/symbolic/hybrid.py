@@ -59,7 +59,7 @@ def add_computed(
 def result_text(kind: str, topics: Sequence[str], words: str, answers: Sequence[str]) -> str:
     """A result as triple-form text, one triple for each name; empty where there is none.
 
-    What the question says is the relation, for a small model copies from a triple that sounds like the question; of
+    The words of the question are the relation, for a small model copies from a triple that sounds like the question; of
     two that are compared the better one has it to the other.
 
     >>> result_text("count", ["Estonia"], "How many cities has", ["15"])

@@ -1,4 +1,4 @@
-"""Which operation a question asks for, as a classifier reads it from the masked question.
+"""Which operation a question needs, as a classifier predicts it from the masked question.
 
     P(kind | q), P(best | q), P(order | q) = softmax(W encoder(q))
 
@@ -32,14 +32,14 @@ ORDERED = frozenset({"difference", "yes/no"})
 ORDERS = ("as said", "turned")
 
 PHRASE, DROPOUT = 64, 0.3
-"""Phrases of each length that are told apart, and the share of them that is dropped in training."""
+"""Features of phrases of each length, and the share of them that is dropped in training."""
 KIND, VERSION = "operator", 1
 BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a question asks the engine to do.  best: `max` or `min`.  turned: the operand named second comes first."""
+    """The operation of a question.  best: `max` or `min`.  turned: the operand named second comes first."""
 
     kind: str
     best: str = "max"
@@ -61,17 +61,17 @@ class Guess:
 
 
 class OperatorNetwork(nn.Module):
-    """From token ids to logits of kind, best and order; reads what the encoder says and which phrases there are.
+    """From token ids to logits of kind, best and order; reads the state of the encoder and which phrases there are.
 
-    A phrase is one to three tokens, seen wherever it stands (Kim 2014): `how many` says much, and what a question
-    begins with may be new.  vocabulary: number of tokens.
+    A phrase is one to three tokens, seen wherever it stands (Kim 2014): `how many` is informative, and what a
+    question begins with may be new.  vocabulary: number of tokens.
     """
 
     def __init__(self, encoder: Encoder, vocabulary: int) -> None:
         super().__init__()
         self.encoder = encoder
         self.embeddings = nn.Embedding(vocabulary, PHRASE)
-        self.phrases = nn.ModuleList(  # without bias what is only padding says nothing
+        self.phrases = nn.ModuleList(  # without bias, so that padding is 0
             nn.Conv1d(PHRASE, PHRASE, length, padding=length - 1, bias=False) for length in (1, 2, 3)
         )
         self.dropout = nn.Dropout(DROPOUT)
@@ -94,7 +94,7 @@ class OperatorModel:
     reader: Reader
 
     def guess(self, texts: Sequence[str], device: torch.device | None = None) -> list[Guess]:
-        """What the classifier says of masked texts, in their order; equal texts are encoded once."""
+        """The predictions for masked texts, in their order; equal texts are encoded once."""
         distinct = sorted(set(texts))
         rows = self.reader.read(distinct)
         found: dict[str, Guess] = {}

@@ -38,7 +38,7 @@ _AWAY = re.compile(
     r"other than|apart from|aside from|minus|not|none of)\b|n['’]t\b|除了|除去|不包括|不",
     re.IGNORECASE,
 )
-"""Words before what is taken away."""
+"""Words before what a difference excludes."""
 
 _MARKS = re.compile(r"[?!.,;:()\"“”？！。，、；：]")
 
@@ -72,7 +72,7 @@ _BOUND_BEFORE = re.compile(
 _BOUND_BEHIND = re.compile(
     r"\s*(?:年?代|[以之][前后後来來]|[前后後])|.*?(?<![\d.,])(?:1\d{3}|20\d{2})(?!\d|[.,]\d)", re.DOTALL
 )
-"""What makes of a date a bound, or one of several: words that say so, or a year behind it."""
+"""What makes of a date a bound, or one of several: words that mark one, or a year behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class TopicMention:
 class QuestionReading:
     """A question as its operation is read from it.
 
-    masked: the text with a token for each mention, and one word for all that say a place or take something away, so
+    masked: the text with a token for each mention, and one word for all ordinals and for all words of exclusion, so
     that the classifier need not have met each of them.  mentions: in the order of the text, those not found in it last.
     words: the text without mentions and without marks of punctuation.
-    turned: what is taken away is named first, as in `leaving out X, which … Y`; None where the words do not say.
-    place: of a ranking, None where none is named.  date: at which the text asks, None where it names none or several.
+    turned: what is excluded is named first, as in `leaving out X, which … Y`; None where the words do not tell.
+    place: of a ranking, None where none is named.  date: of the question, None where it names none or several.
     """
 
     masked: str
@@ -104,7 +104,7 @@ class QuestionReading:
 def read_question(
     question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], token: str
 ) -> QuestionReading:
-    """What the words of a question say.
+    """A question as its operation is read from its words.
 
     keys, names: of its topic entities, by id.  token: stands for a mention in `masked`.
     """
@@ -153,7 +153,7 @@ def place_in(text: str) -> int | None:
 
 
 def date_in(text: str) -> Literal | None:
-    """The date at which a text asks, as precise as it is said; a bare number is a year only after a word such as `in`.
+    """The date of a question, as precise as in the text; a bare number is a year only after a word such as `in`.
 
     None also where a date is a bound, as in `before 2010`, and where another year follows.
 

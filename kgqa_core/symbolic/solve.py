@@ -1,4 +1,4 @@
-"""Computes the answers of questions: forms are assembled or taken from a parser, checked, and run until one answers.
+"""Computes the answers of questions: forms are assembled or come from a parser, are checked, and run until one answers.
 
 The date of a question becomes a condition on qualifiers, that of the join nearest to the answer whose relation has
 dated ones.  Of several qualifiers a beginning that another relation ends (`lookup.ending`: P580, P582) comes first,
@@ -30,7 +30,7 @@ from kgqa_core.types import Question
 
 
 class Dates:
-    """Which qualifiers say when the statements of each relation hold, looked up when first asked."""
+    """Which qualifiers date the statements of each relation, looked up at first use."""
 
     def __init__(self, store: KgStore) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class Dates:
         return None if found is None else replace(form, of=found)
 
     def qualifier(self, relation: str) -> str | None:
-        """The key of the qualifier by which statements of a relation say when they hold; None where they do not."""
+        """The key of the qualifier that dates the statements of a relation; None where none does."""
         if relation not in self._known:
             rows = self._store.connection.execute(
                 "SELECT r.key, count(*) AS n FROM qualifiers q JOIN relations r ON r.id = q.relation "
@@ -95,7 +95,7 @@ BATCH = 256
 NEARLY = 4.0
 """How much less a form may weigh that is preferred to one that finds several numbers."""
 DATED = math.log(4)
-"""What a form gains that takes up the date of its question."""
+"""What a form gains that uses the date of its question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ PROGRESS_EVERY = 500
 
 @dataclass(frozen=True, slots=True)
 class OperatorExample:
-    """A masked question and what it asks for.  number: of questions that say just this."""
+    """A masked question and its operation.  number: of equal questions."""
 
     text: str
     operation: Operation

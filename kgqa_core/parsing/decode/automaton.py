@@ -6,12 +6,12 @@ of the question, and within the actions that are left:
 
 - for each relation the fewest actions that fill what it leads to are found once a question (`Costs`);
 - where a second part depends on a first that is still open (AND, OR, GREATER), what the first is made of (a leaf, a
-  join or a comparison) fits there as well, so that the largest of those numbers is kept free for it;
+  join or a comparison) fits there as well, so that the largest of those numbers is reserved for it;
 - a path that is measured can always be one counted step.
 
-So from every state that is reached, END is reached.  It asks a little more than `typed`: parts of OR and both sides of
-GREATER must each fit where they stand, relations that nothing has are not offered, no rank stands directly in a rank,
-and a leaf alone is no form.
+So from every state that is reached, END is reached.  It requires a little more than `typed`: parts of OR and both sides
+of GREATER must each fit where they stand, relations that nothing has are not offered, no rank stands directly in a
+rank, and a leaf alone is no form.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Limits:
 class Automaton:
     """The forms of one question.
 
-    entities: types of its topics, from `schema.types_of`.  no_form: whether NK may be said; where the slots make no
-    form at all it is all that can be.
+    entities: types of its topics, from `schema.types_of`.  no_form: whether NK may be predicted; where the slots make
+    no form at all it is all that can be.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ Exact = Callable[[Sequence[DecoderRow]], int]
 def _scratch(
     learning: Sequence[DecoderRow], options: DecodeOptions, device: torch.device
 ) -> tuple[PointerT5, Tokenizer, dict[str, Any], Loss, Exact]:
-    """A scratch decoder with its vocabulary, and what the loop asks of it."""
+    """A scratch decoder with its vocabulary, and its loss and measure for the loop."""
     texts = sorted({text for row in learning for text in (row.text, *row.labels)})
     tokenizer = learn_tokenizer(texts, options.scratch_vocabulary, PLACEHOLDERS)
     actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)

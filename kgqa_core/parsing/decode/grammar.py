@@ -1,6 +1,6 @@
 """What a node of a form may be, as `logic.typed` infers it, in bits: types and dimensions of a schema are one bit each.
 
-`typed` says why a form cannot have an answer; a decoder asks the same thousands of times a second, and wants no words.
+`typed` says why a form cannot have an answer; a decoder checks the same thousands of times a second, without messages.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ Stack = tuple[Frame, Any] | tuple[()]
 
 
 class State(NamedTuple):
-    """After some actions.  kept: actions that are kept free for what waits in the stack.  used: actions so far."""
+    """After some actions.  reserved: actions that are left for what waits in the stack.  used: actions so far."""
 
     hole: Hole
     stack: Stack
@@ -169,7 +169,7 @@ NEVER = 10**6
 """Cost of what cannot be filled."""
 
 COUNTED = -1
-"""What a counted path is wanted to lead to: anything."""
+"""Kind of the ends of a counted path: anything."""
 
 
 class Costs:

@@ -1,4 +1,4 @@
-"""The retrieve-and-decode parser opened on a graph, and the stage `parsed` that asks it."""
+"""The retrieve-and-decode parser opened on a graph, and the stage `parsed`, which applies it."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class QuestionBatch:
     def rows(self, scores: Tensor, options: DecodeOptions, gold: Sequence[Form | None] = ()) -> list[DecoderRow]:
         """The row of each question, what gold forms need being always retrieved.
 
-        scores: [questions, items].  Items stand by their score, so that their order says nothing of what is gold.
+        scores: [questions, items].  Items stand by their score, so that their order does not depend on what is gold.
         """
         items, found = self.ground.items, []
         for number, words in enumerate(self.words):

@@ -145,7 +145,7 @@ def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
     """The rows without one relation each, as a graph would give them that lacks it.
 
     missing: share of the rows with a form that lose a relation which their form needs, and then have none; the others
-    lose one that they do not need, for the number of slots is to tell nothing.  A row without such a one stays.
+    lose one that they do not need, for the number of slots must not be informative.  A row without such a one stays.
     """
     draws = torch.rand(len(rows), 2).tolist()
     found = []
@@ -210,7 +210,7 @@ class Batcher:
     ) -> tuple[DecoderBatch, Tensor]:
         """The tensors of some rows, and their actions [batch, length], padded.
 
-        shuffle: the slots of a row stand in a drawn order, so that nothing is learnt of it, and half of the rows are
+        shuffle: the slots of a row stand in a random order, so that nothing is learnt of it, and half of the rows are
         read without the words of their mentions, so that little is learnt of names.
         """
         words, mask = self.reader.batch(self.tokens([row.text for row in rows]))
@@ -260,9 +260,9 @@ def pointed(slots: Slots) -> tuple[list[int], list[int]]:
 
 
 class Orders:
-    """The batches of each epoch, all epochs alike in number.
+    """The batches of each epoch, the same number in every epoch.
 
-    repeats: questions of one wording that an epoch takes at most; each epoch draws others of them.
+    repeats: questions of one wording that an epoch has at most; each epoch samples others of them.
     """
 
     def __init__(self, rows: Sequence[DecoderRow], size: int, repeats: int, seed: int) -> None:
@@ -280,9 +280,9 @@ class Orders:
         by_wording = shuffled[torch.sort(self.wording[shuffled], stable=True).indices]
         counts = torch.bincount(self.wording)
         first = torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-        drawn = by_wording[torch.arange(len(by_wording)) - first < self.repeats]
-        drawn = drawn[torch.randperm(len(drawn), generator=generator)]
+        sample = by_wording[torch.arange(len(by_wording)) - first < self.repeats]
+        sample = sample[torch.randperm(len(sample), generator=generator)]
         cut: list[Tensor] = []
-        for pool in drawn.split(16 * self.size):
+        for pool in sample.split(16 * self.size):
             cut += pool[torch.sort(self.lengths[pool], stable=True).indices].split(self.size)
         return [cut[index] for index in torch.randperm(len(cut), generator=generator).tolist()]

@@ -53,18 +53,18 @@ Way = tuple[int, ...]
 """Directed relations from a topic to the answer."""
 
 NO_FORM = 0
-"""Number of the candidate that says that the graph has no form."""
+"""Number of the candidate that stands for "the graph has no form"."""
 
 
 @dataclass
 class Forms:
-    """Every form with slots that was met, normalised and numbered; `None`, which is first, says that there is none."""
+    """Every form with slots that was met, normalised and numbered; `None`, which is first, stands for "no form"."""
 
     forms: list[Form | None] = field(default_factory=lambda: [None])
     numbers: dict[Form, int] = field(default_factory=dict)
 
     def number(self, form: Form) -> int:
-        """The number of a form, given to it now where it is new."""
+        """The number of a form; a new form gets the next one."""
         form = normalise(form)
         if form not in self.numbers:
             self.numbers[form] = len(self.forms)
@@ -207,10 +207,10 @@ class Enumerator:
             if self.to_things[by] and self.many[by]:
                 yield from (Greater(first, second, self._path((by,)), best, True) for best in BESTS)
         sides = [self._sets(starts) for starts in (one, other)]
-        for own, slot, asked, mine in ((0, 0, second, other), (1, 1, first, one)):
+        for own, slot, entity, entity_starts in ((0, 0, second, other), (1, 1, first, one)):
             for way in sides[own]:
-                if self._may_be(way[-1], mine):
-                    yield Holds(self._join(way, slot), asked)
+                if self._may_be(way[-1], entity_starts):
+                    yield Holds(self._join(way, slot), entity)
         single: list[list[Way]] = [[way for way in side if len(way) == 1] for side in sides]
         for way in single[0]:
             for beside in single[1]:

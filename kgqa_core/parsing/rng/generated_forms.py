@@ -1,4 +1,4 @@
-"""What the generator is given, and how what it writes and the ranker's order become one ranking."""
+"""The input of the generator, and how its output and the ranker's order become one ranking."""
 
 from __future__ import annotations
 

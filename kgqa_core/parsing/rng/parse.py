@@ -1,4 +1,4 @@
-"""The rank-and-generate parser opened on a graph, and the stage `parsed` that asks it."""
+"""The rank-and-generate parser opened on a graph, and the stage `parsed`, which applies it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ from kgqa_core.parsing.rng.readings import FormCandidates, Ints
 
 KIND, VERSION = "rng", 1
 NO_FORM_TEXT = "no form"
-"""What is read of the candidate that says that there is no form."""
+"""Text of the candidate that stands for "there is no form"."""
 INNER = 64
 """Width in which states are compared."""
 CHUNK = 4096
@@ -96,11 +96,11 @@ class RankNetwork(nn.Module):
         weights = self.weights[side](states).squeeze(-1).masked_fill(mask == 0, -1e9).softmax(-1)
         return small, weights
 
-    def compared(self, question: Tensor, asked: Tensor, form: Tensor, formed: Tensor) -> Tensor:
+    def compared(self, question: Tensor, question_weights: Tensor, form: Tensor, form_weights: Tensor) -> Tensor:
         """Second-stage scores [pairs] of states compared: [pairs, length, INNER] with weights, from `weighed`."""
         likeness = question @ form.transpose(1, 2)
-        of_question = (likeness.amax(2).clamp(min=0) * asked).sum(1)
-        of_form = (likeness.amax(1).clamp(min=0) * formed).sum(1)
+        of_question = (likeness.amax(2).clamp(min=0) * question_weights).sum(1)
+        of_form = (likeness.amax(1).clamp(min=0) * form_weights).sum(1)
         return self.sharpness[0] * of_question + self.sharpness[1] * of_form
 
 
@@ -118,10 +118,10 @@ class FormRanker:
         self,
         questions: Sequence[list[int]],
         forms: Sequence[list[int]],
-        asked: Tensor,
-        formed: Tensor,
+        question_rows: Tensor,
+        form_rows: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """First-stage and second-stage scores of the pairs (asked[i], formed[i]) of rows of token ids.
+        """First-stage and second-stage scores of the pairs (question_rows[i], form_rows[i]) of rows of token ids.
 
         Second-stage scores are added to first-stage ones, so that they correct them.
         """
@@ -130,17 +130,17 @@ class FormRanker:
         form_ids, form_mask = self._batch(forms)
         question_states, question = network.question(question_ids, question_mask)
         form_states, form = network.form(form_ids, form_mask)
-        apart = network.apart(question[asked], form[formed])
+        apart = network.apart(question[question_rows], form[form_rows])
         if network.together:
             rows = [
                 [*questions[q], *forms[f][1:]][: self.reader.max_tokens]
-                for q, f in zip(asked.tolist(), formed.tolist(), strict=True)
+                for q, f in zip(question_rows.tolist(), form_rows.tolist(), strict=True)
             ]
             ids, mask = self._batch(rows)
             return apart, apart + network.head(network.encoder(ids, mask)).squeeze(-1)
         q, q_weights = network.weighed(question_states, question_mask, 0)
         f, f_weights = network.weighed(form_states, form_mask, 1)
-        compared = network.compared(q[asked], q_weights[asked], f[formed], f_weights[formed])
+        compared = network.compared(q[question_rows], q_weights[question_rows], f[form_rows], f_weights[form_rows])
         return apart, apart + compared
 
     @torch.no_grad()
@@ -158,15 +158,19 @@ class FormRanker:
 
     @torch.no_grad()
     def second(
-        self, questions: Sequence[list[int]], forms: Sequence[list[int]], asked: Sequence[int], formed: Sequence[int]
+        self,
+        questions: Sequence[list[int]],
+        forms: Sequence[list[int]],
+        question_rows: Sequence[int],
+        form_rows: Sequence[int],
     ) -> NDArray[np.float64]:
         """Second-stage scores of pairs of rows of token ids; pairs of one question should stand together."""
         self.network.eval()
-        found = np.zeros(len(asked))
-        for start in range(0, len(asked), CHUNK):
-            own_asked, own_formed = asked[start : start + CHUNK], formed[start : start + CHUNK]
-            q, q_place = np.unique(np.asarray(own_asked), return_inverse=True)
-            f, f_place = np.unique(np.asarray(own_formed), return_inverse=True)
+        found = np.zeros(len(question_rows))
+        for start in range(0, len(question_rows), CHUNK):
+            own_questions, own_forms = question_rows[start : start + CHUNK], form_rows[start : start + CHUNK]
+            q, q_place = np.unique(np.asarray(own_questions), return_inverse=True)
+            f, f_place = np.unique(np.asarray(own_forms), return_inverse=True)
             _, scores = self.pair_scores(
                 [questions[i] for i in q.tolist()], [forms[i] for i in f.tolist()],
                 torch.from_numpy(q_place).to(self.device), torch.from_numpy(f_place).to(self.device),
@@ -257,7 +261,7 @@ def rank(
 
 
 def is_no_form(candidates: FormCandidates, place: int) -> bool:
-    """Whether a candidate says that there is no form."""
+    """Whether a candidate stands for "there is no form"."""
     return int(candidates.forms[place]) == NO_FORM
 
 

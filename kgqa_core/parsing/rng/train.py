@@ -43,7 +43,7 @@ from kgqa_core.parsing.rng.slots import PLACEHOLDERS
 VARIANTS = 3
 """Questions that are learnt of those that differ only in names."""
 HEAVIEST = 16
-"""A example counts as the questions that it stands for, at most so many."""
+"""An example counts as the questions that it stands for, at most so many."""
 LATER = 0.3
 """Learning rate of the later phase, as a share of the first one's."""
 POOLED = 16
@@ -156,9 +156,9 @@ def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -
         variants[reading.texts] = variants.get(reading.texts, 0) + 1
     found = []
     for (_, number, place), variants in groups.items():
-        kept = list(variants)[: len(variants) if missed else VARIANTS]
-        more = (sum(variants.values()) - sum(variants[texts] for texts in kept)) / len(kept)
-        found += [RankExample(texts, own[number], place, variants[texts] + more) for texts in kept]
+        selected = list(variants)[: len(variants) if missed else VARIANTS]
+        more = (sum(variants.values()) - sum(variants[texts] for texts in selected)) / len(selected)
+        found += [RankExample(texts, own[number], place, variants[texts] + more) for texts in selected]
     return found
 
 
@@ -197,7 +197,7 @@ def fit(
             if number == 1 and (not epochs or options.hard_negatives == 0):
                 break
             if number == 1:
-                training.find_hard(monitor)
+                training.find_hard_negatives(monitor)
             rate = options.learning_rate * (LATER if number else 1.0)
             folder = None if work is None else work / f"phase{number}"
             progress, best = train_encoder(
@@ -220,12 +220,12 @@ def measure(
     ranked = rank(ranker, [(one.texts, one.candidates) for one in examples], forms, pruned=pruned, no_form=no_form)
     total = sum(example.weight for example in examples)
     best = sum(one.weight for one, r in zip(examples, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
-    kept = sum(one.weight for one, r in zip(examples, ranked, strict=True) if one.gold in r.places)
-    return {"em": best / max(1, total), "kept": kept / max(1, total)}
+    reached = sum(one.weight for one, r in zip(examples, ranked, strict=True) if one.gold in r.places)
+    return {"em": best / max(1, total), "kept": reached / max(1, total)}
 
 
 class _RankerTraining:
-    """Lessons as token ids, and the wrong forms that each step takes."""
+    """Examples as token ids, and the wrong forms of each step."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class _RankerTraining:
         self.place = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read(texts)
         self.lengths = [max(len(self.questions[self.place[text]]) for text in example.texts) for example in learning]
-        self.hard: list[Ints] = []
+        self.hard_negatives: list[Ints] = []
         self.epoch = 0
 
     def plan(self, phase: int, epochs: int) -> TrainingPlan[Tensor]:
@@ -264,7 +264,7 @@ class _RankerTraining:
             section="parsing.rng",
         )
 
-    def find_hard(self, monitor: Monitor) -> None:
+    def find_hard_negatives(self, monitor: Monitor) -> None:
         """The wrong forms of each example that the model as it stands scores highest."""
         monitor.note("the ranker looks for the wrong forms that it likes best")
         wanted = round(self.options.negatives * self.options.hard_negatives)
@@ -276,7 +276,7 @@ class _RankerTraining:
             pruned=self.options.preselected_forms,
             no_form=self.options.learn_unanswerable,
         )
-        self.hard = [
+        self.hard_negatives = [
             own.places[own.places != example.gold][:wanted] for own, example in zip(ranked, self.learning, strict=True)
         ]
 
@@ -299,7 +299,7 @@ class _RankerTraining:
         return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
 
     def _chosen(self, number: int) -> Ints:
-        """Places of the candidates of a example that are compared in this epoch, the right one first."""
+        """Places of the candidates of an example that are compared in this epoch, the right one first."""
         example = self.learning[number]
         draw = np.random.default_rng([self.seed, self.epoch, number])
         out = np.zeros(len(example.candidates.forms), dtype=np.bool_)
@@ -309,7 +309,7 @@ class _RankerTraining:
     def _lacking(self, number: int) -> Ints | None:
         """The same where some relation of the gold form is missing, "no form" first.
 
-        None where the example is not drawn, or its gold form has no relation.
+        None where the example is not sampled, or its gold form has no relation.
         """
         example, options = self.learning[number], self.options
         if not options.learn_unanswerable or example.gold == 0:
@@ -326,14 +326,14 @@ class _RankerTraining:
         return self._compared(number, 0, out, draw)
 
     def _compared(self, number: int, right: int, out: NDArray[np.bool_], draw: np.random.Generator) -> Ints:
-        """What is right, then hard wrong forms, then drawn ones; out: those that are left out."""
-        hard = self.hard[number] if self.hard else np.zeros(0, dtype=np.int64)
-        hard = hard[~out[hard] & (hard != right)]
+        """What is right, then hard wrong forms, then a sample of others; out: those that are left out."""
+        hard_negatives = self.hard_negatives[number] if self.hard_negatives else np.zeros(0, dtype=np.int64)
+        hard_negatives = hard_negatives[~out[hard_negatives] & (hard_negatives != right)]
         rest = ~out
-        rest[right] = rest[hard] = False
-        easy, room = np.flatnonzero(rest), self.options.negatives - len(hard)
+        rest[right] = rest[hard_negatives] = False
+        easy, room = np.flatnonzero(rest), self.options.negatives - len(hard_negatives)
         easy = easy if len(easy) <= room else draw.choice(easy, room, replace=False)
-        return np.concatenate(([right], hard, easy))
+        return np.concatenate(([right], hard_negatives, easy))
 
     def _loss(self, batch: Sequence[int]) -> Tensor:
         """Weighted mean over examples of the cross-entropies of both stages."""

@@ -59,8 +59,8 @@ def test_passages_do_not_cross_documents_and_carry_their_title(tmp_path: Path, e
     assert [(each.document, len(each.text.split())) for each in found.values()] == [
         ("a", 10), ("a", 10), ("a", 5), ("b", 4),
     ]  # fmt: skip
-    assert found[0].told.startswith("Ada: ada ada") and found[3].told == "king of the hill"
-    assert table.Passage("x", "Paris", "Paris is old").told == "Paris is old", "a title is not said twice"
+    assert found[0].titled_text.startswith("Ada: ada ada") and found[3].titled_text == "king of the hill"
+    assert table.Passage("x", "Paris", "Paris is old").titled_text == "Paris is old", "a title is not repeated"
 
 
 def test_what_is_rejected_is_listed_and_said(tmp_path: Path, encoder: str) -> None:
@@ -95,12 +95,12 @@ def test_rejects_are_written_in_blocks(tmp_path: Path, encoder: str, monkeypatch
     monkeypatch.setattr(corpora.RejectsWriter, "_flush", counted)
     corpus = write_jsonl(tmp_path / "c.jsonl", [*documents(1), *({"id": f"x{number}"} for number in range(10))])
     folder, counts, _ = index(tmp_path / "index", corpus, encoder, retriever="bm25")
-    told = pl.read_parquet(folder / "rejects.parquet")
-    assert counts["rejects"] == told.height == 10 and corpora.RejectsWriter.held == 3
-    assert told["line"].to_list() == list(range(2, 12))
-    assert told.schema == {"file": pl.String, "line": pl.Int64, "reason": pl.String, "text": pl.String}
+    titled_text = pl.read_parquet(folder / "rejects.parquet")
+    assert counts["rejects"] == titled_text.height == 10 and corpora.RejectsWriter.held == 3
+    assert titled_text["line"].to_list() == list(range(2, 12))
+    assert titled_text.schema == {"file": pl.String, "line": pl.Int64, "reason": pl.String, "text": pl.String}
     none, _, _ = index(tmp_path / "none", write_jsonl(tmp_path / "good", documents(1)), encoder, retriever="bm25")
-    assert pl.read_parquet(none / "rejects.parquet").schema == told.schema
+    assert pl.read_parquet(none / "rejects.parquet").schema == titled_text.schema
 
 
 def test_a_corpus_without_any_document_is_refused(tmp_path: Path, encoder: str) -> None:

@@ -35,7 +35,7 @@ def test_what_uses_the_missing_relation_is_no_candidate_and_no_form_is_right() -
 
 def test_hard_wrong_forms_come_first_as_long_as_they_are_there() -> None:
     own = training(gold=4, negatives=3)
-    own.hard = [np.array([3, 5, 0])]
+    own.hard_negatives = [np.array([3, 5, 0])]
     for own.epoch in range(40):
         found = own._lacking(0)
         assert found is not None and len(found) == 4 == len(set(found.tolist()))
