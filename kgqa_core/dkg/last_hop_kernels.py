@@ -61,10 +61,10 @@ def arrive(
     """
     for b in range(first, last):
         begin, end = xptr[b], xptr[b + 1]
-        sought = False
+        searched = False
         for j in range(aptr[b], aptr[b + 1]):
             if one_way[j]:
-                sought = True
+                searched = True
         all_ = 0.0
         up = total[b]
         for i in range(begin, end):
@@ -82,7 +82,7 @@ def arrive(
                     row_sum += rw * n
                     if back:
                         grad_r[b, q] += w * n * up
-                    if sought:
+                    if searched:
                         for j in range(aptr[b], aptr[b + 1]):
                             if one_way[j] and _place(tail, e, after, answer[j]) >= 0:
                                 if back:

@@ -76,8 +76,8 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A name where it was seen.
+class Occurrence:
+    """A name at a place of a text.
 
     surface: the text of the mention; at: its place.  atoms: words and characters of unspaced scripts.
     """
@@ -93,7 +93,7 @@ def link_probability(values: list[float]) -> float:
     return 1 / (1 + math.exp(-sum(weight * value for weight, value in zip(_VALUES, values, strict=True))))
 
 
-def features(seen: Seen, writing: Writing, mentions: MentionDictionary) -> list[float]:
+def features(occurrence: Occurrence, writing: Writing, mentions: MentionDictionary) -> list[float]:
     """What the link probability is made of, in the order of WEIGHTS.
 
     words: each word after the first, three at most; signs: the same of an unspaced script.  short: one or two letters,
@@ -105,13 +105,13 @@ def features(seen: Seen, writing: Writing, mentions: MentionDictionary) -> list[
     relations.  degree: logarithm of that of its most common entity.  exact: written as the label of that.  ambiguous:
     logarithm of the number of entities.
     """
-    number = seen.name
+    number = occurrence.name
     start, stop = int(mentions.rows[number]), int(mentions.rows[number + 1])
     name, entity = int(mentions.flags[number]), int(mentions.entity_flags[start])
     for place in range(start + 1, min(stop, start + 5)):
         entity |= int(mentions.entity_flags[place])
     first = int(mentions.entities[start])
-    surface = seen.surface
+    surface = occurrence.surface
     unspaced = sum(map(is_unspaced, surface))
     capital = any(word[0].isupper() or word[0].isdigit() for word in surface.split())
     small = not capital and not unspaced and entity & CASED > 0
@@ -121,24 +121,24 @@ def features(seen: Seen, writing: Writing, mentions: MentionDictionary) -> list[
     usual = int(mentions.usual[number]) / 255
     return [
         1.0,
-        float(min(max(seen.atoms - unspaced - 1, 0), 3)),
+        float(min(max(occurrence.atoms - unspaced - 1, 0), 3)),
         float(min(max(unspaced - 2, 0), 3)),
-        float(seen.atoms < 2 if unspaced else len(surface) < 3),
+        float(occurrence.atoms < 2 if unspaced else len(surface) < 3),
         float(name & FUNCTION > 0),
         float(name & RELATION > 0),
         float(name & RELATION_WORDS > 0 and not name & (RELATION | FUNCTION)),
         float(name & NUMBER > 0),
         float(name & NAMED_TYPE > 0),
         float(not entity & CASED),
-        float(writing.cased and capital and seen.at > 0),
-        float(writing.cased and capital and seen.at == 0),
+        float(writing.cased and capital and occurrence.at > 0),
+        float(writing.cased and capital and occurrence.at == 0),
         float(writing.cased and small),
         float(not writing.cased and small),
         float(not entity & LABEL and entity & ALIAS > 0),
         float(not entity & (LABEL | ALIAS)),
         0.0 if capital else usual,
-        usual if capital and seen.at == 0 else 0.0,
-        usual if capital and seen.at > 0 else 0.0,
+        usual if capital and occurrence.at == 0 else 0.0,
+        usual if capital and occurrence.at > 0 else 0.0,
         math.log1p(int(mentions.within[number]) * min(1.0, SCALE / len(mentions))),
         float(not forward),
         math.log10(max(degree, 1)),
@@ -233,6 +233,6 @@ def _spot(
     errors: int,
 ) -> SpottedName:
     start, end = int(folded.first[first]), int(folded.last[last])
-    seen = Seen(text[start:end], start, last - first + 1, name)
-    probability = link_probability(features(seen, writing, mentions)) * ERROR**errors
+    occurrence = Occurrence(text[start:end], start, last - first + 1, name)
+    probability = link_probability(features(occurrence, writing, mentions)) * ERROR**errors
     return SpottedName(start, end, turn, name, probability, mentions.candidates(name, most), errors)

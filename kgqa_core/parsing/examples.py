@@ -174,11 +174,11 @@ def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
 
     Raises ArtifactError when the links are damaged.
     """
-    rows = read_frame(linked / LINKS).sort("question", "turn", "start", "end", "rank")
+    places = ["question", "turn", "start", "end"]
+    rows = read_frame(linked / LINKS, [*places, "rank", "entity", "mention", "rho"]).sort(*places, "rank")
     keys = store.entity_keys(rows["entity"].unique().to_list())
     linked_ids = {question.id: set(question.topic_entities) for question in read_questions(linked)}
     found: dict[str, list[Topic]] = {}
-    places = ["question", "turn", "start", "end"]
     for (question, *_), own in rows.group_by(places, maintain_order=True):
         candidates_of = list(own.select("entity", "mention", "rho").iter_rows())
         topics = found.setdefault(str(question), [])

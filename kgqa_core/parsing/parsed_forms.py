@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from kgqa_core.errors import ArtifactError, FormError, FormTimeout
@@ -69,6 +70,15 @@ def read_parsed(folder: Path) -> dict[str, list[ParsedForm]]:
 
 Scored = tuple[Form | None, float, float]
 """A form, its log-probability and the least ρ of its entities; None is "no form"."""
+
+
+def normalise_scores(forms: Sequence[Scored]) -> list[Scored]:
+    """The forms with the logarithms of their shares of the probability, at most 0, best first, ties by text."""
+    if not forms:
+        return []
+    total = float(np.logaddexp.reduce([score for _, score, _ in forms]))
+    order = sorted(forms, key=lambda one: (-one[1], str(one[0])))
+    return [(form, min(0.0, score - total), rho) for form, score, rho in order]
 
 
 class Runner:

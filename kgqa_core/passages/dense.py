@@ -30,8 +30,8 @@ BLOCK = 512
 """Passages that are encoded and added at once."""
 TRAINED_ON = 64
 """Vectors of a cell that the cells are learnt from."""
-LOOKED_AT = 8
-"""One of so many cells is looked at for a question."""
+CELLS_PER_PROBE = 8
+"""One of so many cells is searched for a question."""
 SLACK = 16
 """Further passages that are compared exactly."""
 
@@ -100,7 +100,7 @@ def _index(kind: str, rows: Vectors, seed: int, monitor: Monitor) -> Any:
         faiss.IndexFlatIP(width), width, number, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT, False
     )
     index.cp.seed = seed + 1  # 0 would be replaced by a random one
-    index.nprobe = max(min(number, 16), number // LOOKED_AT)
+    index.nprobe = max(min(number, 16), number // CELLS_PER_PROBE)
     sample = np.random.default_rng(seed).choice(len(rows), min(len(rows), number * TRAINED_ON), replace=False)
     monitor.note(f"learning {number:,} cells of the passage index from {len(sample):,} vectors")
     index.train(rows[np.sort(sample)].astype(np.float32))

@@ -87,7 +87,7 @@ class Assembler:
                 prior = max(prior, NAMED)
             if prior < LEAST_KIND and kind != self.guess.kind:
                 continue
-            for form, weight in self._made(kind):
+            for form, weight in self._of_kind(kind):
                 if self._relations.isdisjoint(elements(form).relations):
                     continue
                 one = WeightedForm(form, round(prior + weight + self._unused(form), 6), kind)
@@ -114,7 +114,7 @@ class Assembler:
         left = [m for m in self.reading.mentions if not any(key in used for key, _ in m.entities)]
         return sum(max(rho for _, rho in mention.entities) * UNUSED for mention in left)
 
-    def _made(self, kind: str) -> Iterator[tuple[Form, float]]:
+    def _of_kind(self, kind: str) -> Iterator[tuple[Form, float]]:
         if kind in ("none", "count"):
             for form, weight in self._sets():
                 yield (Count(form) if kind == "count" else form), weight

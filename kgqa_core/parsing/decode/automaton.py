@@ -82,14 +82,14 @@ class Automaton:
         self.costs = Costs(kinds, self.ends, tuple(self.leaves.values()), values, self.limits.steps)
         self.start = State(Hole("form", (kinds.anything,)), (), 0, 0)
         self.no_form = no_form or not any(self._set(self._inner(leaf=False), self.limits.actions))
-        self._found: dict[tuple[Hole, int], tuple[int, ...]] = {}
+        self._allowed_actions: dict[tuple[Hole, int], tuple[int, ...]] = {}
 
     def allowed(self, state: State) -> tuple[int, ...]:
         """The actions that may come next, ascending; at the end it is END alone."""
         key = (state.hole, self.limits.actions - state.used - state.reserved)
-        if key not in self._found:
-            self._found[key] = tuple(sorted(self._allowed(*key)))
-        return self._found[key]
+        if key not in self._allowed_actions:
+            self._allowed_actions[key] = tuple(sorted(self._allowed(*key)))
+        return self._allowed_actions[key]
 
     def after(self, state: State, action: int) -> State:
         """The state after one of the allowed actions."""
@@ -103,9 +103,9 @@ class Automaton:
             case "form" if action == _HOLDS:
                 return State(self._inner(), (Frame("holds"), ()), self.costs.most, used)
             case "form":
-                return self._opened(hole, action, (Frame("whole"), ()), 0, used)
+                return self._open(hole, action, (Frame("whole"), ()), 0, used)
             case "set":
-                return self._opened(hole, action, stack, reserved, used)
+                return self._open(hole, action, stack, reserved, used)
             case "place":
                 return State(Hole("set", hole.fits, ranked=False), stack, reserved, used)
             case "literal":
@@ -171,7 +171,7 @@ class Automaton:
         """Actions that begin a path, or go on with it, of at most `room` actions."""
         first = [a for a, (near, _) in self.ends.items() if fits_one(near, hole.fits)]
         first = [a for a in first if hole.also is None or self.ends[a][0].fits(hole.also)]
-        on = {a: self.costs.going_on(a, hole.wanted, hole.steps - 1) for a in first}
+        on = {a: self.costs.continuation(a, hole.wanted, hole.steps - 1) for a in first}
         if hole.what == "step":
             yield from (a for a in first if on[a] < room)
             return
@@ -183,7 +183,7 @@ class Automaton:
             last = self.costs.path(hole.wanted, 1)
             yield from (a for a in first if last[a] == 1)
 
-    def _opened(self, hole: Hole, action: int, stack: Stack, reserved: int, used: int) -> State:
+    def _open(self, hole: Hole, action: int, stack: Stack, reserved: int, used: int) -> State:
         """After the first action of a set."""
         if action in self.leaves:
             return self._closed(self.leaves[action], stack, reserved, used)

@@ -174,7 +174,7 @@ def _scratch(
     def exact(rows: Sequence[DecoderRow]) -> int:
         network.eval()
         batch, gold = batcher.batch(rows, device)
-        predicted = network.taught(batch, gold).argmax(-1)
+        predicted = network.teacher_forced_logits(batch, gold).argmax(-1)
         return int(((predicted == gold) | (gold == NUMBER[PAD])).all(1).sum())
 
     return network, tokenizer, shape, loss, exact

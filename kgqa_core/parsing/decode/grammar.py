@@ -218,7 +218,7 @@ class Costs:
             self._paths[wanted, steps] = found
         return self._paths[wanted, steps]
 
-    def going_on(self, action: int, wanted: int, steps: int) -> int:
+    def continuation(self, action: int, wanted: int, steps: int) -> int:
         """Fewest actions of what comes after a first step when a path goes on, of so many more steps."""
         longer = self.path(wanted, steps) if steps > 0 else {}
         return min((longer[b] for b in self._next[action] if steps > 0), default=NEVER)

@@ -138,10 +138,10 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
 
     def loss(self, batch: DecoderBatch, actions: Tensor, hide: float = 0.0) -> Tensor:
         """Mean cross entropy of the actions [batch, length] that follow START, `PAD` aside."""
-        logits = self.taught(batch, actions, hide)
+        logits = self.teacher_forced_logits(batch, actions, hide)
         return nn.functional.cross_entropy(logits.flatten(0, 1), actions.flatten(), ignore_index=NUMBER[PAD])
 
-    def taught(self, batch: DecoderBatch, actions: Tensor, hide: float = 0.0) -> Tensor:
+    def teacher_forced_logits(self, batch: DecoderBatch, actions: Tensor, hide: float = 0.0) -> Tensor:
         """Logits [batch, length, actions] of each action after the right ones before it."""
         states, mask = self.encoded(batch, hide)
         before = nn.functional.pad(actions[:, :-1], (1, 0), value=NUMBER[START])

@@ -19,7 +19,15 @@ from kgqa_core.parsing.decode.decoder import load_decoder, load_retriever
 from kgqa_core.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, recall
 from kgqa_core.parsing.decode.rows import DecoderRow, slot_actions
 from kgqa_core.parsing.examples import ParseExample, read_examples
-from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, finds_nothing, tally, write_parsed
+from kgqa_core.parsing.parsed_forms import (
+    ParsedForm,
+    Runner,
+    Scored,
+    finds_nothing,
+    normalise_scores,
+    tally,
+    write_parsed,
+)
 
 BATCH = 64
 BLOCK = 512
@@ -82,7 +90,7 @@ class DecodeParser:
         for form, score in forms:
             rho = min((rhos[key] for key in elements(form).entities), default=1.0) if form is not None else 1.0
             found.append((form, score + self.options.rho_weight * math.log(max(rho, 1e-6)), rho))
-        return _normal(found)
+        return normalise_scores(found)
 
     def _judged(self, own: list[Scored]) -> list[Scored]:
         """Where a best form that finds nothing says that there is no form, it does so with its probability."""
@@ -125,11 +133,3 @@ def predict(
     write_parsed(out, rows)
     found = recall(read, gold_forms(selected))
     return tally(selected, rows) | {"schema_recall": None if found is None else round(found, 4)}
-
-
-def _normal(found: list[Scored]) -> list[Scored]:
-    if not found:
-        return []
-    total = float(np.logaddexp.reduce([score for _, score, _ in found]))
-    order = sorted(found, key=lambda one: (-one[1], str(one[0])))
-    return [(form, min(0.0, score - total), rho) for form, score, rho in order]

@@ -167,14 +167,14 @@ class TextDecoder(nn.Module):
 
     def loss(self, rows: Sequence[DecoderRow]) -> Tensor:
         """Mean cross entropy of the tokens that write the rows' actions."""
-        found: Tensor = self.encoder(**self._taught(rows)).loss
+        found: Tensor = self.encoder(**self._teacher_forced_inputs(rows)).loss
         return found
 
     @torch.inference_mode()
     def exact(self, rows: Sequence[DecoderRow]) -> int:
         """How many rows' tokens are each the likeliest after the right ones before them."""
         self.eval()
-        inputs = self._taught(rows)
+        inputs = self._teacher_forced_inputs(rows)
         predicted, labels = self.encoder(**inputs).logits.argmax(-1), inputs["labels"]
         if not self.seq2seq:
             predicted, labels = predicted[:, :-1], labels[:, 1:]
@@ -231,7 +231,7 @@ class TextDecoder(nn.Module):
         room = max(8, self.limit - new)
         return ids if len(ids) <= room else ids[: room - room // 4] + ids[len(ids) - room // 4 :]
 
-    def _taught(self, rows: Sequence[DecoderRow]) -> dict[str, Tensor]:
+    def _teacher_forced_inputs(self, rows: Sequence[DecoderRow]) -> dict[str, Tensor]:
         targets = []
         for row in rows:
             pieces = self.pieces.of(row)

@@ -168,7 +168,7 @@ class Enumerator:
         if kinds not in self._pools:
             made: dict[int, None] = {}
             cut = 0
-            for form in self._made(starts, view):
+            for form in self._forms_of(starts, view):
                 if len(made) < self.options.most_forms:
                     made.setdefault(self.forms.number(form))
                 else:
@@ -176,7 +176,7 @@ class Enumerator:
             self._pools[kinds] = Pool(np.array(list(made), dtype=np.int64), cut)
         return self._pools[kinds]
 
-    def _made(self, starts: tuple[Starts, ...], view: View) -> Iterator[Form]:
+    def _forms_of(self, starts: tuple[Starts, ...], view: View) -> Iterator[Form]:
         if view.value is not None:
             yield from self._with_value(starts, view)
         elif len(starts) == 1:

@@ -15,7 +15,7 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.parsing.examples import ParseExample, read_examples
-from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, tally, write_parsed
+from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, normalise_scores, tally, write_parsed
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.generated_forms import named, prompt_text, readable, together
@@ -80,11 +80,7 @@ class RngParser:
                     own = score + self.options.rho_weight * filling.log_rho
                     before, rho = found.get(whole, (-math.inf, 0.0))
                     found[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
-        if not found:
-            return []
-        total = float(np.logaddexp.reduce([score for score, _ in found.values()]))
-        order = sorted(found.items(), key=lambda one: (-one[1][0], str(one[0])))
-        return [(form, min(0.0, score - total), rho) for form, (score, rho) in order]
+        return normalise_scores([(form, score, rho) for form, (score, rho) in found.items()])
 
     def _rewritten(
         self, read: Sequence[Reading], ranked: Sequence[RankedForms], best: Sequence[list[Scored]]

@@ -201,11 +201,11 @@ class GroundedPaths:
 def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget: int) -> GroundedPaths:
     """Grounds the paths, best first, that can have one of `most` places.  budget: edges for one path and topic."""
     distinct = tuple(dict.fromkeys(topics))
-    claims: list[float] = []
+    place_scores: list[float] = []
     chains: list[tuple[tuple[ReasoningPath, ...], ...]] = []
     cut = 0
     for relations, score in paths:
-        if len(claims) >= most and sorted(claims, reverse=True)[most - 1] >= score:
+        if len(place_scores) >= most and sorted(place_scores, reverse=True)[most - 1] >= score:
             break
         limit = POOL if len(distinct) > 1 or len(relations) > 1 else most
         own = []
@@ -214,7 +214,7 @@ def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget:
             own.append(tuple(found))
             cut += missed
         chains.append(tuple(own))
-        claims += [score / (rank + 1) for rank in range(min(most, sum(map(len, own))))]
+        place_scores += [score / (rank + 1) for rank in range(min(most, sum(map(len, own))))]
     return GroundedPaths(distinct, paths, tuple(chains), cut)
 
 

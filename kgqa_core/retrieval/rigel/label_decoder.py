@@ -61,7 +61,7 @@ class LabelRigel(nn.Module):
             nn.init.normal_(layer.weight, std=SMALL)  # type: ignore[arg-type]
             nn.init.normal_(layer.bias, std=SMALL)  # type: ignore[arg-type]
         self._labels: tuple[Tensor, Tensor] | None = None
-        self._gone: Tensor | None = None
+        self._removed: Tensor | None = None
         self._encoded: Tensor | None = None
         self.extras: Extras | None = None
 
@@ -69,8 +69,8 @@ class LabelRigel(nn.Module):
         """Takes the relations of a graph for those to choose from."""
         texts = relation_texts(dkg)
         self._labels = reader.batch(reader.read(texts))
-        gone = torch.tensor([not text for text in texts] * 2)
-        self._gone = gone if bool(gone.any()) else None
+        removed = torch.tensor([not text for text in texts] * 2)
+        self._removed = removed if bool(removed.any()) else None
         self._encoded = None
         return self
 
@@ -95,8 +95,8 @@ class LabelRigel(nn.Module):
             hop_scores.append(attention_layer(state))
             query = nn.functional.normalize(question + query_layer(state), dim=-1)
             logits = scale * (query @ vectors.T)
-            if self._gone is not None:
-                logits = logits.masked_fill(self._gone.to(logits.device), -torch.inf)
+            if self._removed is not None:
+                logits = logits.masked_fill(self._removed.to(logits.device), -torch.inf)
             relations.append(torch.softmax(logits, dim=-1))
             state = torch.cat([state, relations[-1] @ vectors], dim=-1)
         attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)

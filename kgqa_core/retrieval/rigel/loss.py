@@ -39,7 +39,7 @@ class AnswerOverlap:
     answers: Tensor
 
 
-def meet(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> AnswerOverlap:
+def answer_overlap(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> AnswerOverlap:
     """Which touched entities are answers, and how many distinct answers each question did not touch."""
     gold = EntityWeights.one_hot(answers)
     is_answer = gold.lookup(scores.ptr, scores.entity) > 0
@@ -54,10 +54,10 @@ def bce(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
     are neither touched nor answers have p = 0 and cost nothing; an answer that is not reached costs -log FLOOR,
     without gradient.  The division lets every question weigh alike, however many answers it has.
     """
-    met = meet(scores, answers)
+    overlap = answer_overlap(scores, answers)
     p = scores.clamp_normalise().weight
-    cost = torch.where(met.is_answer, -torch.log(p.clamp(min=FLOOR)), -torch.log1p(-CEILING * p))
-    return (scores.with_weight(cost).sum() - met.missed * math.log(FLOOR)) / met.answers.clamp(min=1)
+    cost = torch.where(overlap.is_answer, -torch.log(p.clamp(min=FLOOR)), -torch.log1p(-CEILING * p))
+    return (scores.with_weight(cost).sum() - overlap.missed * math.log(FLOOR)) / overlap.answers.clamp(min=1)
 
 
 def normalised(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
@@ -71,7 +71,7 @@ def normalised(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tenso
 
 def on_answers(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
     """Weight that lies on the answers, [batch]."""
-    return scores.with_weight(scores.weight * meet(scores, answers).is_answer).sum()
+    return scores.with_weight(scores.weight * answer_overlap(scores, answers).is_answer).sum()
 
 
 def share(found: Tensor, total: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ from kgqa_core.retrieval.rigel.extension import Extension
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
-from kgqa_core.retrieval.rigel.loss import LOSSES, meet, normalised_walk
+from kgqa_core.retrieval.rigel.loss import LOSSES, answer_overlap, normalised_walk
 from kgqa_core.retrieval.rigel.network import QueryBatch, Rigel, describe, plan_batch, propagate, save
 from kgqa_core.retrieval.rigel.questions import (
     EncodedQuestions,
@@ -259,8 +259,8 @@ def evaluate(
             _, scores = propagate(graph, queries, options.intersect, **how)
             for best, own in zip(scores.top(1), answers, strict=True):
                 hits += bool(best) and best[0][0] in own
-            met = meet(scores, answers)
-            missed += float((met.missed / met.answers).sum())
+            overlap = answer_overlap(scores, answers)
+            missed += float((overlap.missed / overlap.answers).sum())
             loss += float(LOSSES[options.loss](scores, answers).sum())
     count = len(questions)
     return {"hits_at_1": hits / count, "missed": missed / count, "loss": loss / count}

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.retrieval.rigel.loss import CEILING, FLOOR, bce, meet, normalised
+from kgqa_core.retrieval.rigel.loss import CEILING, FLOOR, answer_overlap, bce, normalised
 
 
 def scores_of(*rows: dict[int, float]) -> EntityWeights:
@@ -20,10 +20,10 @@ def with_gradient(scores: EntityWeights) -> EntityWeights:
 
 
 def test_meeting_answers_counts_the_missed_ones() -> None:
-    met = meet(scores_of({1: 0.5, 4: 2.0}, {2: 1.0}), [(4, 9), (2,)])
-    assert met.is_answer.tolist() == [False, True, True]
-    assert met.missed.tolist() == [1.0, 0.0]
-    assert met.answers.tolist() == [2.0, 1.0]
+    overlap = answer_overlap(scores_of({1: 0.5, 4: 2.0}, {2: 1.0}), [(4, 9), (2,)])
+    assert overlap.is_answer.tolist() == [False, True, True]
+    assert overlap.missed.tolist() == [1.0, 0.0]
+    assert overlap.answers.tolist() == [2.0, 1.0]
 
 
 def test_bce_equals_the_hand_computed_value() -> None:
