@@ -55,13 +55,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for number in range(count):
             name, town = f"{split}{number:03}", f"Town{number % TOWNS}"
             why = (None, None, None, ENTITY, RELATION, FACT)[number % 6]
-            asked = f"how high is {town}" if why == RELATION else f"who is the mayor of {town}"
+            text = f"how high is {town}" if why == RELATION else f"who is the mayor of {town}"
             topics = () if why == ENTITY else (ids[town][0],)
             person = ids[f"Person{number % TOWNS}"][0]
             gold = () if why else ((f"Person{number % TOWNS}",),)
             questions.append(
                 Question(
-                    name, asked, split, topic_keys=(town,) if topics else (), topic_entities=topics, answer_names=gold,
+                    name, text, split, topic_keys=(town,) if topics else (), topic_entities=topics, answer_names=gold,
                     topic_weights=(0.5 + dice.random() / 2,) if topics else (),
                 )
             )  # fmt: skip
@@ -184,8 +184,8 @@ def test_what_was_computed_is_an_answer_where_no_retriever_found_a_fact(
 ) -> None:
     questions = read_questions(folders["questions"])
     write_retrieved(tmp_path, "hop_path", [Retrieved(question.id) for question in questions])
-    asked = pl.read_parquet(folders["test"] / "answers.parquet")["question"].sort().to_list()
-    answers = {name: ["3"] if number % 3 == 0 else [] for number, name in enumerate(asked)}
+    wording = pl.read_parquet(folders["test"] / "answers.parquet")["question"].sort().to_list()
+    answers = {name: ["3"] if number % 3 == 0 else [] for number, name in enumerate(wording)}
     (tmp_path / "computed").mkdir()
     rows = {"question": list(answers), "answers": list(answers.values())}
     pl.DataFrame(rows).write_parquet(tmp_path / "computed" / "computed.parquet")

@@ -99,8 +99,8 @@ def test_a_training_question_is_told_without_itself() -> None:
     apart = wordings.features(texts[-1:], [True])[0]
     assert alone[:3] == pytest.approx([1.0, 1.0, 0.0])
     assert apart[0] < 0.3 and apart[1] < 0.7 and apart[2] == 1.0
-    kept = wordings.features(texts[:1], [True])[0]
-    assert kept[0] == pytest.approx(1.0), "another question with the same wording stays"
+    twin = wordings.features(texts[:1], [True])[0]
+    assert twin[0] == pytest.approx(1.0), "another question with the same wording stays"
 
 
 def test_wordings_come_back_from_what_is_kept() -> None:
@@ -166,13 +166,13 @@ def test_chains_tell_which_topics_lead_where(store: KgStore) -> None:
     rows = store.connection.execute("SELECT id, head, tail FROM triples").fetchall()
     triple = {(head, tail): i for i, head, tail in rows}
     avalonia, bergonia, quelmar = (of(store, name) for name in ("Avalonia", "Bergonia", "Quelmar"))
-    asked = about(store, "the capital of Avalonia and Bergonia?", "Avalonia", "Bergonia")
+    question = about(store, "the capital of Avalonia and Bergonia?", "Avalonia", "Bergonia")
     first = Fact(0, 0.9, 1, triple[avalonia, quelmar], 1, 0)
     second = Fact(1, 0.9, 1, triple[bergonia, of(store, "Zweiburg")], 1, 1)
     weak = Fact(2, 0.1, 1, triple[bergonia, of(store, "Old Hymn")], 1, 2)
 
     def chain_features(*facts: Fact) -> list[float]:
-        found = Evidence(asked, {"hop_path": Retrieved("q", facts, ((quelmar, 0.9),))}, ((CAPITAL, 0.9),))
+        found = Evidence(question, {"hop_path": Retrieved("q", facts, ((quelmar, 0.9),))}, ((CAPITAL, 0.9),))
         row = features([found], np.zeros((1, 4)), ("hop_path",), ("facts",), store)[0]
         named = dict(zip(feature_names(("hop_path",), ("facts",)), row.tolist(), strict=True))
         return [named[name] for name in ("path_topics", "path_common", "path_meets")]
@@ -212,12 +212,12 @@ def test_a_question_without_anything_has_features_all_the_same(store: KgStore) -
 
 
 def test_rules_and_forms_give_a_reason(store: KgStore) -> None:
-    asked = about(store, "capital of Avalonia?", "Avalonia")
+    question = about(store, "capital of Avalonia?", "Avalonia")
     assert by_rule(Evidence(Question("q", "Who?"))) == ENTITY
-    assert by_rule(Evidence(asked, {"rigel": Retrieved("q")})) == FACT
-    assert by_rule(Evidence(asked, {"rigel": Retrieved("q", entities=((1, 0.5),))})) is None
-    assert by_rule(Evidence(asked)) is None
-    assert by_rule(Evidence(asked, {"rigel": Retrieved("q")}, model_answer=ModelAnswer("3", computed=True))) is None
+    assert by_rule(Evidence(question, {"rigel": Retrieved("q")})) == FACT
+    assert by_rule(Evidence(question, {"rigel": Retrieved("q", entities=((1, 0.5),))})) is None
+    assert by_rule(Evidence(question)) is None
+    assert by_rule(Evidence(question, {"rigel": Retrieved("q")}, model_answer=ModelAnswer("3", computed=True))) is None
     assert by_form(None, None, linked=True) == RELATION and by_form(None, None, linked=False) == ENTITY
     assert by_form("(JOIN r x)", True, linked=True) == FACT and by_form("(JOIN r x)", False, linked=True) is None
 
@@ -242,10 +242,10 @@ def test_an_entity_that_was_linked_is_not_told_as_missing(store: KgStore) -> Non
 
 
 def test_a_relation_that_is_missing_is_told_with_the_nearest_of_its_topic(store: KgStore) -> None:
-    asked = about(store, "Which anthems has Bergonia?", "Bergonia")
-    found = Explainer(store).explain(Evidence(asked), RELATION, ["anthems"])
+    question = about(store, "Which anthems has Bergonia?", "Bergonia")
+    found = Explainer(store).explain(Evidence(question), RELATION, ["anthems"])
     assert (found.kind, found.missing, found.nearest) == (RELATION, "anthems", "anthem")
-    lonely = replace(asked, topic_entities=(of(store, "Country"),))
+    lonely = replace(question, topic_entities=(of(store, "Country"),))
     assert Explainer(store).explain(Evidence(lonely), RELATION, ["x"]).missing == "x"
 
 
@@ -253,17 +253,19 @@ def test_a_relation_that_is_missing_is_told_with_the_nearest_of_its_topic(store:
 def test_a_fact_that_is_missing_is_told_with_another_of_its_kind(store: KgStore, indexed: bool) -> None:
     if indexed:
         index(store)
-    asked = about(store, "What is the capital of Cestria?", "Cestria")
-    found = Explainer(store).explain(Evidence(asked, paths=((CAPITAL, 0.9),)), FACT)
+    question = about(store, "What is the capital of Cestria?", "Cestria")
+    found = Explainer(store).explain(Evidence(question, paths=((CAPITAL, 0.9),)), FACT)
     assert found.missing == "Cestria, capital"
     assert found.nearest == "(Bergonia, capital, Zweiburg)", "the best known of its type"
     behind = (("http://x/borders", "http://x/twin"), 0.9)
-    assert Explainer(store).explain(Evidence(asked, paths=(behind,)), FACT) == Reason(FACT, "Bergonia, http://x/twin")
+    assert Explainer(store).explain(Evidence(question, paths=(behind,)), FACT) == Reason(
+        FACT, "Bergonia, http://x/twin"
+    )
     back = Explainer(store).explain(
         Evidence(about(store, "?", "Old Hymn"), paths=((("<inv>-http://x/capital",), 1.0),)), FACT
     )
     assert back.missing == "Old Hymn, capital of" and back.nearest == "(Avalonia, capital, Quelmar)"
-    assert Explainer(store).explain(Evidence(asked), FACT) == Reason(FACT)
+    assert Explainer(store).explain(Evidence(question), FACT) == Reason(FACT)
 
 
 def test_words_in_a_row_are_told_as_they_are_written() -> None:

@@ -104,8 +104,8 @@ def test_a_relation_below_epsilon_is_skipped_and_gets_no_gradient(dkg: Dkg, back
     q = r.clone().requires_grad_()
     y = follow(dkg, x, q, epsilon=epsilon, backend=backend)
     y.weight.sum().backward()
-    kept = torch.where(r >= epsilon, r, torch.zeros(()).double())
-    torch.testing.assert_close(dense(y).detach(), dense_follow(dkg, dense(x), kept))
+    masked = torch.where(r >= epsilon, r, torch.zeros(()).double())
+    torch.testing.assert_close(dense(y).detach(), dense_follow(dkg, dense(x), masked))
     assert q.grad is not None
     assert not bool(q.grad[r < epsilon].any()) and bool(q.grad[3][r[3] >= epsilon].all())
     assert bool((y.weight > 0).all())

@@ -94,8 +94,8 @@ def graphs(draw):
     while not there[-1] and len(there) > 1:
         there.pop()
     there[-1] = True
-    kept = [triple for triple in old if fits(triple, after, there) and draw(st.integers(0, 4))]
-    new = kept + draw(triples_of(after, there))
+    unchanged = [triple for triple in old if fits(triple, after, there) and draw(st.integers(0, 4))]
+    new = unchanged + draw(triples_of(after, there))
     return (kinds, relations, old), (after, there, new)
 
 

@@ -44,9 +44,9 @@ def test_merge_adds_weights_and_truncation() -> None:
 def test_take_and_repeat_choose_rows_and_may_leave_one_empty() -> None:
     x = weights(A)
     x = EntityWeights(x.ptr, x.entity, x.weight, torch.tensor([1, 0, 2]))
-    taken = x.take(torch.tensor([2, -1, 0]))
-    assert taken.to_rows() == [A[2], {}, A[0]]
-    assert taken.truncated is not None and taken.truncated.tolist() == [2, 0, 1]
+    rows = x.take(torch.tensor([2, -1, 0]))
+    assert rows.to_rows() == [A[2], {}, A[0]]
+    assert rows.truncated is not None and rows.truncated.tolist() == [2, 0, 1]
     assert x.take(torch.tensor([], dtype=torch.int64)).to_rows() == []
     assert x.repeat(torch.tensor([2, 1, 0])).to_rows() == [A[0], A[0], {}]
 

@@ -17,7 +17,7 @@ ENTITIES, RELATIONS = 14, 3
 Triples = list[tuple[int, int, int]]
 
 
-def drawn(seed: int) -> tuple[Dkg, Triples]:
+def random_graph(seed: int) -> tuple[Dkg, Triples]:
     draw = random.Random(seed)
     every = list(itertools.product(range(ENTITIES), range(RELATIONS), range(ENTITIES)))
     triples = draw.sample(every, 60)
@@ -42,7 +42,7 @@ def chains_by_hand(triples: Triples, topic: int, relations: tuple[int, ...], avo
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("relations", [(0,), (4,), (0, 1), (2, 5), (3, 3, 1)])
 def test_chains_ends_and_their_numbers_equal_those_found_by_hand(seed: int, relations: tuple[int, ...]) -> None:
-    dkg, triples = drawn(seed)
+    dkg, triples = random_graph(seed)
     topic, other = random.Random(seed).sample(range(ENTITIES), 2)
     expected = chains_by_hand(triples, topic, relations, {topic, other})
     found, cut = ground(dkg, topic, relations, limit=10_000, avoid={other})
@@ -59,7 +59,7 @@ def test_chains_ends_and_their_numbers_equal_those_found_by_hand(seed: int, rela
 
 @pytest.mark.parametrize("seed", range(12))
 def test_fewer_chains_are_the_first_of_more(seed: int) -> None:
-    dkg, _ = drawn(seed)
+    dkg, _ = random_graph(seed)
     every, _ = ground(dkg, 0, (0, 4), limit=1_000)
     for limit in range(len(every) + 1):
         assert ground(dkg, 0, (0, 4), limit=limit)[0] == every[:limit]
@@ -129,7 +129,7 @@ def shortest_by_hand(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_search_finds_the_shortest_paths_and_the_best_f1_comes_first(seed: int) -> None:
-    dkg, triples = drawn(seed)
+    dkg, triples = random_graph(seed)
     draw = random.Random(seed + 100)
     topics = draw.sample(range(ENTITIES), 2)
     answers = set(draw.sample([entity for entity in range(ENTITIES) if entity not in topics], 3))
@@ -149,7 +149,7 @@ def test_search_stops_at_its_budget_but_always_reads_the_topics_own_edges() -> N
 
 @pytest.mark.parametrize("seed", range(8))
 def test_distance_is_the_length_of_the_shortest_path_that_search_finds(seed: int) -> None:
-    dkg, _ = drawn(seed)
+    dkg, _ = random_graph(seed)
     draw = random.Random(seed + 200)
     topics = draw.sample(range(ENTITIES), 2)
     answer = draw.choice([entity for entity in range(ENTITIES) if entity not in topics])

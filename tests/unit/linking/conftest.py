@@ -56,11 +56,11 @@ def write_graph(
             "id, key, kind, popularity, views",
             [(i, key, "entity", degree[key], (views or {}).get(key)) for key, i in ids.items()],
         )
-        told = descriptions or {}
+        texts = descriptions or {}
         insert(
             "labels",
             "id, lang, label, description",
-            [(ids[key], names[0][0], names[0][1], told.get(key)) for key, names in entities.items() if names],
+            [(ids[key], names[0][0], names[0][1], texts.get(key)) for key, names in entities.items() if names],
         )
         insert(
             "aliases", "id, lang, alias", [(ids[k], lang, name) for k, n in entities.items() for lang, name in n[1:]]

@@ -51,7 +51,7 @@ def ids(graph: dict[str, Path]) -> dict[str, int]:
         return {name: store.resolve([name])[name][0] for name in ("Avalonia", "Zweibrücken", "Bergonia", "Quelmar")}
 
 
-def asked(ids: dict[str, int]) -> list[Question]:
+def sample_questions(ids: dict[str, int]) -> list[Question]:
     gold = {"answers": (ids["Zweibrücken"],), "answer_keys": ("http://x/Q2",), "relation_paths": (("capital",),)}
     return [
         Question(
@@ -69,19 +69,19 @@ def linked(tmp_path: Path, graph: dict[str, Path], questions: list[Question], **
     for name in ("questions", "out"):
         (tmp_path / name).mkdir(exist_ok=True)
     write_questions(tmp_path / "questions", questions)
-    given = {**graph, "questions": tmp_path / "questions", "options": OPTIONS, **more}
-    link_questions(tmp_path / "out", **given)  # type: ignore[arg-type]
+    inputs = {**graph, "questions": tmp_path / "questions", "options": OPTIONS, **more}
+    link_questions(tmp_path / "out", **inputs)  # type: ignore[arg-type]
     return {question.id: question for question in read_questions(tmp_path / "out")}
 
 
 def test_topics_are_replaced_and_all_else_stays(tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]) -> None:
-    given = asked(ids)
-    found = linked(tmp_path, graph, given)
+    questions = sample_questions(ids)
+    found = linked(tmp_path, graph, questions)
     assert found["a"].topic_entities == (ids["Avalonia"],)
     assert found["b"].topic_entities == (ids["Zweibrücken"],)
     assert set(found["c"].topic_entities) == {ids["Bergonia"], ids["Quelmar"]}
     assert found["e"].topic_entities == found["e"].topic_weights == ()
-    for question in given:
+    for question in questions:
         own = found[question.id]
         assert len(own.topic_weights) == len(own.topic_entities) == len(own.topic_keys)
         assert list(own.topic_weights) == sorted(own.topic_weights, reverse=True)
@@ -92,15 +92,15 @@ def test_topics_are_replaced_and_all_else_stays(tmp_path: Path, graph: dict[str,
 def test_the_words_of_a_mention_are_kept_so_that_they_can_be_masked(
     tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]
 ) -> None:
-    found = linked(tmp_path, graph, asked(ids))
+    found = linked(tmp_path, graph, sample_questions(ids))
     assert found["b"].topic_keys == ("ZWEIBRUCKEN",)
     assert set(found["c"].topic_keys) == {"Bergonia", "Old Harbour"}
 
 
 def test_topics_are_those_that_the_tagger_names(tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]) -> None:
-    found = linked(tmp_path, graph, asked(ids))
+    found = linked(tmp_path, graph, sample_questions(ids))
     tagger = open_tagger(graph["mentions"], graph["kg"], OPTIONS)
-    for question in asked(ids):
+    for question in sample_questions(ids):
         expected = tagger.entities(question.text, question.dialogue)
         own = found[question.id]
         assert list(zip(own.topic_entities, own.topic_weights, strict=True)) == expected
@@ -109,7 +109,7 @@ def test_topics_are_those_that_the_tagger_names(tmp_path: Path, graph: dict[str,
 
 
 def test_links_say_where_each_topic_stands(tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]) -> None:
-    questions = {question.id: question for question in asked(ids)}
+    questions = {question.id: question for question in sample_questions(ids)}
     found = linked(tmp_path, graph, list(questions.values()))
     links = pl.read_parquet(tmp_path / "out" / LINKS)
     assert links.columns == ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
@@ -125,8 +125,10 @@ def test_links_say_where_each_topic_stands(tmp_path: Path, graph: dict[str, Path
 def test_a_higher_threshold_and_a_smaller_top_take_fewer(
     tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]
 ) -> None:
-    one = linked(tmp_path, graph, asked(ids), options=OPTIONS.model_copy(update={"top": 1}))
-    none = linked(tmp_path, graph, asked(ids), options=OPTIONS.model_copy(update={"threshold": 1.0, "fallback": False}))
+    one = linked(tmp_path, graph, sample_questions(ids), options=OPTIONS.model_copy(update={"top": 1}))
+    none = linked(
+        tmp_path, graph, sample_questions(ids), options=OPTIONS.model_copy(update={"threshold": 1.0, "fallback": False})
+    )
     assert len(one["c"].topic_entities) == 1
     assert not any(question.topic_entities for question in none.values())
 
@@ -134,10 +136,12 @@ def test_a_higher_threshold_and_a_smaller_top_take_fewer(
 def test_a_question_that_names_its_topics_keeps_them_where_only_missing_ones_are_linked(
     tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]
 ) -> None:
-    given = [replace(question, unlinkable=question.unlinkable or "no topic entity") for question in asked(ids)]
-    given[0] = replace(given[0], text="What is the capital of Bergonia?", unlinkable=None)
-    found = linked(tmp_path, graph, given, only_missing=True)
-    assert found["a"] == given[0]
+    questions = [
+        replace(question, unlinkable=question.unlinkable or "no topic entity") for question in sample_questions(ids)
+    ]
+    questions[0] = replace(questions[0], text="What is the capital of Bergonia?", unlinkable=None)
+    found = linked(tmp_path, graph, questions, only_missing=True)
+    assert found["a"] == questions[0]
     assert found["c"].unlinkable == "no such topic"
     assert found["b"].topic_entities == (ids["Zweibrücken"],) and found["b"].unlinkable is None
     assert found["e"].unlinkable == NO_ENTITY
@@ -146,7 +150,7 @@ def test_a_question_that_names_its_topics_keeps_them_where_only_missing_ones_are
 def test_counts_tell_what_was_found(tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]) -> None:
     for name in ("questions", "out"):
         (tmp_path / name).mkdir()
-    write_questions(tmp_path / "questions", asked(ids))
+    write_questions(tmp_path / "questions", sample_questions(ids))
     counts = link_questions(tmp_path / "out", **graph, questions=tmp_path / "questions", options=OPTIONS)
     assert {name: counts[name] for name in ("questions", "with_topics", "without_topics", "topics")} == {
         "questions": 5, "with_topics": 4, "without_topics": 1, "topics": 5,
@@ -157,13 +161,13 @@ def test_counts_tell_what_was_found(tmp_path: Path, graph: dict[str, Path], ids:
 def test_parts_join_to_what_one_call_writes(
     tmp_path: Path, graph: dict[str, Path], ids: dict[str, int], among: int
 ) -> None:
-    linked(tmp_path, graph, asked(ids))
+    linked(tmp_path, graph, sample_questions(ids))
     parts = []
     for number in range(among):
         parts.append(tmp_path / f"part{number}")
         parts[-1].mkdir()
-        given = {**graph, "questions": tmp_path / "questions", "options": OPTIONS}
-        link_questions(parts[-1], **given, part=(number, among))  # type: ignore[arg-type]
+        inputs = {**graph, "questions": tmp_path / "questions", "options": OPTIONS}
+        link_questions(parts[-1], **inputs, part=(number, among))  # type: ignore[arg-type]
     joined = tmp_path / "joined"
     joined.mkdir()
     counts = merge(joined, parts)

@@ -40,7 +40,7 @@ def store(denmark):
         yield opened
 
 
-def said(store, form):
+def result_of(store, form):
     found = look(store, form, seconds=600)
     return sorted(row["entity"] for row in found["answers"]) if found["value"] is None else found["value"]
 
@@ -64,16 +64,16 @@ HEAD = "(JOIN (R P6) Q35 {})"
     ],
 )
 def test_a_time_asks_for_one_statement_that_holds_then(store, conditions, expected):
-    assert said(store, HEAD.format(conditions)) == expected
+    assert result_of(store, HEAD.format(conditions)) == expected
 
 
 def test_conditions_count_and_combine_with_other_forms(store):
     # One who came back later has two statements, and is one.
     seventies = HEAD.format("(ge P580 1970^^xsd:gYear) (lt P580 1980^^xsd:gYear)")
-    assert said(store, f"(COUNT {seventies})") == 3
-    assert said(store, f"(MINUS {seventies} {HEAD.format('(at P580 1972^^xsd:gYear)')})") == ["Poul Hartling"]
-    assert said(store, f"(HOLDS {seventies} Q348901)") is True
-    assert said(store, f"(HOLDS {seventies} Q182397)") is False
+    assert result_of(store, f"(COUNT {seventies})") == 3
+    assert result_of(store, f"(MINUS {seventies} {HEAD.format('(at P580 1972^^xsd:gYear)')})") == ["Poul Hartling"]
+    assert result_of(store, f"(HOLDS {seventies} Q348901)") is True
+    assert result_of(store, f"(HOLDS {seventies} Q182397)") is False
 
 
 def test_the_proof_tells_the_fact_with_its_qualifiers(store):
@@ -108,8 +108,8 @@ def test_the_key_of_a_relation_wins_over_the_label_of_another(tmp_path):
     (tmp_path / "graph.tsv").write_text(lines, encoding="utf-8")
     build(tmp_path, options=KgOptions(files=(str(tmp_path / "graph.tsv"),), threads=1))
     with KgStore.open(tmp_path) as store:
-        assert said(store, "(JOIN (R country) a)") == ["b"]
-        assert said(store, "(JOIN (R x_country) a)") == ["c"]
+        assert result_of(store, "(JOIN (R country) a)") == ["b"]
+        assert result_of(store, "(JOIN (R x_country) a)") == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -124,17 +124,17 @@ def test_the_command_prints_answers_proof_and_query(denmark):
     def run(*words):
         return CliRunner().invoke(app, ["kg", "query", *words, "--kg", str(denmark)])
 
-    asked = HEAD.format("(at P580 2010^^xsd:gYear)")
-    shown = run(asked)
+    form_text = HEAD.format("(at P580 2010^^xsd:gYear)")
+    shown = run(form_text)
     assert shown.exit_code == 0 and "Lars Løkke Rasmussen" in shown.stdout
     assert "(Denmark, head of government, Lars Løkke Rasmussen; start time: 2009-04-05" in shown.stdout
-    found = json.loads(run(asked, "--json").stdout)
+    found = json.loads(run(form_text, "--json").stdout)
     assert [row["entity_key"] for row in found["answers"]] == ["Q182397"] and len(found["triples"]) == 1
-    assert run(f"(COUNT {asked})").stdout.splitlines()[0] == "1"
-    assert run(f"(HOLDS {asked} Q348901)").stdout.splitlines()[0] == "no"
-    query = json.loads(run(asked, "--sql", "--json").stdout)
+    assert run(f"(COUNT {form_text})").stdout.splitlines()[0] == "1"
+    assert run(f"(HOLDS {form_text} Q348901)").stdout.splitlines()[0] == "no"
+    query = json.loads(run(form_text, "--sql", "--json").stdout)
     assert query["sql"].startswith("WITH t0") and "$1" in query["sql"] and "Q35" not in query["sql"]
-    assert run(asked, "--sql").stdout.count(" = ") >= len(query["parameters"])
+    assert run(form_text, "--sql").stdout.count(" = ") >= len(query["parameters"])
     assert isinstance(run("(JOIN (R P6) Denmarkk)").exception, FormError)
 
 

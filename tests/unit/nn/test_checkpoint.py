@@ -51,8 +51,8 @@ def test_a_restored_run_takes_the_step_that_the_stored_one_takes(tmp_path: Path)
     assert [file.name for file in path.parent.iterdir()] == ["run.safetensors"]
 
 
-@pytest.mark.parametrize("kept", [0, 5, 0.5, -1])
-def test_a_half_written_checkpoint_and_one_of_another_key_are_ignored(tmp_path: Path, kept: float) -> None:
+@pytest.mark.parametrize("length", [0, 5, 0.5, -1])
+def test_a_half_written_checkpoint_and_one_of_another_key_are_ignored(tmp_path: Path, length: float) -> None:
     path = tmp_path / "run.safetensors"
     network, optimizer = new_run(1)
     step(network, optimizer)
@@ -61,7 +61,7 @@ def test_a_half_written_checkpoint_and_one_of_another_key_are_ignored(tmp_path: 
     before = trainable_weights(fresh)
     assert restore(path, "another", fresh, its_optimizer) is None
     data = path.read_bytes()
-    path.write_bytes(data[: int(len(data) * kept) if 0 < kept < 1 else int(kept)])
+    path.write_bytes(data[: int(len(data) * length) if 0 < length < 1 else int(length)])
     assert restore(path, "key", fresh, its_optimizer) is None
     assert same(trainable_weights(fresh), before)
 

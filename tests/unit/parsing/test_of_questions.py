@@ -32,7 +32,7 @@ def made(kg, tmp_path):
         )  # fmt: skip
 
     arland, borland = key("Arland"), key("Borland")
-    asked = [
+    questions = [
         question("a", "the capital of Arland?", (arland,), (("urn:x:capital",),), (key("Arville0"),)),
         question("b", "how many cities has Arland?", (arland,), (("<inv>-urn:x:country",),), ("3",),
                  complexity="count", answer_type="number"),
@@ -44,9 +44,9 @@ def made(kg, tmp_path):
         question("f", "the capital of Borland?", (borland,), (), (key("Boville0"),)),
     ]  # fmt: skip
     (tmp_path / "questions").mkdir()
-    write_questions(tmp_path / "questions", asked)
+    write_questions(tmp_path / "questions", questions)
     (tmp_path / "out").mkdir()
-    return tmp_path, asked, ids
+    return tmp_path, questions, ids
 
 
 def test_gold_forms_find_the_annotated_answer_or_are_not_known(kg, made):
@@ -63,9 +63,9 @@ def test_gold_forms_find_the_annotated_answer_or_are_not_known(kg, made):
 
 
 def test_linked_topics_have_every_candidate_of_a_mention_that_was_taken(kg, made):
-    folder, asked, ids = made
+    folder, questions, ids = made
     (folder / "linked").mkdir()
-    write_questions(folder / "linked", [replace(one, topic_entities=(ids[key("Borland")],)) for one in asked])
+    write_questions(folder / "linked", [replace(one, topic_entities=(ids[key("Borland")],)) for one in questions])
     rows = [
         ("a", 0, 15, 21, "Arland", ids[key("Borland")], 0.6, 0),
         ("a", 0, 15, 21, "Arland", ids[key("Arland")], 0.4, 1),
@@ -80,8 +80,8 @@ def test_linked_topics_have_every_candidate_of_a_mention_that_was_taken(kg, made
 
 
 def test_links_that_are_missing_are_said_in_words(kg, made):
-    folder, asked, _ = made
+    folder, questions, _ = made
     (folder / "linked").mkdir()
-    write_questions(folder / "linked", asked)
+    write_questions(folder / "linked", questions)
     with pytest.raises(ArtifactError, match=r"links\.parquet is missing"):
         examples(folder / "out", kg=kg, questions=folder / "questions", linked=folder / "linked")

@@ -54,7 +54,7 @@ def test_bad_lines_are_rejects_with_their_reasons_and_the_rest_is_kept(tmp_path:
     path.write_bytes(b"\n".join(lines))
     documents, rejects = read(path, format="jsonl")
     assert [each.id for each in documents if each.id != "h"] == ["a", "z"]
-    assert all(each.text.encode("utf-8") for each in documents), "what is kept can be written"
+    assert all(each.text.encode("utf-8") for each in documents), "every document can be written"
     reasons = {each.line: each.reason for each in rejects}
     assert {2, 4, 5, 6, 7, 8, 9, 10, 12} <= set(reasons) <= {2, 4, 5, 6, 7, 8, 9, 10, 11, 12}
     for line, part in ((4, "object"), (5, "'text' is missing"), (6, "empty"), (7, "no text"), (8, "no name")):

@@ -67,8 +67,8 @@ def test_passages_alone_are_numbered_lines(found: Path) -> None:
 
 
 def test_both_puts_the_triples_above_the_passages(found: Path) -> None:
-    told = {"q0": ("(x, y, z)", [5]), "q1": ("(a, b, c)", [4]), "q2": ("", [])}
-    rows = [(question, "rigel", "triples", text, ids) for question, (text, ids) in told.items()]
+    knowledge = {"q0": ("(x, y, z)", [5]), "q1": ("(a, b, c)", [4]), "q2": ("", [])}
+    rows = [(question, "rigel", "triples", text, ids) for question, (text, ids) in knowledge.items()]
     for name in ("triples", "out"):
         (found / name).mkdir()
     pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(found / "triples" / "knowledge.parquet")

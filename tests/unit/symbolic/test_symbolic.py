@@ -43,7 +43,7 @@ class Sure:
         return [self.own for _ in texts]
 
 
-def asked(store, text, *topics):
+def question_of(store, text, *topics):
     ids = tuple(store.resolve(topics)[topic][0] for topic in topics)
     return Question("q", text, topic_keys=topics, topic_entities=ids)
 
@@ -61,7 +61,7 @@ def solved(store, model, question, paths, parsed=None, **options):
 
 
 def test_mentions_stand_in_the_order_of_the_text(store):
-    question = asked(store, "Which towns are in fr but not in de?", "de", "fr")
+    question = question_of(store, "Which towns are in fr but not in de?", "de", "fr")
     reading = read_question(question, store.entity_keys(question.topic_entities), {}, "[TOPIC]")
     assert [mention.entities for mention in reading.mentions] == [(("fr", 1.0),), (("de", 1.0),)]
     assert (reading.masked, reading.turned) == ("Which towns are in [TOPIC] but not in [TOPIC]?", False)
@@ -80,7 +80,7 @@ def test_mentions_stand_in_the_order_of_the_text(store):
     ],
 )
 def test_what_is_taken_away_may_be_named_first(store, text, turned):
-    question = asked(store, text, "fr", "de")
+    question = question_of(store, text, "fr", "de")
     assert read_question(question, store.entity_keys(question.topic_entities), {}, "#").turned is turned
 
 
@@ -209,49 +209,49 @@ CASES = {
 def test_operations_are_computed(store, text):
     kind, topics, paths, form, answers = CASES[text]
     weighted = [(tuple(path.split()), 0.5**place) for place, path in enumerate(paths, 1)]
-    found = solved(store, Sure(kind), asked(store, text, *topics.split()), weighted)
+    found = solved(store, Sure(kind), question_of(store, text, *topics.split()), weighted)
     assert (found.form, " ".join(found.answers), found.kind) == (parse(form), answers, kind)
     assert found.proof
 
 
 def test_nothing_is_ranked_by_a_place_that_cannot_be_read(store):
-    question, ways = asked(store, "hundredth largest town in fr", "fr"), [(("<inv>-in", "population"), 1.0)]
+    question, ways = question_of(store, "hundredth largest town in fr", "fr"), [(("<inv>-in", "population"), 1.0)]
     assert solved(store, Sure("nth"), question, ways).form is None
     assert solved(store, Sure("nth"), replace(question, text="third largest town in fr"), ways).answers == ("nice",)
 
 
 def test_a_proof_tells_when_its_facts_held(store):
-    found = solved(store, Sure("none"), asked(store, "mayor in 2005", "mayor"), [(("<inv>-office",), 1.0)])
+    found = solved(store, Sure("none"), question_of(store, "mayor in 2005", "mayor"), [(("<inv>-office",), 1.0)])
     [(triple, text)] = proofs(store, [found])[found.question]
     assert (triple,) == found.proof and text == "(ann, office, mayor; P580: 2001; P582: 2008-06-01; of: paris)"
 
 
 def test_dates_can_be_left_alone(store):
-    question = asked(store, "mayor in 2005", "mayor")
+    question = question_of(store, "mayor in 2005", "mayor")
     found = solved(store, Sure("none"), question, [(("<inv>-office",), 1.0)], date_conditions=False)
     assert found.answers == ("ann", "bob", "cid")
 
 
 def test_the_proof_of_a_no_is_what_there_is_instead(store):
-    found = solved(store, Sure("yes/no"), asked(store, "does de border es", "de", "es"), [(("borders",), 1.0)])
+    found = solved(store, Sure("yes/no"), question_of(store, "does de border es", "de", "es"), [(("borders",), 1.0)])
     [(head, _, tail)] = store.triples(found.proof).values()
     assert list(store.entity_keys([head, tail]).values()) == ["de", "fr"]
 
 
 def test_a_less_likely_form_is_taken_where_the_likeliest_finds_nothing(store):
-    question = asked(store, "What is de?", "de")
+    question = question_of(store, "What is de?", "de")
     paths = [(("<inv>-holder",), 0.6), (("borders", "borders"), 0.3), (("capital",), 0.1)]
     found = solved(store, Sure("none"), question, paths)
     assert found.answers == ("es",)
     assert solved(store, Sure("none"), question, [(("unknown",), 1.0)]).form is None
-    question, far = asked(store, "What is es?", "es"), [(("capital",), 1.0), (("<inv>-borders",), 1e-5)]
+    question, far = question_of(store, "What is es?", "es"), [(("capital",), 1.0), (("<inv>-borders",), 1e-5)]
     assert solved(store, Sure("none"), question, far).form is None
     assert solved(store, Sure("none"), question, far, margin=20).answers == ("fr",)
 
 
 def test_nothing_is_answered_where_no_form_finds_anything(store):
     for kind, path in (("count", "<inv>-in"), ("none", "capital"), ("best", "borders")):
-        found = solved(store, Sure(kind), asked(store, "es?", "es"), [((path,), 1.0)])
+        found = solved(store, Sure(kind), question_of(store, "es?", "es"), [((path,), 1.0)])
         assert (found.form, found.answers, found.proof, found.kind) == (None, (), (), kind)
 
 
@@ -263,7 +263,7 @@ def test_a_form_that_takes_too_long_counts_as_having_found_nothing(store, monkey
 
     monkeypatch.setattr("kgqa_core.symbolic.solve.execute", late)
     proposed = {"q": [("(JOIN in fr)", -0.1), ("(JOIN in de)", -0.2)]}
-    found = solved(store, Sure("none"), asked(store, "towns", "fr"), [], proposed)
+    found = solved(store, Sure("none"), question_of(store, "towns", "fr"), [], proposed)
     assert (found.answers, found.tried, SOLVERS[id(store)].timeouts) == (("berlin", "bonn"), 2, 1)
 
 
@@ -278,14 +278,14 @@ def test_a_gold_form_that_takes_too_long_teaches_nothing():
 
 
 def test_forms_of_a_parser_come_first(store):
-    question = asked(store, "largest town in fr", "fr")
+    question = question_of(store, "largest town in fr", "fr")
     proposed = {"q": [("(JOIN in fr)", -0.1), ("(ARGMIN (JOIN in fr) population)", -2.0)]}
     found = solved(store, Sure("best"), question, [(("<inv>-in", "population"), 1.0)], proposed)
     assert (str(found.form), found.answers) == ("(ARGMIN (JOIN in fr) population)", ("nice",))
 
 
 def test_candidates_of_a_mention_are_tried_by_confidence(store):
-    question = asked(store, "capital of it", "es", "fr")
+    question = question_of(store, "capital of it", "es", "fr")
     question = replace(question, topic_weights=(0.9, 0.4), topic_mentions=(0, 0))
     assert solved(store, Sure("none"), question, [(("capital",), 1.0)]).answers == ("paris",)
 

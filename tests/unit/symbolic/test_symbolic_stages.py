@@ -62,7 +62,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (base / "graph.nt").write_text("\n".join(triples) + "\n", encoding="utf-8")
     build(found["kg"], options=KgOptions(files=(str(base / "graph.nt"),)))
     with KgStore.open(found["kg"]) as store:
-        questions = asked(store)
+        questions = sample_questions(store)
         ends = store.connection.execute("SELECT id, head, tail FROM triples ORDER BY id").fetchall()
     write_questions(found["questions"], questions)
     tests = [question for question in questions if question.split == "test"]
@@ -76,7 +76,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def asked(store: KgStore) -> list[Question]:
+def sample_questions(store: KgStore) -> list[Question]:
     """Questions of three operations about each country, the last country in test alone."""
     wordings = {
         "count": ["How many towns are in {}?", "Count the towns of {}.", "What number of towns has {}?"],
@@ -128,7 +128,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(folders: dict[str,
 
 def test_questions_without_forms_teach_nothing(folders: dict[str, Path], tmp_path: Path) -> None:
     with KgStore.open(folders["kg"]) as store:
-        bare = [replace(question, s_expression=None) for question in asked(store)]
+        bare = [replace(question, s_expression=None) for question in sample_questions(store)]
     write_questions(tmp_path, bare)
     with pytest.raises(TrainingError, match="none of the 9 training questions has a gold form"):
         train(tmp_path, kg=folders["kg"], questions=tmp_path, options=QUICK, seed=7)
@@ -227,15 +227,15 @@ def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path]
 
 
 def test_a_file_of_questions_is_told_what_one_question_is(folders: dict[str, Path], dkg: Path, tmp_path: Path) -> None:
-    told = replies(computed(folders, tmp_path / "computed"))
+    stored = replies(computed(folders, tmp_path / "computed"))
     with KgStore.open(folders["kg"]) as store:
-        tests = [question for question in asked(store) if question.split == "test"]
-    assert set(told) == {question.id for question in tests}
+        tests = [question for question in sample_questions(store) if question.split == "test"]
+    assert set(stored) == {question.id for question in tests}
     counted = next(question for question in tests if question.complexity == "count")
     reply = opened(folders, dkg, "symbolic").ask(counted.text, list(counted.topic_keys))
     fields = ("operation", "form", "computed", "proof", "proof_rows")
-    assert told[counted.id] == {name: getattr(reply, name) for name in fields}
-    assert told[counted.id]["computed"] == "4" and told[counted.id]["proof_rows"] == 4
+    assert stored[counted.id] == {name: getattr(reply, name) for name in fields}
+    assert stored[counted.id]["computed"] == "4" and stored[counted.id]["proof_rows"] == 4
 
 
 def test_the_model_reads_what_was_computed(folders: dict[str, Path], dkg: Path) -> None:

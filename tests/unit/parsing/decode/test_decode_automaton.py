@@ -50,8 +50,8 @@ def test_every_walk_ends_in_time_in_a_form_that_reads_and_types():
     forms = 0
     for seed in range(6):
         draw = random.Random(seed)
-        for drawn in random_questions(seed, 8):
-            machine, slots = drawn.automaton, drawn.row.slots
+        for question in random_questions(seed, 8):
+            machine, slots = question.automaton, question.row.slots
             for _ in range(8):
                 state, line = machine.start, []
                 while state.hole.what != "end":
@@ -66,7 +66,7 @@ def test_every_walk_ends_in_time_in_a_form_that_reads_and_types():
                 used.update(slots.name(action) for action in line if action < len(FIXED))
                 if form is not None:
                     assert parse(str(form)) == form
-                    typed(form, drawn.ground.schema, drawn.types)
+                    typed(form, question.ground.schema, question.types)
                     forms += 1
     assert forms > 300
     assert {"AND", "OR", "MINUS", "COUNT", "HOLDS", "ARGMAX", "NTHMIN", "GREATER", "ge", "COUNTED", "THEN"} <= set(used)
@@ -142,13 +142,13 @@ def test_no_form_is_said_only_where_it_may_be_or_nothing_else_can(store, ground)
 
 
 def test_what_is_in_no_slot_or_has_no_actions_is_refused_in_words():
-    for text, said in (
+    for text, message in (
         ("(JOIN area fr)", "relation 'area' is not among those that were retrieved"),
         ("(JOIN in es)", "es is neither a linked topic nor"),
         ("(JOIN (R in) paris (at P580 2008^^xsd:gYear))", "conditions on qualifiers"),
         ("(NTHMAX 12 (JOIN in fr) population)", "place 12"),
     ):
-        with pytest.raises(FormError, match=said):
+        with pytest.raises(FormError, match=message):
             written(parse(text), SLOTS)
     for actions in ([NUMBER["AND"], 30], [NUMBER["THEN"]], [30, 30], [NUMBER["HOLDS"], 30, NUMBER[NK]]):
         with pytest.raises(FormError):

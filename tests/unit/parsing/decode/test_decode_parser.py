@@ -51,9 +51,11 @@ def files(folder):
 
 def test_forms_of_unseen_entities_are_decoded_with_their_answers(world, trained, tmp_path):
     found, counts = parsed(world, trained[0], tmp_path / "parsed")
-    asked = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
-    right = [one for one in asked if found[one.id][0].form == one.form]
-    assert len(right) >= 0.85 * len(asked), [(one.text, found[one.id][0].form) for one in asked if one not in right]
+    examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
+    right = [one for one in examples if found[one.id][0].form == one.form]
+    assert len(right) >= 0.85 * len(examples), [
+        (one.text, found[one.id][0].form) for one in examples if one not in right
+    ]
     assert counts["schema_recall"] == 1.0 and trained[1]["recall"]["train"]["slots"] == 1.0
     assert trained[1]["left_out"]["train"] == 0
     capital = found["q5-00"][0]
@@ -81,15 +83,15 @@ def less(world, tmp_path):
 
 
 def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, less, trained, tmp_path):
-    kept, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
-    said, _ = parsed(less, trained[0], tmp_path / "said", on_empty_result="no form")
-    assert parsed(less, trained[0], tmp_path / "auto")[0] == kept  # it has learnt to say that there is no form
-    best, instead = kept["q5-00"][0], said["q5-00"][0]
+    unchanged, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
+    emptied, _ = parsed(less, trained[0], tmp_path / "said", on_empty_result="no form")
+    assert parsed(less, trained[0], tmp_path / "auto")[0] == unchanged  # it has learnt to predict "no form"
+    best, instead = unchanged["q5-00"][0], emptied["q5-00"][0]
     assert (best.form, best.empty, best.answers) == ("(JOIN (R urn:x:capital) urn:x:forland)", True, ())
     assert (instead.form, instead.empty) == (None, None) and instead.score >= best.score
-    assert best.form not in {row.form for row in said["q5-00"]}
-    assert sum(math.exp(row.score) for row in said["q5-00"]) == pytest.approx(1.0, abs=1e-6)
-    assert said["q5-02"] == kept["q5-02"]
+    assert best.form not in {row.form for row in emptied["q5-00"]}
+    assert sum(math.exp(row.score) for row in emptied["q5-00"]) == pytest.approx(1.0, abs=1e-6)
+    assert emptied["q5-02"] == unchanged["q5-02"]
 
 
 def test_without_unanswerable_questions_no_form_is_only_said_of_what_finds_nothing(world, less, tmp_path):
@@ -104,13 +106,13 @@ def test_without_unanswerable_questions_no_form_is_only_said_of_what_finds_nothi
 @pytest.mark.parametrize("stop_at", [2, 11])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "retriever_epochs": 1})
-    given = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
+    inputs = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
     whole = Listener()
-    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **given)
+    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **inputs)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **given)
+        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **inputs)
     again = Listener()
-    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **given)
+    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **inputs)
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
 

@@ -20,7 +20,7 @@ def row(*actions: str) -> DecoderRow:
     return DecoderRow("…", slots, labels, (0, 3, 3, 3, 3), features, ("x",), tuple(number[name] for name in actions))
 
 
-def told(one: DecoderRow) -> list[str]:
+def actions_of(one: DecoderRow) -> list[str]:
     return [one.slots.name(action) for action in one.actions]
 
 
@@ -31,7 +31,7 @@ def test_a_row_that_keeps_what_it_needs_keeps_its_form(actions: tuple[str, ...])
     for seed in range(40):
         torch.manual_seed(seed)
         [own] = thinned([row(*actions, END)], missing=0.0)
-        assert told(own) == [*actions, END]
+        assert actions_of(own) == [*actions, END]
         [gone] = set(RELATIONS) - set(own.slots.relations)
         assert own.labels == ("[E1]", *own.slots.relations) and len(own.kinds) == 4
         assert [feature[0] for feature in own.features] == [
@@ -48,12 +48,12 @@ def test_a_row_that_loses_what_it_needs_has_no_form() -> None:
     without = [own for own in found if own.actions == (NUMBER[NK], NUMBER[END])]
     assert 70 < len(without) < 130
     assert {r for own in without for r in set(RELATIONS) - set(own.slots.relations)} == {"b", "d"}
-    assert all(told(own) == ["(R b)", "d", "x", END] for own in found if own not in without)
+    assert all(actions_of(own) == ["(R b)", "d", "x", END] for own in found if own not in without)
     assert {len(own.slots.relations) for own in found} == {3}
 
 
 def test_what_has_no_form_and_what_needs_all_relations_stay_what_they_are() -> None:
     torch.manual_seed(7)
-    assert {tuple(told(own)) for own in thinned([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
+    assert {tuple(actions_of(own)) for own in thinned([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
     everything = row("a", "b", "c", "d", "x", END)
     assert thinned([everything], missing=0.0) == [everything]

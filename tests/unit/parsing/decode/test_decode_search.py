@@ -34,11 +34,11 @@ def pointer(seed):
     return PointerDecoder(network, batcher, CPU)
 
 
-def check(decoder, drawn, beams):
+def check(decoder, questions, beams):
     """The number of forms that were written of some questions, each of which reads and types."""
     written = 0
-    found = decoder.search([one.row for one in drawn], [one.automaton for one in drawn], beams)
-    for one, forms in zip(drawn, found, strict=True):
+    found = decoder.search([one.row for one in questions], [one.automaton for one in questions], beams)
+    for one, forms in zip(questions, found, strict=True):
         assert forms, f"nothing was written for {one.row}"
         assert [score for _, score in forms] == sorted((score for _, score in forms), reverse=True)
         assert all(score <= 0 for _, score in forms) and len({form for form, _ in forms}) == len(forms)
@@ -55,15 +55,15 @@ def check(decoder, drawn, beams):
 def test_random_decoders_write_only_forms_that_read_and_type():
     written = 0
     for seed in range(5):
-        drawn = list(random_questions(seed, 32))
-        written += check(pointer(seed), drawn, beams=1 + seed % 4)
+        questions = list(random_questions(seed, 32))
+        written += check(pointer(seed), questions, beams=1 + seed % 4)
     assert written > 300
 
 
 def test_questions_of_a_batch_do_not_change_each_other():
-    decoder, drawn = pointer(1), list(random_questions(3, 6))
-    together = decoder.search([one.row for one in drawn], [one.automaton for one in drawn], 3)
-    for place, one in enumerate(drawn):
+    decoder, questions = pointer(1), list(random_questions(3, 6))
+    together = decoder.search([one.row for one in questions], [one.automaton for one in questions], 3)
+    for place, one in enumerate(questions):
         (alone,) = decoder.search([one.row], [one.automaton], 3)
         assert [form for form, _ in alone] == [form for form, _ in together[place]]
         assert [score for _, score in alone] == pytest.approx([score for _, score in together[place]], abs=1e-3)
@@ -73,8 +73,8 @@ def test_questions_of_a_batch_do_not_change_each_other():
 def test_language_models_write_only_forms_that_read_and_type(tmp_path, save):
     more = {"positions": 2048} if save is save_causal else {}
     decoder = TextDecoder(save(tmp_path, seed=5, **more), CPU)
-    drawn = [one for one in islice(random_questions(7, 40), 40) if one.automaton.limits.actions <= 6][:8]
-    assert check(decoder, drawn, beams=2) >= 4
+    questions = [one for one in islice(random_questions(7, 40), 40) if one.automaton.limits.actions <= 6][:8]
+    assert check(decoder, questions, beams=2) >= 4
 
 
 def test_pieces_of_a_question_differ_and_none_begins_another(tmp_path):

@@ -28,11 +28,11 @@ def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_pat
     for name in ("parser", "parsed"):
         (tmp_path / name).mkdir()
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.examples, options=options, seed=3)
-    told = predict(
+    counts_of_parse = predict(
         tmp_path / "parsed", kg=world.kg, examples=world.examples, parser=tmp_path / "parser", options=options
     )
-    asked = [one for one in read_examples(world.examples) if one.split != "train"]
-    assert counts["epochs"] == [1, 1] and told["parsed"] == len(asked)
+    examples = [one for one in read_examples(world.examples) if one.split != "train"]
+    assert counts["epochs"] == [1, 1] and counts_of_parse["parsed"] == len(examples)
 
 
 @pytest.mark.parametrize("save", [None, save_causal, save_seq2seq])

@@ -42,9 +42,11 @@ def parsed(world, parser, out, **options):
 
 def test_forms_of_unseen_entities_are_found_with_their_answers(world, trained, tmp_path):
     found, counts = parsed(world, trained[0], tmp_path / "parsed")
-    asked = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
-    right = [one for one in asked if found[one.id][0].form == one.form]
-    assert len(right) >= 0.85 * len(asked), [(one.text, found[one.id][0].form) for one in asked if one not in right]
+    examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
+    right = [one for one in examples if found[one.id][0].form == one.form]
+    assert len(right) >= 0.85 * len(examples), [
+        (one.text, found[one.id][0].form) for one in examples if one not in right
+    ]
     assert counts["coverage"]["share"] == 1.0 and trained[1]["coverage"]["train"]["share"] == 1.0
     capital = found["q5-00"][0]
     assert (capital.answers, capital.empty) == (("urn:x:foville0",), False)
@@ -70,15 +72,15 @@ def test_without_unanswerable_questions_no_form_is_never_said(world, tmp_path):
 @pytest.mark.parametrize("stop_at", [2, 9])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "hard_negative_epochs": 1, "checkpoint_seconds": 1e-6})
-    given = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
+    inputs = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     whole = Listener()
-    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **given)
+    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **inputs)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **given)
+        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **inputs)
     again = Listener()
-    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **given)
+    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **inputs)
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
 
@@ -117,8 +119,8 @@ def test_a_generator_writes_forms_that_are_mixed_with_the_ranker_s(world, tmp_pa
 
 def test_what_is_written_is_read_again_or_counted():
     form = parse("(AND (JOIN (R <a b>) <[M1]>) (gt s 5))")
-    told, unreadable = readable([(as_text(form), -1.0), ("NONE", -2.0), ("( JOIN (", -3.0), (as_text(form), -1.0)])
-    assert told == {normalise(form): pytest.approx(math.log(2) - 1), None: -2.0} and unreadable == 1
+    forms, unreadable = readable([(as_text(form), -1.0), ("NONE", -2.0), ("( JOIN (", -3.0), (as_text(form), -1.0)])
+    assert forms == {normalise(form): pytest.approx(math.log(2) - 1), None: -2.0} and unreadable == 1
 
 
 def test_scores_of_both_are_mixed_by_weight():

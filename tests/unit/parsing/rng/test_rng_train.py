@@ -1,4 +1,4 @@
-"""What a lesson of the ranker compares: the right form and wrong ones, and "no form" where a relation is missing."""
+"""What an example of the ranker compares: the right form and wrong ones, and "no form" where a relation is missing."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_hard_wrong_forms_come_first_as_long_as_they_are_there() -> None:
 
 def test_a_share_of_the_lessons_is_learnt_so_and_only_those_with_a_form_that_needs_relations() -> None:
     own = training(gold=4, missing_relation_rate=0.25)
-    drawn = 0
+    sampled = 0
     for own.epoch in range(400):
-        drawn += own._lacking(0) is not None
-    assert 70 < drawn < 130
+        sampled += own._lacking(0) is not None
+    assert 70 < sampled < 130
     assert training(gold=0)._lacking(0) is None and training(gold=7)._lacking(0) is None
     assert training(gold=4, learn_unanswerable=False)._lacking(0) is None
 
