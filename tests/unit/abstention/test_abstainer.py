@@ -184,8 +184,8 @@ def test_what_was_computed_is_an_answer_where_no_retriever_found_a_fact(
 ) -> None:
     questions = read_questions(folders["questions"])
     write_retrieved(tmp_path, "hop_path", [Retrieved(question.id) for question in questions])
-    wording = pl.read_parquet(folders["test"] / "answers.parquet")["question"].sort().to_list()
-    answers = {name: ["3"] if number % 3 == 0 else [] for number, name in enumerate(wording)}
+    ids = pl.read_parquet(folders["test"] / "answers.parquet")["question"].sort().to_list()
+    answers = {name: ["3"] if number % 3 == 0 else [] for number, name in enumerate(ids)}
     (tmp_path / "computed").mkdir()
     rows = {"question": list(answers), "answers": list(answers.values())}
     pl.DataFrame(rows).write_parquet(tmp_path / "computed" / "computed.parquet")
@@ -223,7 +223,7 @@ def test_what_a_parser_says_counts_as_a_second_source(
     assert _kind(question, {}, {"q": (None, None)}) == (RELATION, None)
 
 
-def test_a_reason_that_nothing_was_learnt_of_may_be_said_by_a_parser() -> None:
+def test_a_reason_without_training_examples_may_come_from_a_parser() -> None:
     question = Evidence(Question("q", "?", topic_entities=(1,)))
     assert _kind(question, {RELATION: 0.5, ENTITY: 0.5}, {"q": ("(JOIN mayor x)", True)}) == (RELATION, 0.333333)
     assert _kind(question, {RELATION: 0.4, ENTITY: 0.3}, {"q": ("(JOIN mayor x)", True)}) == (FACT, 0.333333)
@@ -276,7 +276,9 @@ def test_too_few_of_a_kind_are_named_with_the_way_out(folders: dict[str, Path], 
         learn({**folders, "labels": tmp_path}, tmp_path / "out")
 
 
-def test_scores_of_the_judged_are_told_and_drawn(folders: dict[str, Path], abstainer: Path, tmp_path: Path) -> None:
+def test_scores_of_the_judged_are_reported_and_plotted(
+    folders: dict[str, Path], abstainer: Path, tmp_path: Path
+) -> None:
     judged(folders, abstainer, tmp_path / "sure")
     (tmp_path / "out").mkdir()
     counts = score(

@@ -91,7 +91,7 @@ def test_a_wording_is_as_near_as_the_nearest_answerable_one() -> None:
     assert wordings.strange(texts[1]) == [(0, 2)]
 
 
-def test_a_training_question_is_told_without_itself() -> None:
+def test_the_features_of_a_training_question_leave_out_itself() -> None:
     rows = [*ASKED, ("where is Rome buried", "Rome", True)]
     texts, good = masked_words(rows)
     wordings = QuestionWordings.learn(texts, good)
@@ -103,7 +103,7 @@ def test_a_training_question_is_told_without_itself() -> None:
     assert twin[0] == pytest.approx(1.0), "another question with the same wording stays"
 
 
-def test_wordings_come_back_from_what_is_kept() -> None:
+def test_wordings_come_back_from_their_arrays() -> None:
     texts, good = masked_words(ASKED)
     one = QuestionWordings.learn(texts, good)
     other = QuestionWordings.from_arrays(one.arrays(), one.to_json())
@@ -222,7 +222,7 @@ def test_rules_and_forms_give_a_reason(store: KgStore) -> None:
     assert by_form("(JOIN r x)", True, linked=True) == FACT and by_form("(JOIN r x)", False, linked=True) is None
 
 
-def test_an_entity_that_is_missing_is_told_with_the_nearest_name(store: KgStore) -> None:
+def test_an_entity_that_is_missing_is_reported_with_the_nearest_name(store: KgStore) -> None:
     explain = Explainer(store).explain
     found = explain(Evidence(Question("q", "Who rules Bergonnia today?")), ENTITY)
     assert (found.missing, found.nearest) == ("Bergonnia", "Bergonia")
@@ -232,7 +232,7 @@ def test_an_entity_that_is_missing_is_told_with_the_nearest_name(store: KgStore)
     assert explain(Evidence(Question("q", "who?")), ENTITY) == Reason(ENTITY)
 
 
-def test_an_entity_that_was_linked_is_not_told_as_missing(store: KgStore) -> None:
+def test_an_entity_that_was_linked_is_not_reported_as_missing(store: KgStore) -> None:
     explain = Explainer(store).explain
     assert explain(Evidence(about(store, "Who rules Bergonia?", "Bergonia")), ENTITY) == Reason(ENTITY)
     both = about(store, "Does Bergonia border Cestrria, or the Old Hymns?", "Bergonia")
@@ -241,7 +241,7 @@ def test_an_entity_that_was_linked_is_not_told_as_missing(store: KgStore) -> Non
     assert explain(Evidence(unlinked), ENTITY) == Reason(ENTITY, "Bergonia")
 
 
-def test_a_relation_that_is_missing_is_told_with_the_nearest_of_its_topic(store: KgStore) -> None:
+def test_a_relation_that_is_missing_is_reported_with_the_nearest_of_its_topic(store: KgStore) -> None:
     question = about(store, "Which anthems has Bergonia?", "Bergonia")
     found = Explainer(store).explain(Evidence(question), RELATION, ["anthems"])
     assert (found.kind, found.missing, found.nearest) == (RELATION, "anthems", "anthem")
@@ -250,7 +250,7 @@ def test_a_relation_that_is_missing_is_told_with_the_nearest_of_its_topic(store:
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-def test_a_fact_that_is_missing_is_told_with_another_of_its_kind(store: KgStore, indexed: bool) -> None:
+def test_a_fact_that_is_missing_is_reported_with_another_of_its_kind(store: KgStore, indexed: bool) -> None:
     if indexed:
         index(store)
     question = about(store, "What is the capital of Cestria?", "Cestria")
@@ -268,7 +268,7 @@ def test_a_fact_that_is_missing_is_told_with_another_of_its_kind(store: KgStore,
     assert Explainer(store).explain(Evidence(question), FACT) == Reason(FACT)
 
 
-def test_words_in_a_row_are_told_as_they_are_written() -> None:
+def test_words_in_a_row_are_joined_as_they_are_written() -> None:
     assert in_a_row(["桑", "兰"]) == "桑兰" and in_a_row(["sang", "lan"]) == "sang lan"
     assert in_a_row(["2018", "亚", "运", "sang", "lan"]) == "2018 亚运 sang lan"
 

@@ -155,7 +155,7 @@ def _walk(folder: Path) -> list[dict[int, float]]:
     return y.to_rows()
 
 
-def test_a_graph_without_triples_can_be_asked() -> None:
+def test_a_graph_without_triples_can_be_queried() -> None:
     dkg = Dkg.from_triples([], [], [], 3, 1)
     assert dkg.edges_stored == 0 and dkg.forward_ptr.tolist() == [0, 0, 0, 0]
     assert dkg.find_edge([0], [0], [1]).tolist() == [-1]
@@ -204,7 +204,7 @@ def test_a_damaged_folder_is_refused(tmp_path: Path, fault: str) -> None:
         Dkg.open(tmp_path)
 
 
-def test_damaged_relation_names_are_told_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_damaged_relation_names_are_reported_when_they_are_read(tmp_path: Path) -> None:
     small().save(tmp_path)
     (tmp_path / "relations.json").write_text('{"keys": ["a"], "names": ["a"]}')
     dkg = Dkg.open(tmp_path)

@@ -129,7 +129,7 @@ def test_literals_may_lie_anywhere_as_after_an_update(tmp_path: Path) -> None:
     assert np.diff(dkg.ptr).tolist() == [2, 0, 0, 3, 0]
 
 
-def test_a_missing_graph_and_a_missing_folder_are_told(tmp_path: Path) -> None:
+def test_a_missing_graph_and_a_missing_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError):
         export(tmp_path, kg=tmp_path / "nothing")
     kg = make_graph(tmp_path / "kg", TRIPLES)

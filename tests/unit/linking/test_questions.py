@@ -89,7 +89,7 @@ def test_topics_are_replaced_and_all_else_stays(tmp_path: Path, graph: dict[str,
         assert replace(own, **unchanged) == question
 
 
-def test_the_words_of_a_mention_are_kept_so_that_they_can_be_masked(
+def test_the_words_of_a_mention_are_stored_so_that_they_can_be_masked(
     tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]
 ) -> None:
     found = linked(tmp_path, graph, sample_questions(ids))

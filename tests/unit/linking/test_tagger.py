@@ -53,7 +53,7 @@ def test_a_mention_tells_its_place_in_the_text(tagger: Maker) -> None:
     assert found["São Tomé"] == "São Tomé" and found["Frankreich"] == "Frankreich"
 
 
-def test_overlapping_mentions_are_all_told_and_the_longest_is_chosen(tagger: Maker) -> None:
+def test_overlapping_mentions_are_all_returned_and_the_longest_is_chosen(tagger: Maker) -> None:
     linker = geography(tagger)
     mentions = {mention.text: mention.chosen for mention in linker.link("Who founded New York City?")}
     assert mentions == {"New York": False, "New York City": True, "City": False}
@@ -95,7 +95,7 @@ def test_words_of_grammar_are_no_mentions_even_where_an_entity_is_called_so(tagg
     assert [m.chosen for m in linker.link("What is the capital of France?") if m.text == "of"] == [False]
 
 
-def test_types_are_not_taken_for_topics_beside_a_name(tagger: Maker) -> None:
+def test_types_are_no_topics_beside_a_name(tagger: Maker) -> None:
     assert keys_of(geography(tagger), "Which city is the capital of France?") == ["france"]
 
 
@@ -115,7 +115,7 @@ def test_entities_come_best_first_and_five_at_most(tagger: Maker) -> None:
     assert found == sorted(found, key=lambda row: (-row[1], row[0]))
 
 
-def test_nothing_below_the_threshold_is_taken_without_fallback(tagger: Maker) -> None:
+def test_nothing_below_the_threshold_is_selected_without_fallback(tagger: Maker) -> None:
     text = "Who founded New York City?"
     strict = geography(tagger, threshold=0.9, fallback=False)
     assert strict.entities(text) == []
@@ -212,7 +212,7 @@ def test_all_mentions_of_a_question_count_for_each_other(tagger: Maker) -> None:
     assert mentions[0].coherence == mentions[-1].coherence > 0
 
 
-def test_an_entity_without_label_is_not_taken_for_one_that_is_written_exactly(tagger: Maker) -> None:
+def test_an_entity_without_label_does_not_count_as_written_exactly(tagger: Maker) -> None:
     linker = tagger({"!!!": [], "b": named("Bandname")}, [("b", "r", "!!!")])
     assert linker.mentions.labels[0] == "!!!"
     spot = SpottedName(start=0, end=4, turn=0, name=0, probability=1.0)

@@ -212,7 +212,7 @@ def test_units_that_differ_in_the_last_digit_are_a_tie():
             index(store)
 
 
-def test_an_indexed_graph_answers_the_same_and_finds_again_what_it_kept(store):
+def test_an_indexed_graph_answers_the_same_and_finds_again_what_it_cached(store):
     with small_graph() as indexed:
         index(indexed)
         for form in ("(JOIN in (JOIN borders es))", "(ARGMAX (TYPE city) population)", "(JOIN in (JOIN borders es))"):
@@ -225,7 +225,7 @@ def test_an_indexed_graph_answers_the_same_and_finds_again_what_it_kept(store):
             execute(parse("(JOIN in (JOIN borders es))"), indexed)
 
 
-def test_a_form_finds_its_entities_where_those_kept_before_are_forgotten(monkeypatch):
+def test_a_form_finds_its_entities_where_those_cached_before_are_dropped(monkeypatch):
     monkeypatch.setattr("kgqa_core.logic.lookup._MOST", 2)
     with small_graph() as indexed:
         index(indexed)
@@ -248,7 +248,7 @@ def test_a_relation_that_an_update_took_away_is_not_offered():
         assert "(2 relations); did you mean 'size'?" in str(caught.value)
 
 
-def test_rows_are_cut_by_id_and_it_is_said(store):
+def test_rows_are_cut_by_id_and_the_cut_is_reported(store):
     every = execute(parse("(TYPE city)"), store)
     some = execute(parse("(TYPE city)"), store, rows=2)
     assert not every.truncated and some.truncated
@@ -284,7 +284,7 @@ def test_values_are_bound_and_never_pasted(store):
         ("(gt (COUNT in) 2001^^xsd:gYear)", "plain number"),
     ],
 )
-def test_what_does_not_fit_the_graph_is_said_in_words(store, text, part):
+def test_what_does_not_fit_the_graph_is_an_error_with_its_reason(store, text, part):
     with pytest.raises(FormError) as caught:
         execute(parse(text), store)
     assert part in str(caught.value)

@@ -86,7 +86,7 @@ def test_the_proof_tells_the_fact_with_its_qualifiers(store):
     )
 
 
-def test_a_name_that_means_nothing_is_said_with_the_nearest(store):
+def test_a_name_that_means_nothing_is_reported_with_the_nearest(store):
     for form, part in (
         ("(JOIN (R <head of goverment>) Denmark)", "did you mean 'head of government'?"),
         ("(JOIN (R P6) Denmarkk)", "did you mean 'Denmark'?"),

@@ -62,7 +62,7 @@ def test_gold_forms_find_the_annotated_answer_or_are_not_known(kg, made):
     assert set(counts["left_out"]) == {"d", "e", "f"}
 
 
-def test_linked_topics_have_every_candidate_of_a_mention_that_was_taken(kg, made):
+def test_linked_topics_have_every_candidate_of_a_mention_that_was_selected(kg, made):
     folder, questions, ids = made
     (folder / "linked").mkdir()
     write_questions(folder / "linked", [replace(one, topic_entities=(ids[key("Borland")],)) for one in questions])
@@ -79,7 +79,7 @@ def test_linked_topics_have_every_candidate_of_a_mention_that_was_taken(kg, made
     assert found["a"].form == "(JOIN (R urn:x:capital) urn:x:arland)" and found["b"].topics == ()
 
 
-def test_links_that_are_missing_are_said_in_words(kg, made):
+def test_links_that_are_missing_are_reported(kg, made):
     folder, questions, _ = made
     (folder / "linked").mkdir()
     write_questions(folder / "linked", questions)

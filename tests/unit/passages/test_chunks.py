@@ -43,7 +43,7 @@ def test_what_is_no_word_is_cut() -> None:
 
 
 @given(st.text(max_size=400).map(lambda text: " ".join(text.split())), st.integers(min_value=1, max_value=20))
-def test_nothing_is_lost_or_said_twice(text: str, words: int) -> None:
+def test_nothing_is_lost_or_repeated(text: str, words: int) -> None:
     parts = chunk(text, words)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert all(part.strip() == part and part for part in parts)

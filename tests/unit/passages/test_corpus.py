@@ -34,7 +34,7 @@ def test_a_document_without_id_is_called_by_its_line(tmp_path: Path) -> None:
     assert [(each.id, each.title) for each in documents] == [("c.jsonl:1", ""), ("c.jsonl:2", "")]
 
 
-def test_bad_lines_are_rejects_with_their_reasons_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_bad_lines_are_rejects_with_their_reasons_and_the_rest_is_read(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     lines = [
         b'{"id": "a", "text": "good one"}',
@@ -107,7 +107,7 @@ def test_a_folder_is_read_in_order_of_name_and_may_be_packed(tmp_path: Path) -> 
     assert [(each.file, each.line) for each in rejects] == [("more/c.jsonl", 2)]
 
 
-def test_formats_are_told_apart_by_the_first_line(tmp_path: Path) -> None:
+def test_formats_are_recognised_by_the_first_line(tmp_path: Path) -> None:
     texts = {"text": "Prose {with} braces", "jsonl": '{"text": "x"}', "kilt": '{"wikipedia_title": "A", "text": ["A"]}'}
     for form, text in texts.items():
         path = tmp_path / form

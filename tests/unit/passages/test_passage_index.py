@@ -63,7 +63,7 @@ def test_passages_do_not_cross_documents_and_carry_their_title(tmp_path: Path, e
     assert table.Passage("x", "Paris", "Paris is old").titled_text == "Paris is old", "a title is not repeated"
 
 
-def test_what_is_rejected_is_listed_and_said(tmp_path: Path, encoder: str) -> None:
+def test_what_is_rejected_is_listed_and_reported(tmp_path: Path, encoder: str) -> None:
     class Notes:
         notes: list[str] = []
 

@@ -109,7 +109,7 @@ def test_asking_without_knowledge_finds_nothing(folders: dict[str, Path]) -> Non
     assert (reply.facts, reply.text, reply.entities) == ((), "", ())
 
 
-def test_a_missing_retriever_is_named_before_anything_is_asked(folders: dict[str, Path]) -> None:
+def test_a_missing_retriever_is_named_before_any_question(folders: dict[str, Path]) -> None:
     with pytest.raises(ArtifactError, match="'hop_path' needs a trained retriever"):
         open_retriever("hop_path", RetrieverInputs(Dkg.open(folders["dkg"]), RetrievalOptions(), kg=folders["kg"]))
 

@@ -79,7 +79,7 @@ def test_mentions_stand_in_the_order_of_the_text(store):
         ("Which towns of fr isn’t de next to?", False),
     ],
 )
-def test_what_is_taken_away_may_be_named_first(store, text, turned):
+def test_what_a_difference_excludes_may_be_named_first(store, text, turned):
     question = question_of(store, text, "fr", "de")
     assert read_question(question, store.entity_keys(question.topic_entities), {}, "#").turned is turned
 
@@ -238,7 +238,7 @@ def test_the_proof_of_a_no_is_what_there_is_instead(store):
     assert list(store.entity_keys([head, tail]).values()) == ["de", "fr"]
 
 
-def test_a_less_likely_form_is_taken_where_the_likeliest_finds_nothing(store):
+def test_a_less_likely_form_answers_where_the_likeliest_finds_nothing(store):
     question = question_of(store, "What is de?", "de")
     paths = [(("<inv>-holder",), 0.6), (("borders", "borders"), 0.3), (("capital",), 0.1)]
     found = solved(store, Sure("none"), question, paths)

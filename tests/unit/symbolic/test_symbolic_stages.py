@@ -226,7 +226,9 @@ def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path]
     assert f"computed 4 by (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
 
 
-def test_a_file_of_questions_is_told_what_one_question_is(folders: dict[str, Path], dkg: Path, tmp_path: Path) -> None:
+def test_a_file_of_questions_has_the_replies_of_single_questions(
+    folders: dict[str, Path], dkg: Path, tmp_path: Path
+) -> None:
     stored = replies(computed(folders, tmp_path / "computed"))
     with KgStore.open(folders["kg"]) as store:
         tests = [question for question in sample_questions(store) if question.split == "test"]

@@ -131,7 +131,7 @@ def test_a_form_longer_than_the_limit_is_not_allowed(store, ground):
     assert walk(automaton(store, ground, limits=Limits(4)), line) is None
 
 
-def test_no_form_is_said_only_where_it_may_be_or_nothing_else_can(store, ground):
+def test_no_form_is_predicted_only_where_it_may_be_or_nothing_else_can(store, ground):
     allowed = {
         no_form: NUMBER[NK] in (machine := automaton(store, ground, no_form=no_form)).allowed(machine.start)
         for no_form in (False, True)

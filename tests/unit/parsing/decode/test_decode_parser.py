@@ -82,7 +82,7 @@ def less(world, tmp_path):
     return replace(world, kg=tmp_path / "kg")
 
 
-def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, less, trained, tmp_path):
+def test_a_best_form_that_finds_nothing_is_no_form_unless_the_option_keeps_it(world, less, trained, tmp_path):
     unchanged, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
     emptied, _ = parsed(less, trained[0], tmp_path / "said", on_empty_result="no form")
     assert parsed(less, trained[0], tmp_path / "auto")[0] == unchanged  # it has learnt to predict "no form"
@@ -94,7 +94,7 @@ def test_a_best_form_that_finds_nothing_is_no_form_unless_it_is_kept(world, less
     assert emptied["q5-02"] == unchanged["q5-02"]
 
 
-def test_without_unanswerable_questions_no_form_is_only_said_of_what_finds_nothing(world, less, tmp_path):
+def test_without_unanswerable_questions_no_form_is_only_predicted_for_what_finds_nothing(world, less, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "retriever_epochs": 1})
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
     found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed", on_empty_result="keep")

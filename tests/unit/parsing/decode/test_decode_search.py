@@ -1,4 +1,4 @@
-"""Every form that a decoder writes reads and types, whatever its weights and whatever it is asked."""
+"""Every form that a decoder writes reads and types, whatever its weights and its input."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_p
         assert len({row.form for row in rows}) == len(rows)
 
 
-def test_without_unanswerable_questions_no_form_is_never_said(world, tmp_path):
+def test_without_unanswerable_questions_no_form_is_never_predicted(world, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "hard_negative_epochs": 0})
     (tmp_path / "parser").mkdir()
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)

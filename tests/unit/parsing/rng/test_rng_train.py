@@ -43,7 +43,7 @@ def test_hard_wrong_forms_come_first_as_long_as_they_are_there() -> None:
         assert not {4} & set(found.tolist())
 
 
-def test_a_share_of_the_lessons_is_learnt_so_and_only_those_with_a_form_that_needs_relations() -> None:
+def test_a_share_of_the_examples_is_learnt_so_and_only_those_with_a_form_that_needs_relations() -> None:
     own = training(gold=4, missing_relation_rate=0.25)
     sampled = 0
     for own.epoch in range(400):

@@ -109,7 +109,7 @@ def test_relations_that_may_not_be_predicted_are_on_no_path(model: PathModel) ->
     assert none.paths == ()
 
 
-def test_what_is_asked_beside_a_question_does_not_change_its_paths(model: PathModel) -> None:
+def test_other_questions_of_a_batch_do_not_change_the_paths_of_a_question(model: PathModel) -> None:
     texts = ["what is the capital of [TOPIC]", "name the capital city of [TOPIC]", "how do people pay in [TOPIC]"]
     together = model.predict(texts, beam=3)
     assert [prediction.paths[0][0] for prediction in together] == [GOLD["capital"], GOLD["capital"], GOLD["money"]]

@@ -111,7 +111,7 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_retrieved_facts_are_the_chains_and_the_paths_are_told(world: Any, trained: Path) -> None:
+def test_retrieved_facts_are_the_chains_and_the_paths_are_returned(world: Any, trained: Path) -> None:
     retriever = HopPathRetriever(world.dkg, load(trained, world.dkg), RetrievalOptions())
     question = next(question for question in world.questions if question.hops == 2 and question.split == "test")
     found, empty = retriever.retrieve([question, replace(question, id="none", topic_entities=())])

@@ -191,7 +191,7 @@ def test_relation_that_leads_to_thousands_crowds_out_no_other() -> None:
     assert neighbourhood(dkg, [1000], hops=1, most=2, edge_budget=5000).triple.tolist() == [0, 999]
 
 
-def test_nodes_without_name_are_told_alike_and_readable_keys_stay(graph: Graph) -> None:
+def test_nodes_without_name_have_one_text_and_readable_keys_stay(graph: Graph) -> None:
     marriage = [i for i in range(graph.dkg.triples) if "m.0abc12" in graph.names_of([i])[0]]
     with KgStore.open(graph.kg) as store:
         assert triple_sentences(store, marriage) == ["(Anna, marriage, CVT)", "(CVT, spouse, Bert)"]
@@ -394,7 +394,7 @@ def test_cut_short_says_which_option_to_raise(graph: Graph, tmp_path: Path) -> N
     assert any("kaping.most_triples " in note and "4 questions short" in note for note in listener.notes)
 
 
-def test_unknown_script_is_said(graph: Graph, tmp_path: Path) -> None:
+def test_unknown_script_is_reported(graph: Graph, tmp_path: Path) -> None:
     listener = Listener()
     question = replace(graph.questions[0], text="ΩΩΩ ☃☃☃ 🀄🀄 🀐🀐")
     options = KapingOptions(encoder=str(tiny_encoder(tmp_path / "tiny", 1)))

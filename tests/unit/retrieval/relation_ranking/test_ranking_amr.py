@@ -140,7 +140,7 @@ def test_what_is_no_file_of_graphs_says_what_one_is(tmp_path: Path, text: str, m
         read_graphs(tmp_path / "absent")
 
 
-def test_a_file_goes_before_the_parser_whose_words_are_kept(tmp_path: Path) -> None:
+def test_a_file_goes_before_the_parser_whose_output_is_cached(tmp_path: Path) -> None:
     parser = Parser()
     graphs = AmrGraphs({"ask  one": "(w / filed)"}, parser, tmp_path, read_word)
     found = graphs.of(["ask one", "ask two", "bad", "ask two"])
@@ -167,7 +167,7 @@ def test_a_graph_that_is_none_leaves_its_question_without(caplog: pytest.LogCapt
     assert AmrGraphs({"Who?": "nothing"}, read=lambda text: []).of(["Who?"]) == {}, "one without nodes has no graph"
 
 
-def test_a_parser_that_is_not_there_is_told_beside_a_file_too(tmp_path: Path) -> None:
+def test_a_parser_that_is_not_there_is_reported_beside_a_file_too(tmp_path: Path) -> None:
     path, listener = tmp_path / "graphs.json", Listener()
     path.write_text(json.dumps({"Who?": "(w / who)"}), encoding="utf-8")
     assert open_graphs(str(path), "amrlib:/nowhere/at/all", monitor=listener) is not None

@@ -93,7 +93,7 @@ def test_a_draw_depends_on_seed_question_entity_and_relation_alone(dkg: Dkg) -> 
     assert drawn_of_club.tolist() != [edge - int(town.first[0]) for edge in first]
 
 
-def test_every_triple_of_a_pair_can_be_drawn(dkg: Dkg) -> None:
+def test_every_triple_of_a_pair_can_be_sampled(dkg: Dkg) -> None:
     town = candidates(dkg, TOWN, 10)
     seen = {edge for seed in range(60) for edge in draw_edges(town, 0, 10, seed, "q").tolist()}
     assert len(seen) == 30
@@ -135,12 +135,12 @@ def test_a_question_gets_the_same_facts_alone_and_among_others(dkg: Dkg) -> None
     assert retriever(dkg, seed=8).retrieve(questions) != together
 
 
-def test_what_is_cut_is_told(dkg: Dkg) -> None:
+def test_what_is_cut_is_counted(dkg: Dkg) -> None:
     [found] = retriever(dkg, most_relations=1).retrieve([question_of("q", TOWN)])
     assert found.truncated == 1
 
 
-def test_topics_are_told_by_their_keys_where_there_is_no_graph_store(dkg: Dkg) -> None:
+def test_topics_are_named_by_their_keys_where_there_is_no_graph_store(dkg: Dkg) -> None:
     own = retriever(dkg)
     own.retrieve([question_of("q", TOWN, TOWN)])
     ranker = own.ranker

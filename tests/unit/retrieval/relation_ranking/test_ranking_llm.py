@@ -59,7 +59,7 @@ def test_the_prompt_is_the_paper_s_to_the_letter() -> None:
     )
 
 
-def test_what_a_question_says_is_never_taken_for_a_place_in_the_prompt() -> None:
+def test_the_words_of_a_question_are_never_a_placeholder_of_the_prompt() -> None:
     _, user = messages(ranking_prompt(RankingQuery("who is\n{entity}  {relations}?", "{question}", RELATIONS), 5))
     assert user.startswith("Question: <<<who is {entity} {relations}?>>>\nEntity: <<<{question}>>>\nRelations: <<<dev")
 
@@ -86,14 +86,14 @@ def test_an_answer_without_a_candidate_keeps_none() -> None:
     assert (ranker.counts["silent"], ranker.counts["unknown_lines"]) == (1, 1)
 
 
-def test_an_endpoint_that_fails_is_asked_again_and_then_counted() -> None:
+def test_a_request_that_fails_is_repeated_and_then_counted() -> None:
     model = Says("", "error")
     ranker = LlmRanker(model, 64)
     assert ranker.rank([ASK], 5) == [[]]
     assert ranker.counts["failed"] == 1 and len(model.prompts) == 3
 
 
-def test_answers_are_kept_and_not_paid_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completions_are_cached_and_not_billed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     asks = [RankingQuery(f"Who developed program {number}?", "it", RELATIONS) for number in range(6)]
     with ChatServer(lambda prompt: "developer\nowner") as server:

@@ -31,7 +31,7 @@ def test_the_examples_in_the_modules_hold() -> None:
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(NAMES, st.data())
-def test_dressed_candidates_are_read_in_the_order_in_which_they_are_said(names: list[str], data: st.DataObject) -> None:
+def test_dressed_candidates_are_read_in_the_order_of_the_output(names: list[str], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(names))))
     lines = []
     for number, place in enumerate(order, start=1):
@@ -84,14 +84,14 @@ def test_several_candidates_in_one_line_count_in_their_order() -> None:
     assert read_ranking("Relations: <<<capital; date of birth>>>", CANDIDATES, 5).places == (3, 1)
 
 
-def test_what_is_no_candidate_is_kept_as_it_was_said() -> None:
+def test_what_is_no_candidate_is_reported_verbatim() -> None:
     text = "Sure! Here are the top-5 relations:\n\n1. developer\n2. inventor\n```\n3. developer\n- capital"
     found = read_ranking(text, CANDIDATES, 5)
     assert found.places == (0, 3)  # a name that occurs twice counts once
     assert found.unknown == ("Sure! Here are the top-5 relations:", "2. inventor")
 
 
-def test_relations_of_equal_words_are_taken_one_after_the_other() -> None:
+def test_relations_of_equal_words_are_matched_one_after_the_other() -> None:
     assert read_ranking("name\nName\nname", ("name", "other", "name"), 5).places == (0, 2)
 
 
@@ -99,5 +99,5 @@ def test_the_case_as_it_stands_goes_before_any_other() -> None:
     assert read_ranking("Date", ("date", "Date"), 5).places == (1,)
 
 
-def test_no_more_are_kept_than_are_wanted() -> None:
+def test_no_more_are_returned_than_are_wanted() -> None:
     assert read_ranking("capital\nx\ndeveloper", CANDIDATES, 2).places == (3, 7)

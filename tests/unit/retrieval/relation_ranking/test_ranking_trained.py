@@ -110,7 +110,7 @@ def test_the_graph_tells_which_relation_a_question_asks_for() -> None:
     assert measure(fitted.trained, EXAMPLES, 1, {CAPITAL: GRAPHS[MONEY], MONEY: GRAPHS[CAPITAL]})["loss"] > loss
 
 
-def test_the_pair_encoder_learns_which_relations_are_asked_for() -> None:
+def test_the_pair_encoder_learns_which_relations_a_question_needs() -> None:
     fitted = fit(EXAMPLES, EXAMPLES[:4], LONG, 7)
     assert measure(fitted.trained, EXAMPLES, 2)["recall"] == 1.0  # two of four; chance is a half
     untrained = fit(EXAMPLES, [], QUICK.model_copy(update={"learning_rate": 1e-9}), 7)
@@ -185,7 +185,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_pa
     assert all(torch.equal(value, weights[name]) for name, value in resumed.trained.network.state_dict().items())
 
 
-def test_negatives_are_drawn_anew_in_every_pass_and_are_never_gold() -> None:
+def test_negatives_are_sampled_anew_in_every_pass_and_are_never_gold() -> None:
     from kgqa_core.retrieval.relation_ranking.train import _ExamplePairs
 
     examples = [RankingExample("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
@@ -347,7 +347,7 @@ def test_a_question_without_graph_is_ranked_by_the_pair_encoder(world: Any, grap
     assert listener.notes == ["1 of 2 questions have no AMR graph and are ranked as rank_pair does"]
 
 
-def test_a_damaged_ranker_is_told_from_one_that_is_not_there(trained: Path, tmp_path: Path) -> None:
+def test_a_damaged_ranker_is_another_error_than_a_missing_one(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="run the relation_ranker stage"):
         load(tmp_path, "pair")
     assert load(trained, "amr") is None

@@ -33,7 +33,7 @@ def parts(world: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
     return {name: folder / name for name in ("near", "far")}
 
 
-def test_weights_say_how_often_a_question_is_taken() -> None:
+def test_weights_are_how_often_an_epoch_has_a_question() -> None:
     assert sample_epoch([5, 3], [1, 1], 7, 0) is None
     sample = sample_epoch([10, 4], [0.5, 2.25], 7, 0)
     assert sample is not None

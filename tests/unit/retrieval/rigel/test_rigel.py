@@ -93,7 +93,7 @@ def test_checkpoint_of_other_options_or_damaged_is_not_used(world: Any, undistur
     assert ignores_checkpoints(run, world, tmp_path, QUICK) == [content(undisturbed)] * 2
 
 
-def test_curves_and_metrics_are_given_by_step(listened: tuple[Path, Listener]) -> None:
+def test_curves_and_metrics_are_recorded_by_step(listened: tuple[Path, Listener]) -> None:
     folder, listener = listened
     curve = pl.read_parquet(folder / "curves.parquet")
     assert curve.columns == ["step", "epoch", "split", "metric", "value"]

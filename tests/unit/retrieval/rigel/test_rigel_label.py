@@ -137,7 +137,7 @@ def test_a_layer_goes_on_when_relations_were_only_removed(world: Any, tmp_path: 
     assert load(tmp_path / "layer", left).plan([QUESTION]).relations[0].shape == (1, 6)
 
 
-def test_a_relation_and_its_inverse_are_told_apart(trained: Path) -> None:
+def test_a_relation_and_its_inverse_differ(trained: Path) -> None:
     there, back = load(trained, graph("capital")).plan([QUESTION]).relations[0][0].tolist()
     assert abs(there - back) > 0.1
 

@@ -12,7 +12,7 @@ from benchmarks import unseen_relations as bench
 from kgqa_core.dkg.csr import Dkg
 
 
-def test_a_share_of_the_relations_that_questions_use_is_drawn_with_the_seed(world: Any) -> None:
+def test_a_share_of_the_relations_that_questions_use_is_sampled_with_the_seed(world: Any) -> None:
     assert bench.draw(world.questions, 0.5, 7) == bench.draw(world.questions[::-1], 0.5, 7)
     assert len(bench.draw(world.questions, 0.5, 7)) == 1
     assert bench.draw(world.questions, 1.0, 7) == ["capital", "currency"]
