@@ -3,21 +3,20 @@
 One run measures one cell, `--data qald9|lcquad1|atlas --ranker llm|embedding|pair|amr --seed N`, and puts it into the
 JSON file beside those that are there; `--compare` sets `amr` against `pair` over the seeds that both have.
 
-recall_at_5: share of gold pairs of an entity and a relation that are kept, over the linked entities that have a gold
-relation; a gold relation that is no candidate counts as missed.  Gold pairs of an unlinked entity (a later hop) are
-left out and counted.  chance: what five candidates drawn at random would keep.  Candidates are sorted by name, for the
-files have them in the order of an earlier ranking.  The intervals draw questions (2,000 times); over several seeds they
-draw the same questions for each.  `most` and `most_test` in a cell are what a small budget left of the lessons and of
-the test.
+recall_at_5: share of gold pairs of an entity and a relation among the first five, over the linked entities that have a
+gold relation; a gold relation that is no candidate counts as missed.  Gold pairs of an unlinked entity (a later hop) are
+left out and counted.  chance: what five random candidates would have.  Candidates are sorted by name, for the files have
+them in the order of an earlier ranking.  The intervals resample questions (2,000 times), over several seeds the same
+ones for each.  `most` and `most_test` in a cell are what a small budget left of the training examples and of the test.
 
-Questions of QALD-9's test set that are in its training set too (8 of 116) are taken out of what is learnt from
-(`left_out` lessons), so that the whole test set is measured.  Graphs: the QALD-9-AMR treebank, written by hand, for
-training and test (`--amr gold`); or SLING's extended graphs in training where the treebank's are in the test
-(`--amr sling`: SLING's file has no test questions).
+Questions of QALD-9's test set that are in its training set too (8 of 116) are removed from the training examples
+(`left_out`), so that the whole test set is measured.  Graphs: the QALD-9-AMR treebank, written by hand, for training and
+test (`--amr gold`); or SLING's extended graphs in training where the treebank's are in the test (`--amr sling`: SLING's
+file has no test questions).
 
-`llm` asks a server on loopback that stands in for a language model: it ranks by words that the question and a relation
-share, and numbers its lines.  Its figure says that the way through prompt, endpoint, cache and parser works, nothing
-of any language model.
+`llm` queries a server on loopback that stands in for a language model: it ranks by words that the question and a
+relation share, and numbers its lines.  Its figure says that the way through prompt, endpoint, cache and parser works,
+not how well any language model ranks.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ from kgqa_core.retrieval.relation_ranking.ranker import EmbeddingRanker, Ranker,
 from kgqa_core.retrieval.relation_ranking.train import fit  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.trained import PairRanker  # noqa: E402
 from kgqa_core.retrieval.relation_ranking.training_examples import (  # noqa: E402
+    LinkedEntity,
     RankingExample,
     examples_of_linking,
     examples_of_questions,
@@ -72,7 +72,7 @@ from tests.support.chat_server import ChatServer  # noqa: E402
 
 PROGRESS = Log("dev_", every=20)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-KEPT = 5
+TOP = 5
 DRAWS = 2_000
 OPTIONS: dict[str, Any] = {
     "encoder": "minilm",
@@ -88,37 +88,24 @@ OPTIONS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A pair of a question and an entity that is measured on.  gold: also relations that are no candidates.
-
-    question_id: pairs with the same one are drawn together; of Atlas it is the question itself.
-    """
-
-    question_id: str
-    question: str
-    entity: str
-    relations: tuple[str, ...]
-    gold: frozenset[str]
-
-
-@dataclass(frozen=True)
 class Task:
-    """What is learnt from, what is measured on, and what was left out of both."""
+    """Examples for training, for early stopping and for measuring, and counts of what was left out.
+
+    test: entities with the same `question_id` are resampled together; of Atlas it is the question itself.
+    """
 
     learning: list[RankingExample]
     developing: list[RankingExample]
-    test: list[Asked]
+    test: list[LinkedEntity]
     counts: dict[str, Any]
 
 
 def linking_task(folder: Path, name: str, seed: int, most: int | None) -> Task:
-    """A relation-linking set.  most: lessons that are learnt from, drawn with the seed."""
+    """A relation-linking set.  most: training examples, sampled with the seed."""
     train, test = (read_linking(folder / name / f"{name}_{split}.json") for split in ("train", "test"))
     learning, developing = examples_of_linking(train, seed)
-    asked = [Asked(one.question_id, one.question, one.entity, one.relations, one.gold)
-             for one in test.linked if one.gold]  # fmt: skip
     counts = {"train": train.counts, "test": test.counts}
-    return Task(_drawn(learning, most, seed), developing, asked, counts)
+    return Task(_sample(learning, most, seed), developing, [one for one in test.linked if one.gold], counts)
 
 
 def atlas_task(seed: int, most: int | None) -> Task:
@@ -132,21 +119,21 @@ def atlas_task(seed: int, most: int | None) -> Task:
         load_questions(folder / "questions", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=seed)
         dkg = Dkg.open(folder / "dkg")
         everything = read_questions(folder / "questions")
-        lessons, counts = {}, {}
+        examples, counts = {}, {}
         for split in ("train", "dev", "test"):
             own = [question for question in everything if question.split == split]
-            lessons[split], counts[split] = examples_of_questions(own, dkg, folder / "kg", 200)
-    asked = [
-        Asked(
+            examples[split], counts[split] = examples_of_questions(own, dkg, folder / "kg", 200)
+    test = [
+        LinkedEntity(
             one.question, one.question, one.entity, one.relations, frozenset(one.relations[place] for place in one.gold)
         )
-        for one in lessons["test"]
+        for one in examples["test"]
     ]
-    return Task(_drawn(lessons["train"], most, seed), lessons["dev"], asked, counts)
+    return Task(_sample(examples["train"], most, seed), examples["dev"], test, counts)
 
 
 def apart(task: Task) -> tuple[Task, int]:
-    """The task without lessons on a question that is measured on, and how many these were."""
+    """The task without training examples of its test questions, and how many these were."""
     measured = {_same(one.question) for one in task.test}
     learning, developing = ([one for one in part if _same(one.question) not in measured]
                             for part in (task.learning, task.developing))  # fmt: skip
@@ -158,46 +145,46 @@ def _same(question: str) -> str:
     return " ".join(question.split()).casefold()
 
 
-def _drawn(lessons: list[RankingExample], most: int | None, seed: int) -> list[RankingExample]:
-    return lessons if most is None or len(lessons) <= most else random.Random(seed).sample(lessons, most)
+def _sample(examples: list[RankingExample], most: int | None, seed: int) -> list[RankingExample]:
+    return examples if most is None or len(examples) <= most else random.Random(seed).sample(examples, most)
 
 
 def amr_graphs(data: Path, source: str) -> AmrGraphs:
     """The treebank's graphs of train and test; with `sling`, SLING's of train in place of the treebank's."""
     treebank = data / "amr" / "qald-9-amr"
-    given = read_graphs(treebank / "qald-9-amr-train.txt")
+    graphs = read_graphs(treebank / "qald-9-amr-train.txt")
     if source == "sling":
-        given = read_graphs(data / "relation_linking" / "sling" / "qald_9.json")
-    return AmrGraphs(read_graphs(treebank / "qald-9-amr-test.txt") | given)
+        graphs = read_graphs(data / "relation_linking" / "sling" / "qald_9.json")
+    return AmrGraphs(read_graphs(treebank / "qald-9-amr-test.txt") | graphs)
 
 
-def run(given: argparse.Namespace) -> dict[str, Any]:
+def run(args: argparse.Namespace) -> dict[str, Any]:
     """One cell: its scores, and its hits pair by pair for the comparison."""
-    if given.data == "atlas":
-        task = atlas_task(given.seed, given.most)
+    if args.data == "atlas":
+        task = atlas_task(args.seed, args.most)
     else:
-        task = linking_task(given.shared / "relation_linking", given.data, given.seed, given.most)
+        task = linking_task(args.shared / "relation_linking", args.data, args.seed, args.most)
     task, left_out = apart(task)
-    if given.most_test is not None and given.most_test < len(task.test):
-        task = replace(task, test=random.Random(0).sample(task.test, given.most_test))
-    pairs = (option.partition("=") for option in given.option)
+    if args.most_test is not None and args.most_test < len(task.test):
+        task = replace(task, test=random.Random(0).sample(task.test, args.most_test))
+    pairs = (option.partition("=") for option in args.option)
     options = RelationRankingOptions(**(OPTIONS | {key: json.loads(value) for key, _, value in pairs}))
     started, cpu = time.perf_counter(), time.process_time()
     more: dict[str, Any] = {}
-    if given.layers is not None:
-        options = options.model_copy(update={"encoder": shallow(given.layers)})
+    if args.layers is not None:
+        options = options.model_copy(update={"encoder": shallow(args.layers)})
     with ChatServer(overlap) as server:
         ranker: Ranker
-        if given.ranker == "llm":
+        if args.ranker == "llm":
             llm = LlmOptions(base_url=server.base_url, concurrency=4)
             os.environ.setdefault("OPENAI_API_KEY", "none")
             ranker = LlmRanker(load_model("openai:stand-in", llm), options.max_new_tokens)
-        elif given.ranker == "embedding":
+        elif args.ranker == "embedding":
             ranker = EmbeddingRanker(SentenceEncoder(options.sentence_encoder, section="relation_ranking"))
         else:
-            ranker, more = trained(task, given, options)
-        asked = [RankingQuery(one.question, one.entity, one.relations) for one in task.test]
-        ranked = ranker.rank(asked, KEPT, PROGRESS)
+            ranker, more = trained(task, args, options)
+        queries = [RankingQuery(one.question, one.entity, one.relations) for one in task.test]
+        ranked = ranker.rank(queries, TOP, PROGRESS)
     hits = [
         (one.question_id, one.question, len({one.relations[place] for place, _ in own} & one.gold), len(one.gold))
         for one, own in zip(task.test, ranked, strict=True)
@@ -207,9 +194,9 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         "interval": interval(hits),
         "left_out": left_out,
         "chance": round(sum(chance(one) for one in task.test) / sum(len(one.gold) for one in task.test), 4),
-        "most": given.most,
-        "most_test": given.most_test,
-        "most_dev": given.most_dev,
+        "most": args.most,
+        "most_test": args.most_test,
+        "most_dev": args.most_dev,
         "pairs": len(task.test),
         "gold": sum(hit[3] for hit in hits),
         "mean_candidates": round(float(np.mean([len(one.relations) for one in task.test])), 1),
@@ -217,7 +204,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         "counts": ranker.counts,
         **more,
         "options": options.model_dump(mode="json", include=set(OPTIONS))
-        | {"encoder": "minilm" if given.layers is None else f"first {given.layers} layers of minilm"},
+        | {"encoder": "minilm" if args.layers is None else f"first {args.layers} layers of minilm"},
         "wall_seconds": round(time.perf_counter() - started, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
         "torch": torch.__version__,
@@ -227,29 +214,29 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def trained(
-    task: Task, given: argparse.Namespace, options: RelationRankingOptions
+    task: Task, args: argparse.Namespace, options: RelationRankingOptions
 ) -> tuple[Ranker, dict[str, Any]]:  # fmt: skip
     """`pair` or `amr`, trained here."""
-    source = amr_graphs(given.shared, given.amr) if given.ranker == "amr" else None
+    source = amr_graphs(args.shared, args.amr) if args.ranker == "amr" else None
     graphs = {}
-    learning, developing = task.learning, _drawn(task.developing, given.most_dev, 0)
+    learning, developing = task.learning, _sample(task.developing, args.most_dev, 0)
     if source is not None:
-        graphs = source.of([lesson.question for lesson in (*learning, *developing)])
+        graphs = source.of([example.question for example in (*learning, *developing)])
         learning, developing = ([one for one in part if one.question in graphs] for part in (learning, developing))
-    work = given.work / f"{given.data}-{given.ranker}-{given.amr}-{given.seed}" if given.work else None
+    work = args.work / f"{args.data}-{args.ranker}-{args.amr}-{args.seed}" if args.work else None
     key = hashlib.sha256(repr((learning, developing, sorted(graphs.items()))).encode()).hexdigest()
     fitted = fit(
-        learning, developing, options, given.seed, given.ranker, graphs=graphs, key=key,
+        learning, developing, options, args.seed, args.ranker, graphs=graphs, key=key,
         monitor=PROGRESS, work=work,
     )  # fmt: skip
-    told = {
+    details = {
         "learnt_from": len(learning),
         "best_epoch": fitted.progress.best_epoch,
         "dev_curve": [row for row in fitted.progress.curve if row[2] == "dev"],
     }
     if source is not None:
-        told |= {"amr": given.amr, "amr_reader": f"{amr.read_penman.__module__}.{amr.read_penman.__qualname__}"}
-    return PairRanker(fitted.trained, source), told
+        details |= {"amr": args.amr, "amr_reader": f"{amr.read_penman.__module__}.{amr.read_penman.__qualname__}"}
+    return PairRanker(fitted.trained, source), details
 
 
 def shallow(layers: int) -> str:
@@ -273,14 +260,14 @@ def overlap(prompt: str) -> str:
     """The stand-in's answer: five relations by the words that they share with the question, numbered."""
     question = prompt[prompt.index("Question: <<<") + 13 : prompt.index(">>>\nEntity:")]
     names = prompt[prompt.index("Relations: <<<") + 14 : prompt.rindex(">>>")].split(", ")
-    asked = [word for word in re.findall(r"\w+", question.lower()) if len(word) > 3]
+    question_words = [word for word in re.findall(r"\w+", question.lower()) if len(word) > 3]
 
     def likeness(name: str) -> float:
         own = relation_text(name).split()
-        shared = sum(any(word[:5] == other[:5] for other in asked) for word in own)
+        shared = sum(any(word[:5] == other[:5] for other in question_words) for word in own)
         return shared / max(1, len(own))
 
-    best = sorted(names, key=lambda name: (-likeness(name), words(name)))[:KEPT]
+    best = sorted(names, key=lambda name: (-likeness(name), words(name)))[:TOP]
     return "\n".join(f"{number}. {name}" for number, name in enumerate(best, start=1))
 
 
@@ -289,10 +276,10 @@ def recall(hits: Sequence[Sequence[Any]]) -> float:
     return round(sum(hit[-2] for hit in hits) / max(1, sum(hit[-1] for hit in hits)), 4)
 
 
-def chance(one: Asked) -> float:
-    """Gold relations that KEPT candidates drawn at random would keep."""
+def chance(one: LinkedEntity) -> float:
+    """Gold relations among TOP random candidates, as expected."""
     inside = len(one.gold & set(one.relations))
-    return inside * min(1.0, KEPT / len(one.relations))
+    return inside * min(1.0, TOP / len(one.relations))
 
 
 def by_question(hits: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
@@ -304,15 +291,15 @@ def by_question(hits: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
 
 
 def interval(hits: Sequence[Sequence[Any]]) -> list[float]:
-    """95 % of the recalls of questions drawn with replacement."""
+    """95 % of the recalls of questions resampled with replacement."""
     rows = np.stack(list(by_question(hits).values()))
-    drawn = np.random.default_rng(0).integers(0, len(rows), size=(DRAWS, len(rows)))
-    sums = rows[drawn].sum(axis=1)
+    resampled = np.random.default_rng(0).integers(0, len(rows), size=(DRAWS, len(rows)))
+    sums = rows[resampled].sum(axis=1)
     return [round(float(value), 4) for value in np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975])]
 
 
 def compare(cells: dict[str, Any], data: str, other: str) -> dict[str, Any]:
-    """amr less pair in recall, seed by seed and over all, with an interval over questions drawn alike for both.
+    """amr less pair in recall, seed by seed and over all, with an interval over questions resampled alike for both.
 
     Only of seeds whose two cells had the same options and pairs; `not_alike` names the others.
     """
@@ -320,8 +307,8 @@ def compare(cells: dict[str, Any], data: str, other: str) -> dict[str, Any]:
     there = [seed for seed in there if f"{data}/pair/{seed}" in cells]
     if not there:
         return {}
-    asked = [cells[f"{data}/{name}/{seed}"] for seed in there for name in ("pair", other)]
-    conditions = [conditions_of(cell) for cell in asked]
+    compared = [cells[f"{data}/{name}/{seed}"] for seed in there for name in ("pair", other)]
+    conditions = [conditions_of(cell) for cell in compared]
     common = max(conditions, key=conditions.count)
     seeds = [seed for place, seed in enumerate(there) if conditions[2 * place : 2 * place + 2] == [common] * 2]
     not_alike = [seed for seed in there if seed not in seeds]
@@ -355,7 +342,7 @@ def conditions_of(cell: dict[str, Any]) -> list[Any]:
     return [cell["options"], cell["most"], cell["most_test"], cell["most_dev"], pairs]
 
 
-def keep(path: Path, key: str | None, cell: dict[str, Any]) -> dict[str, Any]:
+def add_cell(path: Path, key: str | None, cell: dict[str, Any]) -> dict[str, Any]:
     """Puts a cell into the file beside the others, and compares anew."""
     path.touch()
     with path.open("r+", encoding="utf-8") as file:
@@ -383,26 +370,26 @@ def main() -> None:
     parser.add_argument("--ranker", choices=("llm", "embedding", "pair", "amr"))
     parser.add_argument("--amr", choices=("gold", "sling"), default="gold", help="graphs of the training questions")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--most", type=int, help="lessons that are learnt from")
-    parser.add_argument("--most-dev", type=int, help="dev lessons that are measured after each pass")
+    parser.add_argument("--most", type=int, help="training examples")
+    parser.add_argument("--most-dev", type=int, help="dev examples that are measured after each pass")
     parser.add_argument("--layers", type=int, help="of MiniLM that the trained rankers begin with, instead of all six")
     parser.add_argument("--most-test", type=int, help="pairs that are measured on, the same for every ranker and seed")
     parser.add_argument("--work", type=Path, help="folder from which a killed run goes on")
     parser.add_argument("--option", action="append", default=[], help="key=value of relation_ranking, value as JSON")
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "relation_ranking.json")
-    given = parser.parse_args()
+    args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     torch.set_num_threads(1)
     cell = None
-    if given.ranker:
-        cell = run(given)
-        name = f"amr-{given.amr}" if given.ranker == "amr" else given.ranker
+    if args.ranker:
+        cell = run(args)
+        name = f"amr-{args.amr}" if args.ranker == "amr" else args.ranker
         print({key: cell[key] for key in ("recall_at_5", "interval", "left_out", "chance", "gold", "wall_seconds")})
-        found = keep(given.json, f"{given.data}/{name}/{given.seed}", cell)
+        found = add_cell(args.json, f"{args.data}/{name}/{args.seed}", cell)
     else:
-        found = keep(given.json, None, {})
+        found = add_cell(args.json, None, {})
     print(json.dumps(found))
 
 

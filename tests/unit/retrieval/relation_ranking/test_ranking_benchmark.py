@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks import relation_ranking as bench
-from kgqa_core.retrieval.relation_ranking.training_examples import RankingExample
+from kgqa_core.retrieval.relation_ranking.training_examples import LinkedEntity, RankingExample
 
 
 def test_a_question_that_is_measured_on_is_not_learnt_from() -> None:
     learning = [
         RankingExample(text, "Skype", ("developer", "age"), (0,)) for text in ("Who developed  it?", "How old is it?")
     ]
-    test = [bench.Asked("1", "who developed it?", "Skype", ("developer", "age"), frozenset({"developer"}))]
+    test = [LinkedEntity("1", "who developed it?", "Skype", ("developer", "age"), frozenset({"developer"}))]
     task, left_out = bench.apart(bench.Task(learning, learning[:1], test, {}))
     assert ([one.question for one in task.learning], task.developing, left_out) == (["How old is it?"], [], 2)
 
