@@ -3,16 +3,17 @@
 One run measures one cell, `--data qald9|lcquad1|atlas --ranker llm|embedding|pair|amr --seed N`, and puts it into the
 JSON file beside those that are there; `--compare` sets `amr` against `pair` over the seeds that both have.
 
-recall_at_5: share of gold pairs of an entity and a relation among the first five, over the linked entities that have a
-gold relation; a gold relation that is no candidate counts as missed.  Gold pairs of an unlinked entity (a later hop) are
-left out and counted.  chance: what five random candidates would have.  Candidates are sorted by name, for the files have
-them in the order of an earlier ranking.  The intervals resample questions (2,000 times), over several seeds the same
-ones for each.  `most` and `most_test` in a cell are what a small budget left of the training examples and of the test.
+recall_at_5: share of gold pairs of an entity and a relation among the first five, over the linked entities that have
+a gold relation; a gold relation that is no candidate counts as missed.  Gold pairs of an unlinked entity (a later
+hop) are left out and counted.  chance: what five random candidates would have.  Candidates are sorted by name, for
+the files have them in the order of an earlier ranking.  The intervals resample questions (2,000 times), over several
+seeds the same ones for each.  `most` and `most_test` in a cell are what a small budget left of the training examples
+and of the test.
 
 Questions of QALD-9's test set that are in its training set too (8 of 116) are removed from the training examples
-(`left_out`), so that the whole test set is measured.  Graphs: the QALD-9-AMR treebank, written by hand, for training and
-test (`--amr gold`); or SLING's extended graphs in training where the treebank's are in the test (`--amr sling`: SLING's
-file has no test questions).
+(`left_out`), so that the whole test set is measured.  Graphs: the QALD-9-AMR treebank, written by hand, for training
+and test (`--amr gold`); or SLING's extended graphs in training where the treebank's are in the test (`--amr sling`:
+SLING's file has no test questions).
 
 `llm` queries a server on loopback that stands in for a language model: it ranks by words that the question and a
 relation share, and numbers its lines.  Its figure says that the way through prompt, endpoint, cache and parser works,
