@@ -1,6 +1,9 @@
-"""The device that a training runs on."""
+"""The device and the random state that a training runs with."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -21,3 +24,11 @@ def pick_device(name: str, section: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError(f"{section}.device {name!r} is not on this machine; use 'auto' or 'cpu'")
     return device
+
+
+@contextmanager
+def seeded(device: torch.device, seed: int) -> Iterator[None]:
+    """Seeds torch's generators of the CPU and the device for a block, and restores their states after it."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield

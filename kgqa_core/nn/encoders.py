@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from kgqa_core.config import EncoderOptions
 from kgqa_core.errors import ModelError
+from kgqa_core.monitor import Monitor
 from kgqa_core.nn.saved_model import load_tokenizer
 
 TOPIC = "[TOPIC]"
@@ -76,6 +77,22 @@ class Reader:
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
         total = sum(len(row) for row in rows)
         return sum(row.count(self.unknown) for row in rows) / total if total else 0.0
+
+
+UNKNOWN_LIMIT = 0.05
+"""Share of unknown tokens above which a training warns."""
+
+
+def note_unknown_tokens(share: float, texts: str, encoder: str, section: str, monitor: Monitor) -> None:
+    """A note where the vocabulary does not know more than `UNKNOWN_LIMIT` of the tokens.
+
+    share: from `Reader.unknown_share`.  texts: whose tokens, such as `questions'`.  section: of the profile.
+    """
+    if share > UNKNOWN_LIMIT:
+        monitor.note(
+            f"{share:.0%} of the {texts} tokens are unknown to the encoder '{encoder}' (limit {UNKNOWN_LIMIT:.0%}); "
+            f"use --set {section}.encoder=scratch or an encoder for this language"
+        )
 
 
 class Pretrained(nn.Module):

@@ -244,3 +244,8 @@ def dev_of_best(state: TrainingState) -> dict[str, float]:
     """`dev_` metrics at the end of the best epoch, to six decimals."""
     rows = [row for row in state.curve if row[2] == "dev" and row[1] == state.best_epoch]
     return {f"dev_{row[3]}": round(row[4], 6) for row in rows}
+
+
+def epoch_counts(state: TrainingState) -> dict[str, float]:
+    """epochs and best_epoch, and the `dev_` metrics of the best epoch."""
+    return {"epochs": state.epoch, "best_epoch": state.best_epoch, **dev_of_best(state)}

@@ -26,9 +26,9 @@ from kgqa_core.logic.forms import BESTS, Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import key_of
-from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import TOPIC, Reader, new_encoder
-from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.symbolic.operator import (
     KINDS,
     ORDERED,
@@ -129,8 +129,7 @@ def train(
             "s_expression, or relation_path and complexity, in the question file"
         )
     device = pick_device(options.device, "operation_classifier")
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with seeded(device, seed):
         encoder, reader, description = new_encoder(options, lambda token: _texts(learning, token), "operator")
         network = OperatorNetwork(encoder, reader.tokenizer.get_vocab_size()).to(device)
         training, tests = (_EncodedOperatorExamples(some, network, reader, device) for some in (learning, developing))
@@ -159,9 +158,7 @@ def train(
         "without_form": without,
         "kinds": {kind: number for kind, number in kinds.items() if number},
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
-        "epochs": progress.epoch,
-        "best_epoch": progress.best_epoch,
-        **dev_of_best(progress),
+        **epoch_counts(progress),
     }
 
 

@@ -26,6 +26,7 @@ from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
+from kgqa_core.nn.device import seeded
 from kgqa_core.nn.encoders import learn_tokenizer
 from kgqa_core.nn.saved_model import load_tokenizer
 from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_encoder
@@ -196,8 +197,7 @@ def fit(
     work: Path | None = None,
 ) -> tuple[Generator, TrainingState]:
     """A generator with the weights of its best epoch by dev loss.  Raises ModelError when the model is none."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with seeded(device, seed):
         generator = new_generator(prompts, options, device)
         size = options.batch_size
         lengths = [len(prompt.text) for prompt in prompts]

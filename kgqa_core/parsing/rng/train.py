@@ -29,7 +29,7 @@ from kgqa_core.logic.forms import elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
-from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
 from kgqa_core.parsing.examples import FILE, read_examples
@@ -184,8 +184,7 @@ def fit(
             "no training question has a gold form among its candidates; the parser has nothing to learn"
         )
     device = pick_device(options.device, "parsing.rng")
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with seeded(device, seed):
         texts = sorted({text for example in learning for text in example.texts})
         encoder, reader, description = new_encoder(
             options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS

@@ -30,10 +30,10 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
-from kgqa_core.nn.device import pick_device
-from kgqa_core.nn.encoders import new_encoder
+from kgqa_core.nn.device import pick_device, seeded
+from kgqa_core.nn.encoders import new_encoder, note_unknown_tokens
 from kgqa_core.nn.saved_model import save_model
-from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hop_path.classifier import SEPARATOR, PathClassifier, PathModel, describe
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
@@ -41,8 +41,6 @@ from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.types import INVERSE, Question
 
 GOLD_FILE = "gold_paths.parquet"
-UNKNOWN_LIMIT = 0.05
-"""Share of unknown tokens above which a run warns."""
 GROUP = 4
 """Questions of one wording that stay together in a batch, where the encoder is a pretrained one."""
 MEASURED = 5
@@ -139,9 +137,7 @@ def train(
         "relations": len(fitted.model.keys),
         "parameters": sum(parameter.numel() for parameter in fitted.model.network.parameters()),
         "unknown_token_share": round(fitted.unknown, 4),
-        "epochs": fitted.progress.epoch,
-        "best_epoch": fitted.progress.best_epoch,
-        **dev_of_best(fitted.progress),
+        **epoch_counts(fitted.progress),
     }
 
 
@@ -228,8 +224,7 @@ def fit(
     Raises TrainingError when no training question has a gold path; ModelError when the encoder is not one.
     """
     device = pick_device(options.device, "hop_path")
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with seeded(device, seed):
         encoder, reader, description = new_encoder(
             options, lambda token: _vocabulary_texts(rows(token)[0], labels), "hop_path"
         )
@@ -242,11 +237,7 @@ def fit(
         network = PathClassifier(encoder, len(keys), hops).to(device)
         model = PathModel(network, reader, keys, tuple(labels[relation] for relation in keys))
         unknown = reader.unknown_share([row.text for row in learning])
-        if unknown > UNKNOWN_LIMIT:
-            monitor.note(
-                f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
-                f"{UNKNOWN_LIMIT:.0%}); use --set hop_path.encoder=scratch or an encoder for this language"
-            )
+        note_unknown_tokens(unknown, "questions'", options.encoder, "hop_path", monitor)
         train_data, dev_data = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
         wordings = train_data.wordings()
         together = 1 if options.encoder == "scratch" else GROUP

@@ -25,9 +25,9 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
-from kgqa_core.nn.device import pick_device
-from kgqa_core.nn.encoders import new_encoder
-from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.nn.device import pick_device, seeded
+from kgqa_core.nn.encoders import new_encoder, note_unknown_tokens
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
 from kgqa_core.retrieval.relation_ranking.amr_source import open_graphs
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork, Network, PairNetwork
@@ -143,9 +143,7 @@ def _write(out: Path, ranker: RankerKind, fitted: FittedRanker) -> dict[str, Any
     return {
         "parameters": sum(parameter.numel() for parameter in fitted.trained.network.parameters()),
         "unknown_token_share": round(fitted.unknown, 4),
-        "epochs": fitted.progress.epoch,
-        "best_epoch": fitted.progress.best_epoch,
-        **dev_of_best(fitted.progress),
+        **epoch_counts(fitted.progress),
     }
 
 
@@ -155,8 +153,6 @@ def _below(work: Path | None, name: str) -> Path | None:
 
 MOST_DEV = 200
 """Dev examples that are measured after each pass, sampled with the seed: all their relations are scored."""
-UNKNOWN_LIMIT = 0.05
-"""Share of unknown tokens above which a run warns."""
 RankerKind = Literal["pair", "amr"]
 
 
@@ -191,8 +187,7 @@ def fit(
         raise TrainingError("no training question has a gold relation of a topic entity; there is nothing to rank")
     device = pick_device(options.device, "relation_ranking")
     own = graphs or {}
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with seeded(device, seed):
         encoder, reader, description = new_encoder(
             options, lambda token: _vocabulary(learning, own), "relation_ranking"
         )
@@ -205,11 +200,7 @@ def fit(
         ).to(device)
         trained = TrainedRanker(network, reader, describe(network, description))
         unknown = reader.unknown_share([pair_text(pair) for example in learning for pair in _gold_pairs(example)])
-        if unknown > UNKNOWN_LIMIT:
-            monitor.note(
-                f"{unknown:.0%} of the pairs' tokens are unknown to the encoder '{options.encoder}' (limit "
-                f"{UNKNOWN_LIMIT:.0%}); use --set relation_ranking.encoder=scratch or an encoder for this language"
-            )
+        note_unknown_tokens(unknown, "pairs'", options.encoder, "relation_ranking", monitor)
         pairs = _ExamplePairs(trained, learning, own, device)
         measured = list(developing)
         if len(measured) > MOST_DEV:

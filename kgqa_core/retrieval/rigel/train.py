@@ -23,9 +23,9 @@ from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
-from kgqa_core.nn.device import pick_device
-from kgqa_core.nn.encoders import Reader, new_encoder
-from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.nn.device import pick_device, seeded
+from kgqa_core.nn.encoders import Reader, new_encoder, note_unknown_tokens
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.linked_candidates import LINKS
@@ -52,8 +52,6 @@ EPSILON = 1e-4
 EDGE_BUDGET = 200_000
 """Edges followed per question and hop in training, so that a hub does not stop it; with the loss `normalised`, a very
 large last hop is not followed at all, and not cut (`loss.normalised_walk`)."""
-UNKNOWN_LIMIT = 0.05
-"""Share of unknown tokens above which a run warns."""
 GROUP = 4
 """Questions of one wording that stay together in a batch: encoding them is what a pretrained encoder's step costs."""
 EVALUATION_BATCH = 128
@@ -103,8 +101,7 @@ def train(
     names = topic_names(kg, learn + develop)
     texts = entity_descriptions(kg, learn + develop) if extension.soft_start else None
     device = pick_device(options.device, "rigel")
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+    with seeded(device, seed):
         by_label = options.decoder == "label"
         labels = relation_texts(graph) if by_label else []
         labels += sorted(set((texts or {}).values()))
@@ -136,11 +133,7 @@ def train(
             [own.weight for own in sets],
             {own.name: prepare(own.develop, reader, names, graph, extension.apart, texts)[0] for own in sets},
         )
-        if unknown > UNKNOWN_LIMIT:
-            monitor.note(
-                f"{unknown:.0%} of the questions' tokens are unknown to the encoder '{options.encoder}' (limit "
-                f"{UNKNOWN_LIMIT:.0%}); use --set rigel.encoder=scratch or an encoder for this language"
-            )
+        note_unknown_tokens(unknown, "questions'", options.encoder, "rigel", monitor)
         folders = [questions, *(more or {}).values()]
         key = _key(graph, folders, feedback, options, seed, names, texts)
         progress, weights = _fit(network, reader, graph, material, options, seed, device, key, monitor, work)
@@ -162,9 +155,7 @@ def train(
         "wordings": len(learning.rows),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "unknown_token_share": round(unknown, 4),
-        "epochs": progress.epoch,
-        "best_epoch": progress.best_epoch,
-        **dev_of_best(progress),
+        **epoch_counts(progress),
     }
     if len(sets) > 1:
         counts["sets"] = {
