@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold_text
 from kgqa_core.linking.mentions import MentionDictionary
-from kgqa_core.linking.spots import WEIGHTS, Seen, Writing, features
+from kgqa_core.linking.spots import WEIGHTS, Occurrence, Writing, features
 
 Array = NDArray[np.float64]
 HELD = {"usual_inside": -1.5, "value": -0.5}
@@ -39,7 +39,7 @@ def cases(data: Data, most: int, seed: int) -> tuple[Array, Array]:
         for first, last, name in found.tolist():
             start, end = int(folded.first[first]), int(folded.last[last])
             right = any(entity in gold for entity, _ in mentions.candidates(name))
-            seen = Seen(text[start:end], start, last - first + 1, name)
+            seen = Occurrence(text[start:end], start, last - first + 1, name)
             here.append((start, end, right, features(seen, writing, mentions)))
         golden = [(start, end) for start, end, right, _ in here if right]
         for start, end, right, row in here:
