@@ -45,12 +45,12 @@ def learn_abstention(profile: Profile, benchmark: str) -> dict[str, Any]:
         rewriter = rewriter_of(corpus_of(kg, dkg, questions, profile), profile)
         knowledge = write_all(kg, questions, facts, None, rewriter, profile)
         [name] = profile.knowledge
-        asked = linked or questions
-        answers = _answers(asked, knowledge[name], name, profile)
-        told = {split: answers[split] for split in ("train", "dev")}
-        abstainer = train_abstainer(kg, asked, questions, facts, told, name, profile.abstention)
+        topic_questions = linked or questions
+        answers = _answers(topic_questions, knowledge[name], name, profile)
+        labelled = {split: answers[split] for split in ("train", "dev")}
+        abstainer = train_abstainer(kg, topic_questions, questions, facts, labelled, name, profile.abstention)
         least = profile.abstention.min_confidence
-        sure = judge(kg, asked, facts, {"test": answers["test"]}, abstainer, min_confidence=least)
+        sure = judge(kg, topic_questions, facts, {"test": answers["test"]}, abstainer, min_confidence=least)
         score_abstention(questions, questions, sure, answers["test"], profile.seed, profile.evaluation.bootstrap)
         scores = score_all(kg, questions, linked, facts, knowledge, {name: answers["test"]}, profile)
         summary = publish(run, profile, scores)

@@ -83,10 +83,10 @@ def parse_all(benchmark: ArtifactRef, kg: ArtifactRef, profile: Profile) -> dict
 
 
 def parsed_in(folder: Path) -> ArtifactRef:
-    """What a parser said, in a folder.  Raises ArtifactError where that is none."""
+    """A parser's predictions, in a folder.  Raises ArtifactError where that is none."""
     ref = verify(folder.expanduser().resolve())
     if ref.kind != "parsed":
-        raise ArtifactError(f"{folder} holds an artifact of kind {ref.kind}, not what a parser said (parsed)")
+        raise ArtifactError(f"{folder} holds an artifact of kind {ref.kind}, not the predictions of a parser (parsed)")
     return ref
 
 

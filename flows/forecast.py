@@ -108,8 +108,8 @@ def _experiment(
         if knowledge is not None:
             plans.append(_finished(f"knowledge {full}", profile.rewriter.base))
         else:
-            told = write_sentences(kg, questions, facts[retriever], None, retriever, "template", *common)
-            table = pl.read_parquet(told.folder / "knowledge.parquet", columns=["question", "text"], glob=False)
+            sentences = write_sentences(kg, questions, facts[retriever], None, retriever, "template", *common)
+            table = pl.read_parquet(sentences.folder / "knowledge.parquet", columns=["question", "text"], glob=False)
             texts = dict(table.iter_rows())
             rewriting = Rewriting(
                 kg=kg.folder,

@@ -52,8 +52,8 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
     same = run_of_these_inputs(Home.current(), profile)
     if same is not None:
         since = read_since(Home.current(), profile, same["run_id"])
-        said = f"nothing to do: the dump and the questions are those of run {same['run_id']}{since}"
-        return _nothing(same["run_id"], said)
+        message = f"nothing to do: the dump and the questions are those of run {same['run_id']}{since}"
+        return _nothing(same["run_id"], message)
     with tracked_run(profile) as run:
         start = starting_point(run.home, profile)
         kg, dkg = _graph(run, start, profile)
@@ -71,8 +71,8 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
         answers = answer_all(questions, knowledge, profile, kg, facts, linked)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
-        said = f"{decision.why}; {summary['champion']['why']}"
-        return completed(said, summary | {"refresh": decision.as_json()})
+        message = f"{decision.why}; {summary['champion']['why']}"
+        return completed(message, summary | {"refresh": decision.as_json()})
 
 
 def _graph(run: Run, start: StartingRun | None, profile: Profile) -> tuple[ArtifactRef, ArtifactRef]:

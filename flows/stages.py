@@ -129,5 +129,5 @@ def _ended(run: Run, made: Mapping[str, ArtifactRef]) -> dict[str, Any]:
     """The end of a run that makes artifacts for others: its record, and a state that says what it made."""
     run.save(status="made")
     stages = {stage.artifact.path: stage for stage in run.stages if stage.artifact is not None}
-    said = [f"{stages[ref.path].title} {stages[ref.path].status}" for ref in made.values()]
-    return completed(", ".join(said) or "the profile needs none", dict(made))
+    statuses = [f"{stages[ref.path].title} {stages[ref.path].status}" for ref in made.values()]
+    return completed(", ".join(statuses) or "the profile needs none", dict(made))

@@ -34,7 +34,8 @@ from kgqa_core.retrieval.api import Retriever, RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.answers import verdict_fields
-from kgqa_core.runs.finished import SystemParts, mentions_of_run, newest_run, system_parts, with_mentions
+from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
+from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.compute import Calculator
 from kgqa_core.symbolic.solve import ComputedAnswer

@@ -220,11 +220,11 @@ def compute_all(
     rest = profile.answering.split, profile.answering.limit, profile.symbolic, profile.seed
     found = {}
     for name in dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge):
-        asked = linked if RetrieverVariant.parse(name).linked else questions
-        assert asked is not None, f"{name} needs linked questions"
+        topic_questions = linked if RetrieverVariant.parse(name).linked else questions
+        assert topic_questions is not None, f"{name} needs linked questions"
         parsed = None
         if parses and profile.symbolic.parser != "none":
-            examples = parsing_examples(kg, questions, linked if asked is linked else None)
+            examples = parsing_examples(kg, questions, linked if topic_questions is linked else None)
             parsed = train_and_parse(profile.symbolic.parser, kg, examples, profile)
-        found[name] = compute(kg, asked, facts[name], operator, parsed, name, *rest)
+        found[name] = compute(kg, topic_questions, facts[name], operator, parsed, name, *rest)
     return found

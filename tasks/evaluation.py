@@ -107,8 +107,8 @@ def entail_all(
         try:
             fetch(options.nli)
         except FileNotFoundError as fault:
-            said = str(fault).split(". ")[0]
-            why = f"the classifier {hub_name(options.nli)} is not on this machine and cannot be fetched ({said})"
+            reason = str(fault).split(". ")[0]
+            why = f"the classifier {hub_name(options.nli)} is not on this machine and cannot be fetched ({reason})"
     if why is not None:
         log.warning("entailment scores are left out: %s; all other scores are made", why)
         current_run().decide("nli", f"left out: {why}")

@@ -199,8 +199,8 @@ def write_knowledge(
 
 def sentence_options(profile: Profile) -> tuple[RewriterOptions, LlmOptions, str, str, int | None, int]:
     """The last arguments of `write_sentences`: how, in which language, and for which questions."""
-    asked = profile.answering
-    return profile.rewriter, profile.llm, profile.questions.language, asked.split, asked.limit, profile.seed
+    answering = profile.answering
+    return profile.rewriter, profile.llm, profile.questions.language, answering.split, answering.limit, profile.seed
 
 
 def write_all(

@@ -26,7 +26,7 @@ def summarise(record: dict[str, Any]) -> dict[str, Any]:
 
 def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
     """Print a run: its stages, its scores, and links to it."""
-    from flows.cli.ui import links
+    from flows.cli.servers import links
     from kgqa_core.report.console import stage_table
     from kgqa_core.report.tables import score_tables
 

@@ -20,9 +20,6 @@ from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.monitor import Monitor
 from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
-from kgqa_core.runs.finished import mentions_of_graph, mentions_of_run
-from kgqa_core.runs.finished import newest_run as newest_run
-from kgqa_core.runs.finished import stage_artifact as stage_artifact
 from kgqa_core.spool import regular_file, shorten, spool_in
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.store.files import check_room, watch_room
@@ -244,6 +241,7 @@ def mentions_folder(home: Home, graph: ArtifactRef, record: dict[str, Any] | Non
 
     Raises ArtifactError, StorageError.
     """
+    from kgqa_core.runs.finished import mentions_of_graph, mentions_of_run
     from tasks.engine.progress import StageMonitor
 
     with StageMonitor("mentions", lambda rows: None) as monitor:

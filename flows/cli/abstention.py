@@ -12,6 +12,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import ProfileOption, SetOption
 from flows.cli._session import Session, err, print_json
+from kgqa_core.runs.records import newest_run, stage_artifact
 
 
 def abstain(
@@ -22,7 +23,7 @@ def abstain(
 ) -> None:
     """Train retrievers and an abstainer on a benchmark, and measure how well they know when not to answer.
 
-    The run can be asked with `kgqa ask --run …`, which then says what its graph does not hold.
+    The run answers `kgqa ask --run …`, which then says what its graph does not hold.
     """
     from kgqa_core.evaluation.abstention import SCORES
     from kgqa_core.report.abstention import terminal_tables
@@ -37,8 +38,8 @@ def abstain(
         check(chosen, folder)
     started = time.monotonic()
     summary = learn_abstention(chosen, str(folder.resolve()))
-    record = common.newest_run(chosen_home, summary["run_id"])
-    scores = common.stage_artifact(record, "abstention_scores").folder
+    record = newest_run(chosen_home, summary["run_id"])
+    scores = stage_artifact(record, "abstention_scores").folder
     found = json.loads((scores / SCORES).read_text(encoding="utf-8"))
     for table in terminal_tables(found):
         session.console.print(table)

@@ -22,14 +22,14 @@ cache_app = CommandApp(no_args_is_help=True, help="Completions of language model
 def stats(
     session: HomeSession,
 ) -> None:
-    """How many completions are kept, of which models, and how many were rejected."""
+    """How many completions the cache holds, of which models, and how many were rejected."""
     from rich.table import Table
 
     counts = _open(session.home).stats()
     if session.as_json:
         print_json(counts)
         return
-    table = Table(title="Completions kept", title_justify="left")
+    table = Table(title="Completions in the cache", title_justify="left")
     for name in ("model", "endpoint"):
         table.add_column(name)
     for name in ("completions", "rejected"):
@@ -67,7 +67,7 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """Forget completions; they are asked, and paid, again when they are needed."""
+    """Remove completions; they are requested, and paid, again when they are needed."""
     cache = _open(home)
     if not yes:
         typer.confirm("Completions that are forgotten must be paid again. Forget them?", abort=True)

@@ -20,7 +20,7 @@ def compare(
         list[str],
         typer.Argument(
             help="Run ids or unambiguous beginnings of them, `newest`, `champion` or `champion:SYSTEM`; first the run "
-            "that the others are told against.",
+            "that the others are compared with.",
             show_default=False,
         ),
     ],

@@ -13,6 +13,7 @@ from flows.cli import _session as common
 from flows.cli._options import ForceOption, KgOption, RunOption, SetOption
 from flows.cli._session import HomeSession, JsonSession, print_json
 from flows.cli.usage import CommandApp
+from kgqa_core.runs.records import newest_run, stage_artifact
 
 if TYPE_CHECKING:
     from kgqa_core.kg.store import KgStore
@@ -348,7 +349,7 @@ def _show_found(found: dict[str, Any], limit: int) -> None:
 
 
 def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
-    return kg or common.stage_artifact(common.newest_run(common.look(home), run_id), "kg").folder
+    return kg or stage_artifact(newest_run(common.look(home), run_id), "kg").folder
 
 
 def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:

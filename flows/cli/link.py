@@ -13,6 +13,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import KgOption, RunOption
 from flows.cli._session import HomeSession, print_json
+from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def link(
     """
     session.start_logging()
     chosen = session.look()
-    record = common.newest_run(chosen, run_id) if kg is None else None
+    record = newest_run(chosen, run_id) if kg is None else None
     given = {"threshold": threshold, "typos": typos, "context": context}
     options = _options(record, {name: value for name, value in given.items() if value is not None})
     graph, names = _opened(kg, record, mentions)
@@ -65,7 +66,7 @@ def link(
     with common.err.status("opening the mention dictionary …"):
         tagger = open_tagger(names, graph, options)
     opened = time.monotonic()
-    found = tagger.link(text, [("user", said) for said in turn or ()])
+    found = tagger.link(text, [("user", turn_text) for turn_text in turn or ()])
     selected = select_entities(found, options)
     seconds = time.monotonic() - opened
     if session.as_json:
@@ -96,7 +97,7 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
     """Folders of the graph and of its mention dictionary: the one given, found in the home, or made there."""
     from tasks.kg import graph_in
 
-    graph = graph_in(kg or Path()) if record is None else common.stage_artifact(record, "kg")
+    graph = graph_in(kg or Path()) if record is None else stage_artifact(record, "kg")
     if mentions is not None:
         return graph.folder, mentions
     return graph.folder, common.mentions_folder(Home.current(), graph, record)
@@ -139,7 +140,7 @@ def _show(
             table.add_row("", *(("",) if turns else ()), more)
     common.out.print(table)
     labels = [f"{one.label} ({one.rho:.3f})" for one, _ in selected]
-    common.out.print("taken: " + (", ".join(labels) or "nothing reaches the threshold"))
+    common.out.print("linked: " + (", ".join(labels) or "nothing reaches the threshold"))
 
 
 def _verdict(mention: Mention, selected: Sequence[tuple[LinkCandidate, Mention]], options: LinkingOptions) -> str:
@@ -148,7 +149,7 @@ def _verdict(mention: Mention, selected: Sequence[tuple[LinkCandidate, Mention]]
 
     best = mention.candidates[0]
     if any(mention is one for _, one in selected):
-        return "taken"
+        return "linked"
     if not mention.chosen:
         return "hardly a name" if mention.link_probability < LEAST else "not preferred"
     if best.rho < options.threshold:

@@ -14,9 +14,9 @@ from typing import Any
 from kgqa_core.config import upgrade
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval import registry as retrievers
+from kgqa_core.runs.records import Record
 from kgqa_core.store.artifacts import read_manifest
 
-Record = Mapping[str, Any]
 DATA = ("kg", "dkg", "questions")
 TRAINED = (*retrievers.TRAINED_KINDS, "rewriter")
 UNTOLD = ("name", "description")

@@ -14,8 +14,8 @@ from kgqa_core.errors import ArtifactError, InputError, KgqaError, nearest
 from kgqa_core.evaluation.labels import METRICS, knowledge_place, retriever_experiments
 from kgqa_core.evaluation.paired import difference, pair, read_scored
 from kgqa_core.runs import changes
-from kgqa_core.runs.changes import Record
-from kgqa_core.runs.records import artifact_folder, gold_names, outputs
+from kgqa_core.runs.answers import gold_names, outputs
+from kgqa_core.runs.records import Record, artifact_folder
 
 SHOWN_METRICS = ("exact", "hits_at_1")
 """Metrics that questions are won and lost by, when nobody says by which."""

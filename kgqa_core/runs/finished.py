@@ -16,8 +16,8 @@ from kgqa_core.config import PASSAGES, Knowledge, Profile, recorded_profile
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
+from kgqa_core.runs.records import stage_artifact
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
-from kgqa_core.store.home import read_runs
 
 log = logging.getLogger("kgqa")
 
@@ -53,34 +53,6 @@ class SystemParts:
     def reads_graph(self) -> bool:
         """Whether a retriever's facts are read, so that topics are needed."""
         return not Knowledge.parse(self.knowledge).graphless
-
-
-def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
-    """Record of a finished run of a home: the one of this id, or the newest.  Raises InputError."""
-    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
-    if run_id is not None:
-        chosen = [record for record in finished if record["run_id"] == run_id]
-        if not chosen:
-            known = [record["run_id"] for record in finished]
-            raise InputError(
-                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
-            )
-        return chosen[0]
-    if not finished:
-        raise InputError(
-            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
-            "or point to another home with --home"
-        )
-    return finished[-1]
-
-
-def stage_artifact(record: Mapping[str, Any], name: str) -> ArtifactRef:
-    """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
-    for stage in record["stages"]:
-        if stage["name"] == name and stage["artifact"]:
-            return verify(Path(stage["artifact"]["path"]))
-    names = [stage["name"] for stage in record["stages"]]
-    raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
 
 
 def system_parts(

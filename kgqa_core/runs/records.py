@@ -1,25 +1,18 @@
-"""Finished runs of a home: their records, by what words one is chosen, and what they answered."""
+"""Records of the runs of a home: which run is meant, and the artifacts of its stages."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from kgqa_core.config import Experiment
-from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, nearest
-from kgqa_core.evaluation.labels import METRICS
-from kgqa_core.evaluation.paired import read_scored
-from kgqa_core.kg.store import KgStore
-from kgqa_core.runs.changes import Record
+from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.home import read_runs
-from kgqa_core.store.tables import read_frame
-from kgqa_core.types import Question
+
+Record = Mapping[str, Any]
+"""What `run.json` says of a run."""
 
 
 def current_champions(home: Path) -> dict[str, str]:
@@ -59,46 +52,32 @@ def choose_run(home: Path, word: str) -> dict[str, Any]:
     raise InputError(f"no run {word!r} in {home}; it has {_listed(records)}{nearest(word, records, cutoff=0.3)}")
 
 
-def outputs(record: Record, experiment: str) -> dict[str, str]:
-    """Question id → what an experiment of a run answered; a retriever alone answers with its first entity."""
-    parsed = Experiment.parse(experiment)
-    if parsed.alone:
-        return _first_entities(record, str(parsed.variant))
-    wanted = {"retriever": str(parsed.variant), "format": parsed.format, "model": parsed.answerer}
+def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
+    """Record of a finished run of a home: the one of this id, or the newest.  Raises InputError."""
+    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
+    if run_id is not None:
+        chosen = [record for record in finished if record["run_id"] == run_id]
+        if not chosen:
+            known = [record["run_id"] for record in finished]
+            raise InputError(
+                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
+            )
+        return chosen[0]
+    if not finished:
+        raise InputError(
+            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
+            "or point to another home with --home"
+        )
+    return finished[-1]
+
+
+def stage_artifact(record: Mapping[str, Any], name: str) -> ArtifactRef:
+    """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
     for stage in record["stages"]:
-        if not stage["name"].startswith("answers") or not stage.get("artifact"):
-            continue
-        frame = read_frame(Path(stage["artifact"]["path"]) / "answers.parquet", ("question", *wanted, "output"))
-        frame = frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
-        if frame.height:
-            return dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
-    return {}
-
-
-def answer_table(scores: Path, questions: Path, answers: Sequence[Path]) -> pl.DataFrame:
-    """Rows (experiment, split, question, text, gold, answer) and a column for each metric, sorted by these.
-
-    scores, questions, answers: artifact folders.  gold: first names of the gold answers, joined by `; `.  Retrievers
-    alone have no answer here.
-    """
-    table = read_scored(scores, questions).pivot(on="metric", index=["experiment", "split", "question", "text"])
-    questions_read = read_questions(questions)
-    golds = pl.DataFrame(
-        {
-            "question": [one.id for one in questions_read],
-            "gold": ["; ".join(gold_names(one)) for one in questions_read],
-        },
-        schema={"question": pl.String, "gold": pl.String},
-    )
-    columns = ("question", "retriever", "format", "model", "output")
-    frames = [read_frame(folder / "answers.parquet", columns).select(columns).cast(pl.String) for folder in answers]
-    answers_read = pl.concat([pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), *frames]).select(
-        "question", experiment=pl.concat_str("retriever", "format", "model", separator="/"), answer="output"
-    )
-    table = table.join(golds, on="question", how="left").join(answers_read, on=["experiment", "question"], how="left")
-    first = ["experiment", "split", "question", "text", "gold", "answer"]
-    known = [metric for metric in METRICS if metric in table.columns]
-    return table.select(*first, *known, pl.exclude(*first, *known)).sort("experiment", "split", "question")
+        if stage["name"] == name and stage["artifact"]:
+            return verify(Path(stage["artifact"]["path"]))
+    names = [stage["name"] for stage in record["stages"]]
+    raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
 
 
 def artifact_folder(record: Record, name: str) -> Path:
@@ -126,17 +105,3 @@ def _champion(home: Path, name: str) -> str:
 def _listed(runs: Iterable[str]) -> str:
     names = list(runs)
     return ", ".join(names[-10:]) + (f" and {len(names) - 10} older" if len(names) > 10 else "")
-
-
-def gold_names(question: Question) -> list[str]:
-    """First names of the gold answers."""
-    names = zip_longest(question.answer_names, question.answer_keys, fillvalue=())
-    return [str(known[0] if known else key) for known, key in names]
-
-
-def _first_entities(record: Record, retriever: str) -> dict[str, str]:
-    folder = artifact_folder(record, f"facts/{retriever}")
-    frame = read_frame(folder / "entities.parquet", ("question", "rank", "entity")).filter(pl.col("rank") == 0)
-    with KgStore.open(artifact_folder(record, "kg")) as store:
-        names = store.names(frame["entity"].unique().to_list())
-    return {question: names.get(entity, str(entity)) for question, _, entity in frame.iter_rows()}

@@ -77,10 +77,10 @@ def contend(run: Run, record: dict[str, Any]) -> ChampionDecision:
         decision, scored = _decide(run, profile, record, truth, path)
         _write(run, path, truth | {"names": _names(profile)}, decision, scored)
     log.info("%s", decision.why)
-    told = {"kgqa.champion_metric": _value_text(decision)} if decision.value else {}
-    run.tracker.log(run.tracked, tags={**decision.tags(), **told})
+    metric = {"kgqa.champion_metric": _value_text(decision)} if decision.value else {}
+    run.tracker.log(run.tracked, tags={**decision.tags(), **metric})
     digests = {f"kgqa.{kind}_digest": run.made(kind)[kind].digest for kind in ("kg", "questions")}
-    version = {"kgqa.run_id": run.id, "kgqa.git": git_commit(), **digests, **decision.tags(), **told}
+    version = {"kgqa.run_id": run.id, "kgqa.git": git_commit(), **digests, **decision.tags(), **metric}
     run.tracker.register(run.tracked, name, "", version, _description(run, profile, decision))
     run.tracker.aliases(name, path)
     return decision
@@ -92,7 +92,7 @@ def _decide(
     operations, name = profile.operations, path.stem
     scores, questions = (run.made(kind)[kind] for kind in ("scores", "questions"))
     scored = read_scored(scores.folder, questions.folder)
-    mine = Challenger(run.id, scored, in_order(list(run.made("facts")), scored))
+    challenger = Challenger(run.id, scored, in_order(list(run.made("facts")), scored))
     old, why = _holder(truth, path)
     if why:
         held = truth["champion"]["run_id"]
@@ -101,7 +101,7 @@ def _decide(
             metric=operations.champion_metric,
         ), scored  # fmt: skip
     decision = decide(
-        mine,
+        challenger,
         old,
         metric=operations.champion_metric,
         experiment=operations.champion_experiment,
@@ -131,8 +131,8 @@ def _holder(truth: dict[str, Any], path: Path) -> tuple[Challenger | None, str]:
 
 def _write(run: Run, path: Path, truth: dict[str, Any], decision: ChampionDecision, scored: pl.DataFrame) -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    told = {"run_id": run.id, "at": now, **decision.as_json()}
-    new = {**truth, "name": path.stem, "decisions": [*truth.get("decisions", ()), told][-KEPT_DECISIONS:]}
+    entry = {"run_id": run.id, "at": now, **decision.as_json()}
+    new = {**truth, "name": path.stem, "decisions": [*truth.get("decisions", ()), entry][-KEPT_DECISIONS:]}
     if decision.moved:
         folder = path.with_suffix("")
         folder.mkdir(exist_ok=True)
@@ -142,9 +142,9 @@ def _write(run: Run, path: Path, truth: dict[str, Any], decision: ChampionDecisi
         new["previous"], new["champion"] = truth.get("champion"), _bearer(run, decision, scored, now)
     write_json(path, new)
     if decision.moved:
-        kept = {(new[alias] or {}).get("run_id") for alias in ("champion", "previous")}
+        needed = {(new[alias] or {}).get("run_id") for alias in ("champion", "previous")}
         for copy in path.with_suffix("").glob("*.parquet"):
-            if copy.stem not in kept:
+            if copy.stem not in needed:
                 copy.unlink(missing_ok=True)
 
 
@@ -194,12 +194,12 @@ def _description(run: Run, profile: Profile, decision: ChampionDecision) -> str:
 def _file(home: Home, profile: Profile) -> Path:
     """The record of a profile's system; its name ends in a hash where another pair of names has the plain one."""
     plain = home.root / "champions" / f"{model_of(profile)}.json"
-    mine = _names(profile)
-    own = plain.with_name(f"{plain.stem}-{hashlib.sha256(canonical_json(mine).encode()).hexdigest()[:8]}.json")
+    names = _names(profile)
+    own = plain.with_name(f"{plain.stem}-{hashlib.sha256(canonical_json(names).encode()).hexdigest()[:8]}.json")
     if own.exists():
         return own
     try:
-        return plain if _read(plain).get("names", mine) == mine else own
+        return plain if _read(plain).get("names", names) == names else own
     except ArtifactError:
         return plain
 

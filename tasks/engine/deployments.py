@@ -46,7 +46,7 @@ class Placement:
 
 
 _CALLED: set[str] = set()
-"""Paths of artifacts that deployments made because this process asked for them."""
+"""Paths of artifacts that deployments made because this process requested them."""
 
 
 def make(
@@ -56,7 +56,7 @@ def make(
 
     The artifact is None where the stage is to be made here; the words are empty where there was nothing to choose.
     Raises WorkerError when a deployment is wanted and there is none, when its run fails, or when this is a called run
-    whose code would make another artifact than the one that was asked for.
+    whose code would make another artifact than the one that was requested.
     """
     run, kind = current_run(), stage.kind
     if is_requested(kind, key, parts):
@@ -107,11 +107,11 @@ def choose_placement(name: str, wish: str) -> Placement:
 
 
 def was_requested(ref: ArtifactRef) -> bool:
-    """Whether a deployment made this artifact because this process asked for it."""
+    """Whether a deployment made this artifact because this process requested it."""
     return ref.path in _CALLED
 
 
-def _call(place: Placement, asked: StageRequest, profile: Profile, run: Run) -> tuple[ArtifactRef, str]:
+def _call(place: Placement, request: StageRequest, profile: Profile, run: Run) -> tuple[ArtifactRef, str]:
     """Wait for a run of the deployment and take what it made."""
     from prefect.client.orchestration import get_client
 
@@ -119,11 +119,11 @@ def _call(place: Placement, asked: StageRequest, profile: Profile, run: Run) -> 
     died = 0
     with get_client(sync_client=True) as client:
         while True:
-            child, ours = _join_or_start(client, place.deployment, asked, profile, run)
+            child, ours = _join_or_start(client, place.deployment, request, profile, run)
             word = "given to" if ours else "waits for another caller's run of"
-            log.info("%s: %s the deployment %s, flow run %s", asked.kind, word, place.deployment, child.name)
+            log.info("%s: %s the deployment %s, flow run %s", request.kind, word, place.deployment, child.name)
             child = _wait(client, child, place, run, ours=ours)
-            made = run.home.find(asked.kind, asked.key)
+            made = run.home.find(request.kind, request.key)
             if made is not None:
                 if ours:
                     _CALLED.add(made.path)
@@ -131,43 +131,43 @@ def _call(place: Placement, asked: StageRequest, profile: Profile, run: Run) -> 
             if child.state is not None and child.state.is_completed():
                 raise WorkerError(
                     f"the flow run {child.name} of {place.deployment} ended well, but the home {run.home.root} has no "
-                    f"{asked.kind} {asked.key[:20]}: its worker has another home or another version of the code; "
+                    f"{request.kind} {request.key[:20]}: its worker has another home or another version of the code; "
                     "give all workers the same KGQA_HOME and the same version of kgqa"
                 )
             crashed = child.state is not None and child.state.is_crashed()
             died += crashed
             if ours and not (crashed and died <= RESTARTS):
-                raise WorkerError(_told(child, place.deployment))
-            log.warning("%s: %s; a new run is started", asked.kind, _told(child, place.deployment))
+                raise WorkerError(_ending(child, place.deployment))
+            log.warning("%s: %s; a new run is started", request.kind, _ending(child, place.deployment))
 
 
 def _join_or_start(
-    client: SyncPrefectClient, deployment: str, asked: StageRequest, profile: Profile, run: Run
+    client: SyncPrefectClient, deployment: str, request: StageRequest, profile: Profile, run: Run
 ) -> tuple[FlowRun, bool]:
     """A run of the deployment for this artifact, and whether it was started now or by another caller."""
     from prefect.client.schemas.filters import FlowRunFilter
     from prefect.deployments import run_deployment
     from prefect.states import StateType
 
-    mark = f"{asked.kind} {asked.key[:20]} {run.home.root}"
+    mark = f"{request.kind} {request.key[:20]} {run.home.root}"
     open_states = [StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING]
     where = FlowRunFilter.model_validate({"tags": {"all_": [mark]}, "state": {"type": {"any_": open_states}}})
     under_way = client.read_flow_runs(flow_run_filter=where, limit=1)
     if under_way:
         return under_way[0], False
-    if trained := tuple(name for name, spec in TRAINED.items() if spec.artifact == asked.kind):
+    if trained := tuple(name for name, spec in TRAINED.items() if spec.artifact == request.kind):
         only = profile.retrieval.model_copy(update={"retrievers": trained})
         profile = profile.model_copy(update={"retrieval": only})
     child: Any = run_deployment(
         deployment,
         parameters={
             "profile": in_process(profile).model_dump(mode="json"),
-            "given": asked.model_dump(mode="json"),
+            "given": request.model_dump(mode="json"),
         },
         timeout=0,
         as_subflow=True,
         tags=["kgqa", mark],
-        flow_run_name=f"{asked.kind} for {run.id}",
+        flow_run_name=f"{request.kind} for {run.id}",
     )
     return child, True
 
@@ -176,7 +176,7 @@ def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run,
     """The called run when it has ended; it is cancelled when the caller is stopped while it waits."""
     import httpx
 
-    told, lost = time.monotonic(), False
+    reported, lost = time.monotonic(), False
     try:
         while child.state is None or not child.state.is_final():
             time.sleep(POLL_SECONDS)
@@ -186,7 +186,7 @@ def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run,
                 if state is not None and state.is_running() and is_dead(run.home, str(child.id)):
                     child = _crash(client, child)
                 elif state is not None and not state.is_final() and not state.is_running():
-                    told = _tell(client, child, place, told)
+                    reported = _report_waiting(client, child, place, reported)
                 lost = False
             except httpx.HTTPError as fault:
                 if not lost:
@@ -199,10 +199,10 @@ def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run,
     return child
 
 
-def _tell(client: SyncPrefectClient, child: FlowRun, place: Placement, told: float) -> float:
-    """Say now and then what a run that has not started waits for; when that was said last."""
-    if time.monotonic() - told < TELL_SECONDS:
-        return told
+def _report_waiting(client: SyncPrefectClient, child: FlowRun, place: Placement, reported: float) -> float:
+    """Say now and then what a run that has not started waits for, and when that was logged last."""
+    if time.monotonic() - reported < TELL_SECONDS:
+        return reported
     reason = "is busy" if _workers_online(client, place.pool) else "has no worker online"
     log.info("flow run %s has not started yet; the pool %s %s", child.name, place.pool, reason)
     return time.monotonic()
@@ -251,9 +251,9 @@ def _without(wish: str, why: str) -> Placement:
     return Placement(None, why)
 
 
-def _told(child: FlowRun, deployment: str) -> str:
+def _ending(child: FlowRun, deployment: str) -> str:
     """What the end of a called run says."""
     state = child.state
     name, message = (state.name, state.message or "") if state is not None else ("unknown", "")
-    said = message.removeprefix("Flow run encountered an exception: ").strip() or "it says no more"
-    return f"{deployment}, flow run {child.name}, ended as {name}: {said}"
+    reason = message.removeprefix("Flow run encountered an exception: ").strip() or "it says no more"
+    return f"{deployment}, flow run {child.name}, ended as {name}: {reason}"

@@ -12,8 +12,8 @@ import polars as pl
 
 from kgqa_core.config import Profile
 from kgqa_core.evaluation.labels import main_split
+from kgqa_core.runs.answers import answer_table
 from kgqa_core.runs.champion import ChampionDecision
-from kgqa_core.runs.records import answer_table
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.champion import contend
 from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
@@ -232,14 +232,14 @@ def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], dec
     links = link_line({"this run in MLflow": page, "its report": report_page(page)})
     scored = [f"## Scores of {cell(names)}", "In percent, with 95 % intervals.", links, *score_tables(aggregates)]
     show_page("kgqa-scores", scored, f"Scores of {names}, 95 % intervals")
-    told = [
+    markdown = [
         f"## Champion of {cell(decision.name)}",
         cell(decision.why),
         f"It is run `{decision.champion_run}`.",
         f"Report of this run: `{run.folder / REPORT}`",
         links,
     ]
-    show_page("kgqa-champion", told, decision.why)
+    show_page("kgqa-champion", markdown, decision.why)
 
 
 def write_predictions(run: Run, scores: ArtifactRef, questions: ArtifactRef) -> tuple[Path, Path]:

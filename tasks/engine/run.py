@@ -206,8 +206,8 @@ class Run:
         numbers = {key: value for key, value in numbers.items() if value == value}
         rows = [(f"count/{key}", value, 0) for key, value in numbers.items()]
         manifest = read_manifest(ref.folder)
-        told = {"kgqa.status": record.status, "kgqa.digest": ref.digest, "kgqa.made_by": str(manifest.get("run_id"))}
-        self._tell(record, [*rows, ("seconds", record.seconds, 0)], told)
+        tags = {"kgqa.status": record.status, "kgqa.digest": ref.digest, "kgqa.made_by": str(manifest.get("run_id"))}
+        self._tell(record, [*rows, ("seconds", record.seconds, 0)], tags)
         if record.trains:
             inputs = flatten(manifest.get("made_of", {}).get("inputs", {}))
             read = [DataSet(name, str(digest), {}, "training") for name, digest in inputs.items()]
@@ -266,8 +266,8 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
     _latest = run
     name = f"{profile.kg.name}/{profile.questions.name} {profile.rigel.encoder} {profile.answering.answerer}"
     name = f"{flow_name()} {name} {run_id.rpartition('-')[0]}".removeprefix("pipeline ")
-    told = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
-    run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **told, **_tags()})
+    note = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
+    run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **note, **_tags()})
     tracker.log(run.tracked, params=flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
     with storage_faults(home.root):
         run.save(status="running")

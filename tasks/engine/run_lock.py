@@ -74,8 +74,8 @@ def reap_killed_runs(home: Home, run_id: str, tracker: BufferedTracker) -> list[
     cared = []
     for path in sorted((home.root / "runs").glob(f"*/{OWNER}")):
         folder = path.parent
-        with contextlib.suppress(OSError), free(path) as mine:
-            if not mine or folder.name == run_id:
+        with contextlib.suppress(OSError), free(path) as locked:
+            if not locked or folder.name == run_id:
                 continue
             killed = _mark_killed(folder)
             _write_off(path)
@@ -114,8 +114,8 @@ def _write_off(path: Path) -> None:
             state = client.read_flow_run(UUID(name)).state
             if state is not None and state.is_running() and state.timestamp.timestamp() < path.stat().st_mtime + CLOCKS:
                 ended = (_record(path.parent) or {}).get("status")
-                told = {"failed": Failed, "done": Completed, "ended": Completed}.get(str(ended))
-                state = told(message="the server was away when it ended") if told else Crashed(message=DIED)
+                make_state = {"failed": Failed, "done": Completed, "ended": Completed}.get(str(ended))
+                state = make_state(message="the server was away when it ended") if make_state else Crashed(message=DIED)
                 client.set_flow_run_state(UUID(name), state, force=True)
 
 

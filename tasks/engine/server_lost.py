@@ -37,16 +37,16 @@ class ServerLossHandler(logging.Handler):
 
         Raises StorageError, and so ends the attempts, where the server is ours and its disk is full.
         """
-        told = record.getMessage()
-        if "Another attempt" not in told:
+        message = record.getMessage()
+        if "Another attempt" not in message:
             return
         _check_disk()
-        if _only_busy(told):
+        if _only_busy(message):
             return
         if record.exc_info:
             what = f"is away ({record.exc_info[1]})"
         else:
-            what = f"fails ({told.partition('.')[0].removeprefix('Received response with ')})"
+            what = f"fails ({message.partition('.')[0].removeprefix('Received response with ')})"
         now, last = time.monotonic(), self.last
         self.last = now
         if now - last >= SILENCE:
@@ -66,10 +66,10 @@ def _check_disk() -> None:
         raise StorageError(full_disk(home))
 
 
-def _only_busy(told: str) -> bool:
+def _only_busy(message: str) -> bool:
     """Whether a try was answered with 503, and too few of that request were to make anything of it."""
-    number = re.search(r"attempt (\d+)/", told)
-    return "status code 503" in told and number is not None and int(number[1]) < BUSY_TRIES
+    number = re.search(r"attempt (\d+)/", message)
+    return "status code 503" in message and number is not None and int(number[1]) < BUSY_TRIES
 
 
 def watch() -> None:
@@ -115,8 +115,8 @@ def is_loss(fault: BaseException | None) -> bool:
         broken = isinstance(fault, httpx.HTTPStatusError) and fault.response.status_code >= 500
         if isinstance(fault, httpx.HTTPError) and (broken or isinstance(fault, httpx.TransportError)):
             try:
-                asked = str(fault.request.url)
-                return asked.startswith(api) if api else "/api/" in asked
+                url = str(fault.request.url)
+                return url.startswith(api) if api else "/api/" in url
             except RuntimeError:  # a fault that no request belongs to
                 return False
         fault = fault.__cause__ or fault.__context__

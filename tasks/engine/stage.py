@@ -106,7 +106,9 @@ class Stage(Generic[P]):
         record = {"stage": self.options.kind, "made_of": key.parts, **current_run().provenance()}
 
         def fill(out: Path, work: Path) -> Counts:
-            return self.body(StageContext(out, work, home.cache, monitor), **key.arguments)  # type: ignore[call-arg]
+            counts = self.fill(StageContext(out, work, home.cache, monitor), key.arguments)
+            check_unchanged(key.files)
+            return counts
 
         return home.compute(self.options.kind, key.key, fill, record, monitor)[0]
 

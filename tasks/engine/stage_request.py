@@ -1,6 +1,6 @@
 """GPU stages as deployments, the called side: a run that makes one artifact for another run.
 
-It finds its inputs in the home that both share, checks that it would make the very artifact that was asked for, and
+It finds its inputs in the home that both share, checks that it would make the very artifact that was requested, and
 makes it in its own process: a called run never calls on.
 """
 
@@ -86,17 +86,19 @@ def is_requested(kind: str, key: str, parts: Mapping[str, Any]) -> bool:
     own = json.loads(canonical_json(parts))
     differ = []
     for name in sorted({*own, *given.made_of}):
-        mine, theirs = own.get(name), given.made_of.get(name)
-        if mine == theirs:
+        own_value, requested = own.get(name), given.made_of.get(name)
+        if own_value == requested:
             continue
-        if isinstance(mine, dict) and isinstance(theirs, dict):
-            for part in sorted({*mine, *theirs}):
-                if mine.get(part) != theirs.get(part):
-                    differ.append(f"{name}.{part}: {_short(mine.get(part))} here, {_short(theirs.get(part))} asked")
+        if isinstance(own_value, dict) and isinstance(requested, dict):
+            for part in sorted({*own_value, *requested}):
+                if own_value.get(part) != requested.get(part):
+                    differ.append(
+                        f"{name}.{part}: {_short(own_value.get(part))} here, {_short(requested.get(part))} requested"
+                    )
         else:
-            differ.append(f"{name}: {_short(mine)} here, {_short(theirs)} asked")
+            differ.append(f"{name}: {_short(own_value)} here, {_short(requested)} requested")
     raise WorkerError(
-        f"this worker would make another {given.kind} than was asked for "
+        f"this worker would make another {given.kind} than was requested "
         f"({'; '.join(differ) or 'unknown difference'}); install the same versions of kgqa, its packages and Python "
         "on every worker"
     )

@@ -93,15 +93,15 @@ def training_input_change(inputs: Mapping[str, ArtifactRef], profile: Profile, h
         return None
     wanted = {MORE + one.name: one for one in profile.questions.more}
     for name in sorted({*wanted, *(name for name in inputs if name.startswith(MORE))}):
-        told = repr(name.removeprefix(MORE))
+        label = repr(name.removeprefix(MORE))
         if name not in inputs or name not in wanted:
-            return f"the further question set {told} {'came' if name in wanted else 'went'}"
+            return f"the further question set {label} {'came' if name in wanted else 'went'}"
         made, one = _made_of(inputs[name]), wanted[name]
         how = {"options": one.decisive(), "seed": profile.seed}
         if not (
             _alike(made.get("options"), how) and _alike(made.get("outside"), load_more.external_digests(options=one))
         ):
-            return f"the further question set {told} is another"
+            return f"the further question set {label} is another"
     return _other_links(inputs, profile) or _other_feedback(inputs, profile, home)
 
 

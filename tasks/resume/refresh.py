@@ -121,12 +121,12 @@ def _relations(changes: Mapping[str, int], kg: ArtifactRef) -> str | None:
     came, went = changes.get("added", 0), changes.get("removed", 0)
     if not came + went:
         return None
-    said = []
+    phrases = []
     for count, change, word in ((came, "added", "came"), (went, "removed", "went")):
         if count:
             names = _names_of_relations(kg, change)
-            said.append(f"{count:,} relation{'s' if count > 1 else ''} {word}{names}")
-    return ", ".join(said)
+            phrases.append(f"{count:,} relation{'s' if count > 1 else ''} {word}{names}")
+    return ", ".join(phrases)
 
 
 def _names_of_relations(kg: ArtifactRef, change: str) -> str:
@@ -164,8 +164,8 @@ def _other_questions(start: StartingRun, questions: ArtifactRef) -> str | None:
     from kgqa_core.datasets.question import read_questions
 
     learnt = {question.id for question in read_questions(start.parts["questions"].folder) if question.split == "train"}
-    asked = [question.id for question in read_questions(questions.folder) if question.split != "train"]
-    moved = sum(question in learnt for question in asked)
+    evaluated = [question.id for question in read_questions(questions.folder) if question.split != "train"]
+    moved = sum(question in learnt for question in evaluated)
     return f"{moved} questions that were learnt from are in dev or test now" if moved else None
 
 

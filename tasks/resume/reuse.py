@@ -37,6 +37,6 @@ def reuse_all(
 ) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
     """Take an earlier run's trained artifacts, and what they learnt from, by stage: its retrievers by name, its corpus
     and its rewriter."""
-    kept = {name: reuse(run, name, ref, why) for name, ref in parts.items()}
-    retrievers = {name: kept[spec.artifact] for name, spec in TRAINED.items() if spec.artifact in kept}
-    return retrievers, kept.get("corpus"), kept.get("rewriter")
+    reused = {name: reuse(run, name, ref, why) for name, ref in parts.items()}
+    retrievers = {name: reused[spec.artifact] for name, spec in TRAINED.items() if spec.artifact in reused}
+    return retrievers, reused.get("corpus"), reused.get("rewriter")

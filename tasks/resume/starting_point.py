@@ -102,20 +102,20 @@ def _readers(home: Home, profile: Profile) -> Iterator[dict[str, Any]]:
 
 
 def starting_point(home: Home, profile: Profile, run_id: str | None = None) -> StartingRun | None:
-    """The run to go on from: the one asked for, else the champion's, else the newest whose artifacts are there.
+    """The run to go on from: the one named, else the champion's, else the newest whose artifacts are there.
 
-    None where there is none.  Raises ArtifactError when the run asked for is none, or its artifacts are gone.
+    None where there is none.  Raises ArtifactError when the run named is none, or its artifacts are gone.
     """
     records = finished_runs(home, profile)
     if run_id is not None:
-        asked = [record for record in records if record["run_id"] == run_id]
-        if not asked:
+        requested = [record for record in records if record["run_id"] == run_id]
+        if not requested:
             known = ", ".join(record["run_id"] for record in records) or "none"
             raise ArtifactError(
                 f"{home.root} has no finished run {run_id!r} of {profile.kg.name}/{profile.questions.name}; there are "
                 f"{known}"
             )
-        return _open(home, asked[0], "the run that was asked for", newest=asked[0] is records[0])
+        return _open(home, requested[0], "the run that was named", newest=requested[0] is records[0])
     best = _champion(home, profile)
     ordered = sorted(records, key=lambda record: record["run_id"] != best)
     for record in ordered:

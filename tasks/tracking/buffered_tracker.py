@@ -82,9 +82,9 @@ class BufferedTracker:
         tags: Mapping[str, str] | None = None,
     ) -> None:
         """Parameters, measured values as (name, value, step), and tags of a run, in one request."""
-        said = {key: str(value) for key, value in (params or {}).items()}
-        if said or metrics or tags:
-            self._say(run, "log", params=said, metrics=[list(row) for row in metrics], tags=dict(tags or {}), at=_now())
+        text = {key: str(value) for key, value in (params or {}).items()}
+        if text or metrics or tags:
+            self._say(run, "log", params=text, metrics=[list(row) for row in metrics], tags=dict(tags or {}), at=_now())
 
     def file(self, run: str | None, path: Path, folder: str | None = None) -> None:
         """A file, or the files of a folder, to keep with a run."""

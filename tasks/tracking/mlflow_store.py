@@ -246,7 +246,7 @@ class MlflowStore:
     def log(
         self, run: str, params: Mapping[str, Any], metrics: Sequence[Sequence[Any]], tags: Mapping[str, str], at: int
     ) -> None:
-        """Parameters (long ones are cut), values as (name, value, step), tags; what is told twice is kept once."""
+        """Parameters (long ones are cut), values as (name, value, step), tags; what is logged twice is there once."""
         from mlflow.entities import Metric, Param, RunTag
 
         self._client.log_batch(
@@ -294,8 +294,8 @@ class MlflowStore:
         source = f"{uri}/{folder}" if folder else uri
         there = self._client.search_model_versions(f"name = '{model}' and run_id = '{run}'")
         if all(version.source != source for version in there):
-            told = {key: _cut(text) for key, text in tags.items()}
-            self._client.create_model_version(model, source, run, tags=told, description=_cut(description))
+            cut = {key: _cut(text) for key, text in tags.items()}
+            self._client.create_model_version(model, source, run, tags=cut, description=_cut(description))
 
     def aliases(self, model: str, truth: str) -> None:
         """Aliases of a registered model follow `truth`: a JSON file, alias → `{"run_id"}` or null."""
@@ -320,8 +320,8 @@ class MlflowStore:
         left = self._client.search_runs([self.experiment], wanted, max_results=1000)
         for run in left:
             now = int(time.time() * 1000)
-            told = {"kgqa.status": "killed", "kgqa.note": "the process died; closed by a later run"}
-            self.log(run.info.run_id, {}, (), told, now)
+            tags = {"kgqa.status": "killed", "kgqa.note": "the process died; closed by a later run"}
+            self.log(run.info.run_id, {}, (), tags, now)
             self.end(run.info.run_id, "KILLED", now)
         return len(left)
 

@@ -175,7 +175,7 @@ def test_a_home_that_cannot_be_written_shows_its_runs_graph_and_paid_answers(sma
         (["gc", *given], "nothing to remove"),
         (["compare", "20260101", "newest", *given], "no difference"), (["cache", "stats", *given], "openai:m"),
         (["kg", "stats", "--kg", str(graph), ], "lives_in"), (["kg", "search", "Ann", "--kg", str(graph)], "Ann"),
-        (["link", "Where does Ann live?", "--kg", str(graph), *given], "taken: Ann"),
+        (["link", "Where does Ann live?", "--kg", str(graph), *given], "linked: Ann"),
     ):  # fmt: skip
         shown = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
         assert shown.exit_code == 0 and wanted in shown.output, (words, shown.output, shown.exception)

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli import app as cli
+from flows.cli import app as commands
+from flows.cli import ask as cli
 from kgqa_core.abstention.apply import apply
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import KgOptions, make_profile
@@ -91,17 +92,17 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
             return Answer("ask", "And now?", "Rome")
 
     parts = finished.SystemParts(Path("kg"), Path("dkg"))
-    monkeypatch.setattr(cli.common, "newest_run", lambda home, run_id: {"run_id": "r"})
+    monkeypatch.setattr(cli, "newest_run", lambda home, run_id: {"run_id": "r"})
     monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
     monkeypatch.setattr(finished, "system_parts", lambda *given: parts)
-    monkeypatch.setattr(cli.common, "stage_artifact", lambda record, name: None)
+    monkeypatch.setattr(cli, "stage_artifact", lambda record, name: None)
     monkeypatch.setattr(cli.common, "mentions_folder", lambda *given: happened.append("mentions") or Path("mentions"))
     monkeypatch.setattr(System, "open", lambda opened: Listening())
     asked = ["ask", "And now?", "--turn", "Who rules Avalonia?", "--turn", "Nobody.", "--json"]
-    result = CliRunner().invoke(cli.app, asked)
+    result = CliRunner().invoke(commands.app, asked)
     assert result.exit_code == 0, result.output
     turns = [("user", "Who rules Avalonia?"), ("agent", "Nobody.")]
     assert happened == ["mentions", "status", ("And now?", (), turns), "done"]
     happened.clear()
-    CliRunner().invoke(cli.app, ["ask", "And now?", "--topic", "Avalonia", "--json"])
+    CliRunner().invoke(commands.app, ["ask", "And now?", "--topic", "Avalonia", "--json"])
     assert happened == ["status", ("And now?", ["Avalonia"], []), "done"]

@@ -223,7 +223,7 @@ def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profil
     run = Run(id="r", home=home, tracker=NoTracker())
     with (
         deployed.receive(given, run) as inputs,
-        pytest.raises(WorkerError, match=r"packages\.torch: \"2\" here, \"1\" asked"),
+        pytest.raises(WorkerError, match=r"packages\.torch: \"2\" here, \"1\" requested"),
     ):
         assert inputs == {}
         parts = {"code": "abc", "packages": {"torch": "2"}}
@@ -347,7 +347,7 @@ def test_emit_without_a_server_says_what_to_do() -> None:
 
 
 def test_a_finished_deployment_is_no_finished_run_of_the_pipeline(profile: Profile) -> None:
-    from flows.cli._session import newest_run
+    from kgqa_core.runs.records import newest_run
 
     stages.train_retriever(profile)
     with pytest.raises(InputError, match="no finished run"):

@@ -39,13 +39,13 @@ def test_json_tells_mentions_candidates_and_rho(graph: Path) -> None:
 def test_the_table_says_what_is_taken_and_names_are_no_markup(graph: Path) -> None:
     result = CliRunner().invoke(app, ["link", "Where is [bold]Visby?", "--kg", str(graph)])
     assert result.exit_code == 0, result.output
-    assert "[bold]Visby" in result.stdout and "taken: " in result.stdout
+    assert "[bold]Visby" in result.stdout and "linked: " in result.stdout
 
 
 def test_names_are_whole_on_a_narrow_terminal_and_each_verdict_is_true(graph: Path) -> None:
     said = CliRunner().invoke(app, ["link", "Is Uppsala in Sweden?", "--kg", str(graph), "--threshold", "1"]).stdout
-    assert "Uppsala" in said.split("taken: ")[0]
-    assert said.count("below the") == 1 and said.count("taken") == 2  # the best is taken all the same
+    assert "Uppsala" in said.split("linked: ")[0]
+    assert said.count("below the") == 1 and said.count("linked") == 2  # the best is taken all the same
 
 
 def test_a_folder_without_graph_is_refused_with_the_way_to_make_one(graph: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_run_is_linked_as_its_profile_says(graph: Path, own_home: Path) -> Non
     record = {"run_id": run.name, "status": "done", "profile": profile, "stages": [stage]}
     (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
     asked = ["link", "Where is Gothenbrug?", "--mentions", str(found)]
-    assert "taken: Gothenburg" in CliRunner().invoke(app, asked).stdout
+    assert "linked: Gothenburg" in CliRunner().invoke(app, asked).stdout
     assert "nothing in" in CliRunner().invoke(app, [*asked, "--typos", "0"]).stdout
 
 
@@ -95,4 +95,4 @@ def test_typing_errors_are_forgiven_on_demand(graph: Path) -> None:
 
 def test_turns_before_the_text_are_read(graph: Path) -> None:
     told = CliRunner().invoke(app, ["link", "And its mayor?", "--turn", "Where is Uppsala?", "--kg", str(graph)])
-    assert "taken: Uppsala" in told.stdout
+    assert "linked: Uppsala" in told.stdout

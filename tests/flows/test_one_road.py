@@ -26,7 +26,7 @@ from kgqa_core.datasets.splits import choose
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
-from kgqa_core.runs.finished import newest_run, stage_artifact
+from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 from kgqa_core.system import System
 from kgqa_core.types import Question

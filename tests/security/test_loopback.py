@@ -7,7 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
-from flows.cli.app import ui
+from flows.cli.ui import ui
 from tests.security.test_models import OURS
 
 HOUSE = Path(__file__).resolve().parents[2]

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli._session import newest_run
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ArtifactError, InputError
-from kgqa_core.runs.records import choose_run
+from kgqa_core.runs.records import choose_run, newest_run
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.remote import safe_name
 from tasks.engine.champion import _file

@@ -10,8 +10,9 @@ import pytest
 
 from kgqa_core.errors import InputError
 from kgqa_core.report.runs import render, run_tables
+from kgqa_core.runs.answers import answer_table
 from kgqa_core.runs.diff import compare_runs
-from kgqa_core.runs.records import answer_table, choose_run
+from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import Home
 from tests.support.finished import finished_run, questions
 

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from flows.cli._session import newest_run
 from flows.cli.app import app
 from kgqa_core.errors import ArtifactError, OutputError, StorageError
-from kgqa_core.runs.records import choose_run
+from kgqa_core.runs.records import choose_run, newest_run
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.dates import started
 from kgqa_core.store.gc import RemovalPlan, plan, sweep

@@ -1,0 +1,126 @@
+"""`kgqa ask`, `answer` and `evaluate`: questions to the system that a run made, and scores of anybody's answers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.cli import _session as common
+from flows.cli._options import (
+    ForceOption,
+    HomeOption,
+    JsonOption,
+    KnowledgeOption,
+    MinConfidenceOption,
+    RunOption,
+    VerboseOption,
+)
+from flows.cli._session import JsonSession, err, print_json
+from kgqa_core.runs.records import newest_run, stage_artifact
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            help="Entity key or label that the question is about; found in the question when absent.",
+            show_default=False,
+        ),
+    ] = None,
+    turn: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--turn",
+            help="An earlier turn of the dialogue, oldest first, by the user and the agent in turns; repeat it.",
+            show_default=False,
+        ),
+    ] = None,
+    knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
+    run_id: RunOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
+    chosen = common.look(home, verbose=verbose)
+    common.start_logging(verbose=verbose)
+    record = newest_run(chosen, run_id)
+    from kgqa_core.report.console import ask_tables
+    from kgqa_core.runs.finished import system_parts, with_mentions
+    from kgqa_core.system import System
+    from kgqa_core.types import ROLES
+    from tasks.engine.secrets import load_secrets
+
+    started = time.monotonic()
+    parts = system_parts(chosen, record, knowledge, min_confidence)
+    load_secrets(parts.profile)
+    if parts.reads_graph and not topic:
+        graph = stage_artifact(record, "kg")
+        parts = with_mentions(parts, common.mentions_folder(chosen, graph, record))
+    with err.status("loading the graph, the retriever and the model …"):
+        system = System.open(parts)
+        loaded = time.monotonic()
+        dialogue = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(turn or ())]
+        reply = system.ask(question, topic or (), dialogue)
+    result = {
+        **reply.to_json(),
+        "seconds": round(time.monotonic() - loaded, 3),
+        "load_seconds": round(loaded - started, 3),
+    }
+    if as_json:
+        print_json(result)
+        return
+    for part in ask_tables(result):
+        common.out.print(part)
+
+
+def answer(
+    questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
+    knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
+    run_id: RunOption = None,
+    force: ForceOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Answer a file of questions with the newest run's graph, retriever and model."""
+    chosen = common.prepare(home, verbose=verbose)
+    common.start_logging(verbose=verbose)
+    record = newest_run(chosen, run_id)
+    from flows.answer import answer_file
+
+    result = answer_file(record, questions, out, knowledge, min_confidence, force=force)
+    if as_json:
+        print_json(result)
+    else:
+        common.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
+        for reject in result["rejects"][:10]:
+            common.out.print(f"  {reject['id']}: {reject['reason']}")
+
+
+def evaluate(
+    session: JsonSession,
+    predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
+    questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
+    kg: Annotated[
+        Path | None,
+        typer.Option("--kg", help="Graph folder, for names and aliases of answers given as keys.", show_default=False),
+    ] = None,
+) -> None:
+    """Score somebody's answers with our metrics."""
+    from kgqa_core.evaluation.predictions import evaluate_predictions
+    from kgqa_core.report.tables import score_tables
+
+    result = evaluate_predictions(predictions, questions, kg=kg)
+    for table in score_tables(result):
+        session.console.print(table)
+    if session.as_json:
+        print_json(result)

@@ -1,0 +1,111 @@
+"""`kgqa demo`, `run`, `forecast`, `refresh` and `report`: runs of the pipeline, and what they gave."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from flows.cli import _session as common
+from flows.cli._options import AnswererOption, GraphFilesOption, ProfileOption, QuestionsOption, RunOption, SetOption
+from flows.cli._runs import show, summarise
+from flows.cli._session import HomeSession, Session, err, print_json
+from kgqa_core.config import Profile
+from kgqa_core.runs.records import newest_run
+
+
+def demo(session: Session, settings: SetOption = None) -> None:
+    """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
+    profile = common.choose_profile("atlas", settings=settings or ())
+    _run(profile, session)
+
+
+def run(
+    session: Session,
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Run the pipeline on a profile, or on your own graph and questions."""
+    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    _run(chosen, session)
+
+
+def _run(profile: Profile, session: Session) -> None:
+    started = time.monotonic()
+    chosen = session.begin(profile)
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
+    summary = pipeline(profile)
+    record = newest_run(chosen, summary["run_id"])
+    show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
+    if session.as_json:
+        print_json(summarise(record))
+
+
+def forecast(
+    session: Session,
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    pilot: Annotated[
+        int, typer.Option("--pilot", min=0, help="Questions of each stage to ask endpoints first; kept for the run.")
+    ] = 0,
+    settings: SetOption = None,
+) -> None:
+    """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
+
+    Stages that ask no model are run and kept.  With --pilot a few questions are asked, and paid, to measure by.
+    """
+    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    session.prepare()
+    session.start_logging()
+    from dataclasses import asdict
+
+    from flows.forecast import forecast as plan_run
+    from kgqa_core.report.forecast import forecast_table
+
+    plans = plan_run(chosen, pilot)
+    session.console.print(forecast_table(plans, chosen.llm.budget))
+    if session.as_json:
+        print_json({"stages": [asdict(plan) for plan in plans]})
+
+
+def refresh(
+    session: Session,
+    profile: ProfileOption = None,
+    kg: GraphFilesOption = None,
+    questions: QuestionsOption = None,
+    answerer: AnswererOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Take a newer dump: update the graph, train again only what must be, answer, score, promote or not.
+
+    Goes on from the champion of the same graph and questions.  The same command on an unchanged dump does nothing.
+    """
+    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    started = time.monotonic()
+    place = session.begin(chosen)
+    with err.status("starting Prefect …"):
+        from flows.refresh import refresh as follow
+    summary = follow(chosen)
+    decision, record = summary["refresh"], newest_run(place, summary["run_id"])
+    if not decision["nothing"]:
+        show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
+    session.console.print(decision["why"], markup=False, soft_wrap=True)
+    if session.as_json:
+        print_json(summarise(record) | {"refresh": decision})
+
+
+def report(session: HomeSession, run_id: RunOption = None) -> None:
+    """Show the scores of a run and where its report lies."""
+    chosen = session.look()
+    record = newest_run(chosen, run_id)
+    if session.as_json:
+        print_json(summarise(record))
+    else:
+        show(record)
