@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from pathlib import Path
 
 from mlflow.tracking import MlflowClient
 
 from tests.support.chat_server import ChatServer
-from tests.support.command import ROOT, kgqa
+from tests.support.command import kgqa
+from tests.support.extending_page import copy_packages, follow, section
 from tests.support.toy import write_graph, write_questions
-
-BLOCK = re.compile(r"(?:^`(?P<file>\S+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def follow_page(page: str, project: Path) -> set[str]:
-    """Write the files that a section of the page shows and make its changes; the files that were touched."""
-    touched: set[str] = set()
-    file = ""
-    for block in BLOCK.finditer(page):
-        file = block["file"] or file
-        if block["kind"] == "python":
-            (project / file).parent.mkdir(exist_ok=True)
-            assert not (project / file).exists()
-            (project / file).write_text(block["text"], encoding="utf-8")
-        elif block["kind"] == "diff":
-            lines = block["text"].splitlines(keepends=True)
-            before = "".join(line[1:] for line in lines if line[0] in " -")
-            after = "".join(line[1:] for line in lines if line[0] in " +")
-            text = (project / file).read_text(encoding="utf-8")
-            assert text.count(before) == 1, f"{file} has {text.count(before)} times: {before}"
-            (project / file).write_text(text.replace(before, after), encoding="utf-8")
-        else:
-            continue
-        touched.add(file)
-    return touched
 
 
 def test_a_retriever_of_four_files_is_trained_asked_reported_and_tracked(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    for package in ("kgqa_core", "tasks", "flows"):
-        shutil.copytree(ROOT / package, project / package)  # with what is compiled: most files stay as they are
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    touched = follow_page(page.split("\n## ")[1], project)
+    copy_packages(project, "kgqa_core", "tasks", "flows")
+    touched = follow(section("A retriever"), project)
     assert len(touched) <= 4, touched
 
     triples = write_graph(tmp_path / "register.tsv", 1500)
