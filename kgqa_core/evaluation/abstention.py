@@ -33,7 +33,7 @@ from kgqa_core.types import Question
 
 SCORES = "abstention.json"
 POINTS = 100
-"""Points of a curve that are kept."""
+"""Most points of a stored curve."""
 
 WANTED = {"entity": ENTITY, "fact": FACT, "relation": RELATION, "type": RELATION}
 """Reason that each kind of drop calls for."""
@@ -77,7 +77,7 @@ def _wrong(question: Question, label: AnswerabilityLabel, output: str) -> float:
 def measure(
     labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict], wrong: Any, seed: int, bootstrap: int
 ) -> dict[str, Any]:
-    """All that the report shows of questions, their verdicts, and 1 where what the model said is wrong, else 0.
+    """All that the report shows of questions, their verdicts, and 1 where the model's output is wrong, else 0.
 
     AUROC is null where all questions are of one kind; bootstrap samples of one kind are left out of its interval.
     """
@@ -85,8 +85,8 @@ def measure(
     sure = np.array([verdict.confidence for verdict in verdicts])
     given = np.array([verdict.answerable for verdict in verdicts])
     generator = np.random.default_rng(seed)
-    drawn = [generator.integers(0, len(good), len(good)) for _ in range(bootstrap)]
-    areas = [auroc(sure[own], good[own]) for own in drawn if _both(good[own])]
+    samples = [generator.integers(0, len(good), len(good)) for _ in range(bootstrap)]
+    areas = [auroc(sure[own], good[own]) for own in samples if _both(good[own])]
     groups: dict[str, dict[str, list[bool]]] = {"drop": {}, "level": {}, "why": {}}
     for key, own in groups.items():
         for value in sorted({found for label in labels if (found := getattr(label, key))}):

@@ -21,7 +21,7 @@ from kgqa_core.store.shards import LOADING
 from kgqa_core.store.tables import read_frame
 
 CHUNK = 512
-"""Pairs that are kept at once for a later try."""
+"""Pairs per chunk that is saved for a later try."""
 
 Key = tuple[str, str, str, str]
 """(question, retriever, format, model)."""
@@ -120,7 +120,7 @@ def _matrix(one: _Read, place: dict[Pair, int], scores: Scores) -> Scores:
 def _judged(
     judge: EntailmentModel, pairs: Sequence[Pair], work: Path | None, monitor: Monitor, progress_name: str
 ) -> Scores:
-    """Scores [pairs, 2], chunk by chunk; chunks that an earlier try has kept are taken as they are."""
+    """Scores [pairs, 2], chunk by chunk; chunks saved by an earlier try are reused."""
     found = [np.zeros((0, 2))]
     for start in range(0, len(pairs), CHUNK):
         monitor.progress(start, len(pairs), progress_name)

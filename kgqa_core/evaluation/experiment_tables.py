@@ -30,7 +30,7 @@ def compare(rows: Mapping[str, Mapping[str, Mapping[str, float]]], records: Sequ
     """One row for each experiment, baseline and metric: `experiment, baseline, metric, split, helpful, harmful, n, p`.
 
     rows: experiment → question id → metric → value.  helpful: questions that the baseline gets wrong and the experiment
-    right; harmful: the other way round; n: questions that both were asked, in the split that the tables show.
+    right; harmful: the other way round; n: questions that both have scores of, in the split that the tables show.
     p: McNemar's exact test, three digits, not corrected for the number of comparisons.  `by_hops` and `by_complexity`
     hold helpful, harmful and n of each group.
     """
@@ -88,7 +88,7 @@ def cost(
     evaluated: Collection[str],
     prices: Mapping[str, Price] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Experiment → what a question costs on average, over every question asked.
+    """Experiment → what a question costs on average, over all its questions.
 
     answers: experiment → its rows.  knowledge: any name → a knowledge artifact; they are matched by the columns
     `retriever` and `format`.  Keys, where they are known: `questions`; means `words` and `characters` of the knowledge
@@ -139,7 +139,7 @@ def _lengths(knowledge: Mapping[str, Path], evaluated: Collection[str]) -> dict[
 
 
 COMPARED = ("hits_at_1", "exact", "km")
-"""Metrics that the cost of linking is told in, where an experiment has them."""
+"""Metrics in which the cost of linking is given, where an experiment has them."""
 
 Scores = Mapping[str, Mapping[str, Mapping[str, float]]]
 """experiment → question id → metric → value."""

@@ -98,9 +98,9 @@ def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Alternative
 def recall_by_k(
     ranks: Mapping[str, Ranks], evaluated: Collection[str], *, samples: int, seed: int
 ) -> dict[str, dict[str, dict[str, float | int]]]:
-    """Experiment → k → mean pair recall, with its interval, of the first k pairs that its facts tell.
+    """Experiment → k → mean pair recall, with its interval, of the first k pairs of its facts.
 
-    ranks: by experiment.  asked: ids of the questions that count.
+    ranks: by experiment.  evaluated: ids of the questions that count.
     """
     found = {}
     for experiment, own in sorted(ranks.items()):

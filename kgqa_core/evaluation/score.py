@@ -62,7 +62,7 @@ def score(
     facts: retriever name → its `facts` artifact.  knowledge: any name → a `knowledge` artifact, for its length.
     answers: any name → an `answers` artifact; an experiment's name comes from the rows, and from the mapping's key
     (`retriever/format/model`) when there are none.
-    limit: the answering stage's limit, so that unanswered questions of a sample are known from those never asked.
+    limit: the answering stage's limit, so that unanswered questions of a sample are known from those outside it.
     prices: of endpoint models, for the column of costs.  linked: a `linked` artifact, whose topics are scored too.
     entailment: any name → an `entailment` artifact; the experiments are those of its rows.
     The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`; where
@@ -146,7 +146,7 @@ def _add_entailment(rows: Rows, evaluated: Sequence[Question], judged: Mapping[s
 
 
 def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:
-    """Scores of the splits that the retriever was asked about, every question of them counted."""
+    """Scores of the splits that the retriever has facts of, every question of them counted."""
     ranked: dict[str, list[int]] = {}
     entities = read_frame(folder / "entities.parquet", ("question", "rank", "entity")).sort("question", "rank")
     for (question,), part in entities.filter(pl.col("rank") < 5).group_by("question", maintain_order=True):
@@ -224,7 +224,7 @@ def _read_answers(key: str, folder: Path) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _evaluated(records: Sequence[Question], frames: Iterable[pl.DataFrame], limit: int | None) -> frozenset[str]:
-    """Ids of the questions that language models were asked, answered or not.
+    """Ids of the questions that were given to language models, answered or not.
 
     They are the whole splits in which any experiment has an answer; under a limit, the questions that any experiment
     answered, filled up to the limit in order of id should some have been lost everywhere.

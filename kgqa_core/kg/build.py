@@ -110,7 +110,7 @@ def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path
 
     The tables depend on the statements only, not on their order, the number of files or threads.  `statements` =
     `triples` + `duplicates` + `labels` + `aliases` + `descriptions` + `type_statements` + `filtered` + `rejects` -
-    `qualifier_triples`; blank lines and comments are `ignored`.  What depends on the reading is kept in
+    `qualifier_triples`; blank lines and comments are `ignored`.  What depends on the order of reading is in
     `out/volatile/reading.json`.  Raises KgInputError for files that cannot be read or are mostly rejected, StorageError
     when the disk is full.  A killed build leaves nothing but `work`, which the next one clears.
     """

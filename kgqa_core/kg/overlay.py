@@ -194,9 +194,9 @@ def _hide_qualifiers(connection: duckdb.DuckDBPyConnection) -> None:
                                ANTI JOIN hidden_entities e ON e.id = q.value),
                  sets AS (SELECT triple, statement, list((relation, value) ORDER BY relation, value) AS pairs
                           FROM left_over GROUP BY ALL),
-                 kept AS (SELECT triple, pairs, row_number() OVER (PARTITION BY triple ORDER BY min(statement)) - 1
+                 remaining AS (SELECT triple, pairs, row_number() OVER (PARTITION BY triple ORDER BY min(statement)) - 1
                           AS statement FROM sets GROUP BY triple, pairs),
-                 flat AS (SELECT triple, statement, unnest(pairs) AS pair FROM kept)
+                 flat AS (SELECT triple, statement, unnest(pairs) AS pair FROM remaining)
             SELECT triple, statement, pair[1], pair[2] FROM flat ORDER BY ALL"""
     )
 

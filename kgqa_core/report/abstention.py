@@ -18,7 +18,7 @@ TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LARGEST, SMALLEST = 9.0, 2.0
 """Radius of a reliability mark that stands for all questions, and of one for hardly any."""
 
-GROUPS = {"why": "What is missing", "drop": "Taken away", "level": "New to the system"}
+GROUPS = {"why": "What is missing", "drop": "Dropped", "level": "New to the system"}
 RISKS = {"answerable": "not in the graph", "answer": "not in the graph or answered wrongly"}
 """Key of a risk-coverage curve → what counts as an error."""
 
@@ -62,7 +62,7 @@ def scores_grid(found: Mapping[str, Any]) -> Grid:
         ("Wrong answers, of those given", _share(found["risk"])),
         ("Wrong answers, were all given", _share(found["risk_without"])),
         ("Wrong reasons", _share(found["wrong_reasons"])),
-        ("Wrong reasons, by what was taken away", _share(found["wrong_reasons_by_drop"])),
+        ("Wrong reasons, by what was dropped", _share(found["wrong_reasons_by_drop"])),
     ]
     n = found["n"]
     note = f"{n['answerable']:,} answerable and {n['unanswerable']:,} unanswerable test questions."
@@ -83,7 +83,9 @@ def reasons_grid(found: Mapping[str, Any]) -> Grid:
     """What is missing × the reason that was given, of unanswerable questions that were not answered."""
     table: Mapping[str, Mapping[str, int]] = found["reasons"]
     rows = tuple((f"{why}", tuple(own[reason] for reason in table)) for why, own in table.items())
-    return Grid("Reasons", ("Missing, said:", *table), rows, "Questions that the graph does not answer, and were not.")
+    return Grid(
+        "Reasons", ("Missing, predicted:", *table), rows, "Questions that the graph does not answer, and were not."
+    )
 
 
 def terminal_tables(found: Mapping[str, Any]) -> list[Table]:

@@ -1,4 +1,4 @@
-"""Charts of the report as SVG: axes and marks, and the charts that are drawn with them."""
+"""Charts of the report as SVG: axes and marks, and the charts that are made of them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def line_class(split: str, place: int) -> str:
 
 
 def nice_ticks(low: float, high: float, most: int = 4, whole: bool = False) -> list[float]:
-    """Round numbers that enclose [low, high], about `most` steps apart; whole numbers when asked."""
+    """Round numbers that enclose [low, high], about `most` steps apart; optionally whole numbers."""
     if high <= low:
         high = low + 1
     rough = (high - low) / most
@@ -224,8 +224,8 @@ def spots(points: Sequence[ChartPoint], axis: str, title: str) -> Markup:
     parts = [_rules(ticks, low, high)]
     parts += [_text(at(tick), HEIGHT - BOTTOM + 16, f"{tick:,g}", "middle") for tick in across]
     for point in points:
-        told = f"{point.label}, {point.x:,.0f} {axis}"
-        mark = _mark(at(point.x), point.cell, point.mark, told, low, high, True, " scale(1.5)")
+        title = f"{point.label}, {point.x:,.0f} {axis}"
+        mark = _mark(at(point.x), point.cell, point.mark, title, low, high, True, " scale(1.5)")
         parts.append(Markup('<g class="series spot {style}">{mark}</g>').format(style=point.style, mark=mark))
     return _frame(parts, axis, title)
 
@@ -261,14 +261,16 @@ def _rules(ticks: Sequence[float], low: float, high: float) -> Markup:
     return found
 
 
-def _mark(x: float, cell: Cell, shape: int, told: str, low: float, high: float, bars: bool, larger: str = "") -> Markup:
+def _mark(
+    x: float, cell: Cell, shape: int, title: str, low: float, high: float, bars: bool, larger: str = ""
+) -> Markup:
     y, top, bottom = (_up(value, low, high) for value in (cell.value, cell.high, cell.low))
     bar = Markup('<path class="bar-i" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>').format(x=x, top=top, bottom=bottom)
     return Markup(
-        '{bar}<path class="mark" transform="translate({x:.1f} {y:.1f}){larger}" d="{shape}"><title>{told}: {value} '
+        '{bar}<path class="mark" transform="translate({x:.1f} {y:.1f}){larger}" d="{shape}"><title>{title}: {value} '
         "({low} to {high}, {n:,} questions)</title></path>"
     ).format(
-        bar=bar if bars else Markup(""), x=x, y=y, shape=MARKS[shape % len(MARKS)], told=told, larger=larger,
+        bar=bar if bars else Markup(""), x=x, y=y, shape=MARKS[shape % len(MARKS)], title=title, larger=larger,
         value=percent(cell.value), low=percent(cell.low), high=percent(cell.high), n=cell.n,
     )  # fmt: skip
 

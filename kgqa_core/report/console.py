@@ -31,7 +31,7 @@ def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = Non
 
 
 def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
-    """What was linked where nobody said what the question is about, the answer, and the facts behind it."""
+    """The linked entities where no topic was given, the answer, and its facts."""
     about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
     answer_text = (
         (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)

@@ -20,7 +20,7 @@ from kgqa_core.types import COMPLEXITY_TYPES, Question
 MOST_FACTS = 24
 MOST_RANKED = 5
 PLAN = ("fixed", "wrong", "right", "fixed", "wrong", "broken", "fixed", "right")
-"""Kinds in the order in which examples are taken, over and over."""
+"""Kinds in the order in which examples are chosen, repeatedly."""
 
 
 def gather_examples(

@@ -17,15 +17,17 @@ GUESSED = (
 
 
 def forecast_table(plans: Sequence[StagePlan], budget: BudgetOptions) -> Table:
-    """One row a stage that asks a language model, rows of sums, and below what was assumed and what the budget says.
+    """One row per stage that uses a language model, rows of sums, and below them the assumptions and the budget.
 
     Sums of calls, tokens and money count endpoints only, for these are what a budget limits; time counts all.  Where
     something is guessed, the sums have a lowest and a highest value too.
     """
-    table = Table(title="What the run would ask", title_justify="left", title_style="bold", caption_justify="left")
+    table = Table(
+        title="Requests that the run would send", title_justify="left", title_style="bold", caption_justify="left"
+    )
     table.add_column("stage", no_wrap=True)
     table.add_column("model", overflow="fold")
-    for name in ("calls", "kept", "tokens in", "out", "cost", "time"):
+    for name in ("calls", "cached", "tokens in", "out", "cost", "time"):
         table.add_column(name, justify="right", no_wrap=True)
     marks: dict[str, str] = {}
     for each in plans:

@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PairedCell:
-    """Questions fixed and broken, of n, against a baseline; p of McNemar's test, where it was asked."""
+    """Questions fixed and broken, of n, against a baseline; p of McNemar's test, where it was computed."""
 
     helpful: int
     harmful: int

@@ -27,7 +27,7 @@ from kgqa_core.report.grid import Cell, Entry, Grid, make_cell, score_cell
 RESPONSE_METRICS = (*KNOWLEDGE_METRICS, *NLI_METRICS)
 """Metrics of responses to questions of the long tail, in the order of the tables."""
 
-DRAWN = ("km", "nli_overall")
+CHARTED = ("km", "nli_overall")
 """Metrics that have plots."""
 
 SETTINGS = {
@@ -75,15 +75,15 @@ class LongTail:
 def long_tail_part(aggregates: Mapping[str, Any]) -> LongTail | None:
     """Tables and plots, or None where no question is one of the long tail and no pairs were measured."""
     models = model_experiments(aggregates.get("scores", {}))
-    drawn = [metric for metric in DRAWN if _has(aggregates, metric)]
+    charted = [metric for metric in CHARTED if _has(aggregates, metric)]
     levels = aggregates.get("by_level") or aggregates.get("by_triples")
-    if not drawn and not levels and "recall_by_k" not in aggregates:
+    if not charted and not levels and "recall_by_k" not in aggregates:
         return None
     figures = []
     for key in GROUPS:
         for model, names in models.items():
-            figures.append(_by_group(aggregates, key, names, drawn, model if len(models) > 1 else ""))
-    figures += [_pair_figure(aggregates), _token_figure(aggregates, models, drawn)]
+            figures.append(_by_group(aggregates, key, names, charted, model if len(models) > 1 else ""))
+    figures += [_pair_figure(aggregates), _token_figure(aggregates, models, charted)]
     breakdowns = [
         groups_table(aggregates, key, model, metric)
         for key in GROUPS

@@ -1,7 +1,7 @@
 """The report of a run: one self-contained HTML page that asks the network for nothing.
 
 Names of a graph and outputs of a model are somebody else's text: the template escapes everything, control and
-direction characters are taken out, and the page's content security policy allows no script at all.
+direction characters are removed, and the page's content security policy allows no script at all.
 """
 
 from __future__ import annotations

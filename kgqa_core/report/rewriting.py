@@ -22,13 +22,13 @@ from kgqa_core.store.artifacts import MANIFEST
 MOST_PATHS = 40
 """Relation paths that the page lists, those of most questions first; the rest is one row."""
 MOST_EXAMPLES = 3
-"""Pairs shown of those that were kept; of each kind of reject there is one."""
+"""Accepted pairs shown; of each kind of reject there is one."""
 MOST_SAMPLES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenExample:
-    """Triples and what was written from them.  verdict: `kept` or why not.  other: reference or QA answer."""
+    """Triples and the text written from them.  verdict: `kept` or the reason of the reject.  other: reference or QA answer."""
 
     triples: str
     text: str
@@ -107,18 +107,18 @@ def rewriter_part(folder: Path | None) -> RewriterPart | None:
 
 
 def _acceptance(title: str, head: str, table: pl.DataFrame, key: str) -> Grid:
-    """Asked, kept, share and cost by one column of the acceptance table, with a row for all."""
+    """Questions, accepted pairs, their share and cost by one column of the acceptance table, with a row for all."""
     parts = [(str(name), part) for (name,), part in table.group_by(key, maintain_order=True)]
     if len(parts) > 1:
         parts.append(("all", table))
     rows = []
     for name, part in parts:
-        n_prompts, n_kept = int(part["asked"].sum()), int(part["kept"].sum())
-        share = f"{100 * n_kept / n_prompts:.1f} %" if n_prompts else None
+        n_prompts, n_accepted = int(part["asked"].sum()), int(part["kept"].sum())
+        share = f"{100 * n_accepted / n_prompts:.1f} %" if n_prompts else None
         tokens = (f"{int(part[column].sum()):,}" for column in ("teacher_tokens", "qa_tokens"))
-        cells: tuple[Entry, ...] = (n_prompts, n_kept, share, *tokens)
+        cells: tuple[Entry, ...] = (n_prompts, n_accepted, share, *tokens)
         rows.append((name, (*cells, f"{part['cost'].sum():,.2f}") if "cost" in part.columns else cells))
-    heads = [head, "Questions", "Kept", "Acceptance", "Teacher tokens", "QA tokens"]
+    heads = [head, "Questions", "Accepted", "Acceptance", "Teacher tokens", "QA tokens"]
     return Grid(title, (*heads, "Cost") if "cost" in table.columns else tuple(heads), tuple(rows), compact=True)
 
 
@@ -133,7 +133,7 @@ def _largest(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _examples(corpus: pl.DataFrame, good: pl.DataFrame) -> tuple[RewrittenExample, ...]:
-    """A few kept pairs, and the first reject of each kind, in the order of the corpus."""
+    """A few accepted pairs, and the first reject of each kind, in the order of the corpus."""
     bad = corpus.filter(~pl.col("verdict").is_in([KEPT, SPARE])).unique("verdict", keep="first", maintain_order=True)
     step = max(1, good.height // MOST_EXAMPLES)
     shown = pl.concat([good.gather_every(step).head(MOST_EXAMPLES), bad])

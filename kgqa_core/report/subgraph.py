@@ -1,4 +1,4 @@
-"""A question's retrieved facts drawn from left to right, hop by hop, as inline SVG.
+"""A question's retrieved facts from left to right, hop by hop, as inline SVG.
 
 Entities and relations take turns in columns: topic, relation, entity, relation, entity.  Every label has a place of its
 own in its column, and lines run only between neighbouring columns, so that nothing overlaps whatever the graph.
@@ -19,7 +19,7 @@ WIDEST, NARROWEST = 190, 60
 """Pixels of the widest label and the narrowest column."""
 CHARACTER = 6.6
 MOST_TARGETS = 6
-"""Targets drawn of one relation of one entity; the others are counted."""
+"""Targets shown of one relation of one entity; the others are counted."""
 MOST_ROWS = 16
 """Places in a column."""
 

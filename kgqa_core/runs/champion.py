@@ -18,7 +18,7 @@ from kgqa_core.evaluation.labels import main_split, percent
 from kgqa_core.evaluation.paired import difference, pair, points
 
 FEWEST = 10
-"""Shared questions below which no interval is trusted: the bootstrap cannot see what was never drawn."""
+"""Shared questions below which no interval is trusted: with so few, the bootstrap underestimates the spread."""
 
 YARDSTICKS = ("random", "oracle")
 """Retrievers that nobody would run."""
@@ -64,7 +64,7 @@ class ChampionDecision:
         }
 
     def tags(self) -> dict[str, str]:
-        """What the tracker is told."""
+        """Tags of the run in the tracker."""
         champion_tags = {"kgqa.champion": "moved" if self.moved else "stays", "kgqa.champion_why": self.why}
         if self.champion_run:
             champion_tags["kgqa.champion_run"] = self.champion_run

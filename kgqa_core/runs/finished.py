@@ -107,7 +107,7 @@ def mentions_of_graph(
     """The mention dictionary of a graph: cached in the home, or built into it.
 
     Where the home cannot be written it is built in a temporary folder, which goes with the process.  compute: looks it
-    up and builds it by the key of a stage, so that runs find it; without, one that is there of this graph is taken.
+    up and builds it by the key of a stage, so that runs find it; without, a cached one of this graph is used.
     Raises ArtifactError for a graph that cannot be read, StorageError.
     """
     if not home.writable:

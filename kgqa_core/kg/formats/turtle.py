@@ -2,7 +2,7 @@
 
 A statement that is no Turtle is one reject with its line; reading goes on at the next statement, on the same line too,
 with the prefixes and the base declared so far (see `turtle_recover`).  What else was lost with it counts as `unread`.
-A statement at which the parser only minds an IRI or a language that N-Triples allows is kept.  Relative IRIs need a
+A statement at which the parser only rejects an IRI or a language that N-Triples allows is read.  Relative IRIs need a
 base in the file, else they are rejects; so are names whose prefix was to be declared in a statement at fault.
 
 Blank nodes are a document's own: `_:x` becomes `_:<hash of the file's label>_x`, and the n-th blank node without a

@@ -199,7 +199,7 @@ class Feed:
             at = self._scanned - block.begin
             scan(buffer, block.begin, at, stop - block.begin, self._state, self._graphs, False)
             self._scanned = stop
-        if self._scanned < place:  # what lies between is not kept
+        if self._scanned < place:  # the bytes between are dropped
             self._scanned = place
             self._state[MODE], self._state[START] = PLAIN, place
 

@@ -187,11 +187,11 @@ def _statements(connection: duckdb.DuckDBPyConnection, node: str) -> None:
 
 
 def _qualifiers(connection: duckdb.DuckDBPyConnection, node: str) -> None:
-    """w_qualifiers(n, name, predicate, object, tag): all qualifiers; w_taken(n): rows of raw that became some."""
+    """w_qualifiers(n, name, predicate, object, tag): all qualifiers; w_consumed(n): rows of raw that became some."""
     run = connection.execute
     run(
         f"""
-        CREATE TEMP TABLE w_taken AS SELECT n FROM raw
+        CREATE TEMP TABLE w_consumed AS SELECT n FROM raw
         WHERE subject {node} AND object IN (SELECT tid FROM w_no_value)
           AND n NOT IN (SELECT n FROM w_statements) AND subject IN (SELECT node FROM w_statements)"""
     )
@@ -201,7 +201,7 @@ def _qualifiers(connection: duckdb.DuckDBPyConnection, node: str) -> None:
         WITH named AS (
           SELECT t.tid AS node, q.predicate, q.object FROM raw_qualifiers q
           JOIN terms t ON t.tag = 0 AND t.key = q.name AND t.tid {node}
-          UNION SELECT subject, predicate, object FROM raw SEMI JOIN w_taken USING (n)),
+          UNION SELECT subject, predicate, object FROM raw SEMI JOIN w_consumed USING (n)),
         full_values AS (SELECT node, predicate, lexical AS object, tag FROM (
           SELECT r.subject AS node, p.tid AS predicate, d.lexical, d.tag FROM raw r
           JOIN terms f ON f.tid = r.predicate AND starts_with(f.key, '{FULL_QUALIFIER}')

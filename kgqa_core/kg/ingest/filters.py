@@ -1,7 +1,7 @@
 """Which statements are left out, and under which rule they are counted.
 
 A statement counts for the first rule that it meets, in the order of `RULES`.  Names (labels, aliases, descriptions)
-only meet the rules of the drop-list, of languages and of ranks; types are kept whatever the keep-list says.
+only meet the rules of the drop-list, of languages and of ranks; types stay whatever the keep-list has.
 Qualifiers meet the same rules but the keep-list's, languages' and ranks'.
 """
 
@@ -186,9 +186,9 @@ def _spaced(name: str) -> str:
 
 
 def languages_to_keep(options: KgOptions) -> tuple[str, ...] | None:
-    """Languages whose names are to be kept, in lower case; None for all.
+    """Languages whose names stay in the graph, in lower case; None for all.
 
-    `mul` (Wikidata's names for all languages) is kept with any language, and a name without language only with `""`.
+    `mul` (Wikidata's names for all languages) stays with any language, and a name without language only with `""`.
     """
     if not options.only_languages:
         return None

@@ -207,7 +207,7 @@ def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
 def _judge(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, literals: int, monitor: Monitor
 ) -> str:
-    """The table of statements that stay: `raw` itself where nothing can be left out, else `kept`; counts by rule."""
+    """The table of statements that stay: `raw` itself where nothing can be left out, else the view `unfiltered`; counts by rule."""
     run = connection.execute
     filtering = filters.prepare(connection, options, monitor)
     ranking = staged.ranked and options.ranks != "all"
@@ -242,8 +242,8 @@ def _judge(
         "INSERT INTO filtered SELECT n.rule, count(*) FROM judged j JOIN rule_names n ON n.code = j.rule "
         "WHERE j.rule > 0 GROUP BY n.rule"
     )
-    run("CREATE VIEW kept AS SELECT n, subject, predicate, object, rank FROM judged WHERE rule = 0")
-    return "kept"
+    run("CREATE VIEW unfiltered AS SELECT n, subject, predicate, object, rank FROM judged WHERE rule = 0")
+    return "unfiltered"
 
 
 def _sql(names: Iterable[str]) -> str:

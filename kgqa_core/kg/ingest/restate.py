@@ -39,7 +39,7 @@ def meaning_options(options: KgOptions) -> dict[str, Any]:
 def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, Any]:
     """Fills kg.amends from the tables of a build that is all but done; returns what `meta` must keep.
 
-    Returned: `options`; `usual`, the predicate of each role that is taken for granted, and the datatype of names
+    Returned: `options`; `usual`, the default predicate of each role, and the datatype of names
     without language; `next_ids`, the first ids that were never given.
     """
     run = connection.execute

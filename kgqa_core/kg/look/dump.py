@@ -101,11 +101,11 @@ def dump(
 ) -> dict[str, int]:
     """Writes the graph to a new file (or a folder, for Parquet) and returns rows by what they are.
 
-    format: one of FORMATS; taken from the name when absent.  N-Triples hold triples, labels, aliases, descriptions;
+    format: one of FORMATS; from the file's name when absent.  N-Triples hold triples, labels, aliases, descriptions;
     what is no IRI is written under `base`, see `terms`.  N-Triples have no place for units, ranks and qualifiers; TSV
     puts qualifiers into a second file, `NAME.qualifiers.tsv`, and percent-encodes a key with a tab or a line end.
     force: earlier files of these names are replaced.  Raises InputError for an unknown format, or a `base` that is no
-    IRI or makes one key of two, OutputError when the place is taken, StorageError when the disk is full; nothing
+    IRI or makes one key of two, OutputError when the place is occupied, StorageError when the disk is full; nothing
     half-written stays.
     """
     kind = _format(out, format)

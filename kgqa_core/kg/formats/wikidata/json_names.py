@@ -49,7 +49,7 @@ class Tables(NamedTuple):
     """What a walk reads and fills.  Starts of texts count from 0 in `buffer`, from -1 downwards in `side`.
 
     names: of each code, from names_at: `@`, the name in lower case, the name.  skipped: bytes of a name before its
-    key.  wanted: whether it is a language that is kept, -1 when not ASCII.  stamps: of the last map with this key.
+    key.  wanted: whether the graph keeps the language, -1 when not ASCII.  stamps: of the last map with this key.
     """
 
     buffer: Any

@@ -1,6 +1,6 @@
 """Wikidata's RDF, truthy or full, in N-Triples or Turtle, with the keys and literals of Wikidata's JSON.
 
-Kept: statements, labels (rdfs:label, skos:prefLabel and schema:name are one), descriptions, aliases, and whatever is
+Read: statements, labels (rdfs:label, skos:prefLabel and schema:name are one), descriptions, aliases, and whatever is
 not known.  Left out, and counted by rule: references, sitelinks, page metadata, declarations of properties, …
 An IRI that is the value of a property and no entity is a literal: a media file, or a URL.  The values that RDF has as
 blank nodes or `.well-known/genid` are `somevalue`, the class `wdno:P40` is `novalue`.
