@@ -65,20 +65,20 @@ def again(made: dict[str, list[Path]], features: Sequence[str], seed: int) -> di
         zip(("train", "dev", "test"), next(own for kind, own in made.items() if "answers" in kind), strict=True)
     )
     facts = {kind.partition("/")[2]: own[0] for kind, own in made.items() if kind.startswith("facts/")}
-    questions, asked = one("questions"), one("linked") if "linked" in made else one("questions")
+    questions, given = one("questions"), one("linked") if "linked" in made else one("questions")
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         abstainer = base / "abstainer" if features else None
         for folder in ("abstainer", "sure", "scores"):
             (base / folder).mkdir()
         if abstainer is not None:
-            told = {split: answers[split] for split in ("train", "dev")}
+            learning = {split: answers[split] for split in ("train", "dev")}
             train(
-                abstainer, kg=one("kg"), questions=asked, labels=questions, facts=facts, answers=told, name="",
+                abstainer, kg=one("kg"), questions=given, labels=questions, facts=facts, answers=learning, name="",
                 options=AbstentionOptions(features=tuple(features)),
             )  # fmt: skip
         apply(
-            base / "sure", kg=one("kg"), questions=asked, facts=facts, answers={"test": answers["test"]},
+            base / "sure", kg=one("kg"), questions=given, facts=facts, answers={"test": answers["test"]},
             abstainer=abstainer,
         )  # fmt: skip
         score(

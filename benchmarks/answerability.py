@@ -4,7 +4,7 @@
         [--steps build,verify,evaluate] [--parsers rng,decode] [--train A,A+U] [--topics linked,gold]
         [--set KEY=VALUE …] [--json OUT]
 
-Every step is the command that a user runs, in a process of its own, whose CPU seconds and largest memory are told.
+Every step is the command that a user runs, in a process of its own, whose CPU seconds and largest memory are recorded.
 Benchmarks lie in DIR/SET, the home is DIR/home; what is finished is found again, so a step that was killed goes on.
 The file OUT is read first and only what was measured now is replaced: a set's steps may be run one by one.  Seconds of
 an evaluation hold what was computed in that run and nothing that was found.
@@ -28,30 +28,30 @@ TABLES = ("splits", "drops", "unanswerable_by_split")
 
 
 def kgqa(*words: str, home: Path | None) -> tuple[dict[str, Any], dict[str, float]]:
-    """What a command told as JSON, and what it cost.  Raises SystemExit where it failed; faults found are none."""
+    """The JSON that a command printed, and its cost.  Raises SystemExit where it failed."""
     command = [sys.executable, "-m", "flows.cli", "answerability", *words, "--json"]
     started = time.monotonic()
     process = subprocess.Popen([*command, *(["--home", str(home)] if home else [])], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    said = process.stdout.read()
+    printed = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     code = os.waitstatus_to_exitcode(status)
-    if code not in (0, 1) or not said.strip():
+    if code not in (0, 1) or not printed.strip():
         raise SystemExit(f"{' '.join(words)} ended with {code}")
     cost = {
         "seconds": round(time.monotonic() - started, 1),
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
         "peak_mb": round(used.ru_maxrss / 1024),
     }
-    return json.loads(said.strip().splitlines()[-1]), cost
+    return json.loads(printed.strip().splitlines()[-1]), cost
 
 
 def build(name: str, work: Path) -> dict[str, Any]:
     """Counts, tables and digest of a benchmark."""
     found, cost = kgqa("build", "--profile", name, "--out", str(work / name), home=work / "home")
     tables = json.loads((work / name / "statistics.json").read_text(encoding="utf-8"))
-    kept = {key: tables[key] for key in (*TABLES, "goals", "left_out", "graphs", "agreeing_with_annotation")}
-    return {"digest": found["digest"], "counts": found["counts"], "cost": cost, **kept}
+    chosen = {key: tables[key] for key in (*TABLES, "goals", "left_out", "graphs", "agreeing_with_annotation")}
+    return {"digest": found["digest"], "counts": found["counts"], "cost": cost, **chosen}
 
 
 def verify(name: str, work: Path) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def evaluate(name: str, work: Path, parser: str, training: str, topics: str, set
 
 
 def main() -> None:
-    """Run the steps that are asked for and write what came of them."""
+    """Run the requested steps and write their results."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--work", type=Path, required=True)
     options.add_argument("--sets", default=",".join(SETS))
@@ -90,8 +90,8 @@ def main() -> None:
                 for topics in given.topics.split(","):
                     for parser in given.parsers.split(","):
                         for training in given.train.split(","):
-                            told = evaluate(name, given.work, parser, training, topics, given.set)
-                            own.setdefault("evaluate", {})[f"{parser}/{training}/{topics}"] = told
+                            evaluated = evaluate(name, given.work, parser, training, topics, given.set)
+                            own.setdefault("evaluate", {})[f"{parser}/{training}/{topics}"] = evaluated
                             _write(given.json, found)
             else:
                 own[step] = {"build": build, "verify": verify}[step](name, given.work)

@@ -11,7 +11,7 @@ All roads compute the same loss over the same batch, and their results are compa
 - torch:    the frontier in plain torch
 - kernel:   the compiled frontier
 
-The first four are dense: their cost is the size of the graph; the quickest of them is named.  Seeds are drawn uniformly
+The first four are dense: their cost is the size of the graph; the fastest is named.  Seeds are sampled uniformly
 over entities, or in proportion to degree.  Relation weights are a softmax of normal logits, so every relation weighs
 something and nothing is skipped.  Roads are timed in turn within each round; the figures are medians of rounds after a
 warm-up, in milliseconds per question.  Processor time is given beside wall time: on a machine that others use, wall
@@ -207,7 +207,7 @@ DENSE = ("sparse", "coo", "gather", "matrices")
 
 @dataclass(frozen=True)
 class Scale:
-    """A synthetic graph, and how many questions are asked together (the dense roads keep edges × batch numbers)."""
+    """A synthetic graph, and the batch size (the dense implementations store edges × batch numbers)."""
 
     entities: int
     triples: int
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kg", type=Path, help="a head|relation|tail file, instead of synthetic graphs")
     parser.add_argument("--scales", nargs="*", choices=SCALES, default=list(SCALES))
-    parser.add_argument("--batch", type=int, help="questions that are asked together, for every graph")
+    parser.add_argument("--batch", type=int, help="batch size, for every graph")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--seed", type=int, default=7)

@@ -1,7 +1,7 @@
 """Graphs for the benchmarks of the DKG: of any size, written straight as rows of edges, the same for the same seed.
 
 Degrees follow a power law (exponent 2.2 from 2 on, up to 100,000) at every size, and four hubs hold 1.6 % of all edges,
-so that a seed drawn in proportion to degree looks alike in a small and in a large graph.  Ends of edges are drawn in
+so that seeds in proportion to degree look alike in a small and in a large graph.  Ends of edges are sampled in
 proportion to degree too.  Rows are sorted by (relation, tail); they are not each other's inverse, which nothing that
 is measured on these graphs asks for.
 """
@@ -103,7 +103,7 @@ def _fill(first: int, last: int, ptr: Array, sample: Array, both: int, seed: int
 
 
 def generate(folder: Path, edges: int, seed: int, threads: int) -> Path:
-    """A DKG of about `edges` directed edges in a folder, which is kept from one run to the next."""
+    """A DKG of about `edges` directed edges in a folder, which later runs reuse."""
     if (folder / "meta.json").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def generate(folder: Path, edges: int, seed: int, threads: int) -> Path:
 
 
 def draw_seeds(dkg: Dkg, kind: str, count: int, seed: int) -> Array:
-    """Entities drawn uniformly over those with edges, or in proportion to `degree`; int64 [count]."""
+    """Entities sampled uniformly over those with edges, or in proportion to `degree`; int64 [count]."""
     draw = np.random.default_rng(seed)
     if kind == "degree":
         return dkg.source_of(draw.integers(0, dkg.edges_stored, count))

@@ -5,14 +5,14 @@
 - latency: one question at a time, one topic entity, no gradient, relation weights of a softmax over all 1,000 directed
   relations, so that no relation is skipped.  1 hop without budget; 2 hops with each budget.  Graphs take turns within a
   run, questions of all of them in one loop, so that what disturbs the machine disturbs them alike.  warm: the files are
-  in the page cache and the question was asked once before it is timed.  cold: the graph's
+  in the page cache and the question ran once before it is timed.  cold: the graph's
   files dropped from the page cache (posix_fadvise) and mapped anew before the question.
 - opening: `Dkg.open`.
 - export: a synthetic graph of --triples triples and the bundled Atlas, from their DuckDB files, in a process of its
   own, with its peak memory and the bytes an edge takes.
 - last hop: loss and gradient of one question whose topic is a hub, and of a batch of them, lazily and by expansion.
 
-Graphs are made on first use and kept in DIR (500M edges: 3.3 GB).  Medians and ratios; processor time beside wall time.
+Graphs are made on first use, in DIR (500M edges: 3.3 GB).  Medians and ratios; processor time beside wall time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EPSILON = 1e-5
 """As in the retriever."""
 COLD = 15
 HUB_BATCHES = (1, 32)
-"""Questions that are asked of a hub together: one, and a batch of training."""
+"""Batch sizes of questions about a hub: one, and a batch of training."""
 
 
 def ask(dkg: Dkg, entity: int, relations: Sequence[torch.Tensor], budget: int | None) -> EntityWeights:
@@ -60,7 +60,7 @@ def ask(dkg: Dkg, entity: int, relations: Sequence[torch.Tensor], budget: int | 
 
 
 def latency(graphs: dict[int, Dkg], hops: int, budget: int | None, kind: str, questions: int, seed: int) -> list[Any]:
-    """Milliseconds per question of each graph, warm: every question is asked once before it is timed."""
+    """Milliseconds per question of each graph, warm: every question runs once before it is timed."""
     torch.manual_seed(seed)
     weights = [[torch.randn(1, 2 * RELATIONS).softmax(-1) for _ in range(hops)] for _ in range(16)]
     seeds = {edges: draw_seeds(dkg, kind, questions, seed).tolist() for edges, dkg in graphs.items()}
@@ -197,14 +197,14 @@ def exported(work: Path, name: str, kg: Path, rounds: int) -> dict[str, Any]:
         process = multiprocessing.get_context("spawn").Process(target=_export, args=(out, kg, there))
         process.start()
         there.close()
-        found.append(here.recv())  # EOFError when the process failed, which has said why
+        found.append(here.recv())  # EOFError when the process failed, which has printed the reason
         process.join()
-    kept = found[1:]
+    measured_runs = found[1:]
     middle = {
-        name: statistics.median(run[name] for run in kept)
+        name: statistics.median(run[name] for run in measured_runs)
         for name in ("seconds", "cpu_seconds", "peak_mb", "before_mb")
     }
-    return {"graph": name, "rounds": rounds} | kept[0] | middle
+    return {"graph": name, "rounds": rounds} | measured_runs[0] | middle
 
 
 def hub(edges: int, batch: int, rounds: int, seed: int) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def hub(edges: int, batch: int, rounds: int, seed: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints what it measures; writes everything where --json says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="where the graphs are kept")
+    parser.add_argument("--work", type=Path, required=True, help="folder of the graphs")
     parser.add_argument("--edges", type=int, nargs="*", default=[5_000_000, 50_000_000, 500_000_000])
     parser.add_argument("--questions", type=int, default=2000)
     parser.add_argument("--budget", type=int, nargs="*", default=[RetrievalOptions().edge_budget])

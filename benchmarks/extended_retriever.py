@@ -146,8 +146,8 @@ def _prepare(name: str, what: DataSet, data: Path, folder: Path) -> None:
     files = tuple(file if file.startswith("bundled:") else str(data / file) for file in what.files)
     build(folder / "kg", options=KgOptions(files=files, **what.kg), work=folder / "work")
     export(folder / "dkg", kg=folder / "kg")
-    asked = QuestionsOptions(path=str(data / what.folder) if what.folder else None, name=name, **what.questions)
-    load_questions(folder / "all", kg=folder / "kg", options=asked, seed=7)
+    options = QuestionsOptions(path=str(data / what.folder) if what.folder else None, name=name, **what.questions)
+    load_questions(folder / "all", kg=folder / "kg", options=options, seed=7)
     questions = sample(read_questions(folder / "all"), what.sizes)
     write_questions(folder / "questions", questions)
     from kgqa_core.linking.dictionary import build as build_mentions
@@ -233,7 +233,7 @@ class Bench:
         return any((self.name, comparison, condition, variant, self.seed) not in self.done for variant in variants)
 
     def train(self, key: str, questions: Path, more: dict[str, Path] | None = None, **given: Any) -> Path:
-        """A retriever trained with the data set's options and the given ones; kept under its key."""
+        """A retriever trained with the data set's options and the given ones; cached under its key."""
         feedback = given.pop("feedback_folder", None)
         out = self.folder / "trained" / f"{key}-{self.seed}"
         if not (out / "counts.json").is_file():
@@ -265,16 +265,16 @@ class Bench:
         options = RetrievalOptions(edge_budget=2_000_000)
         found = RigelRetriever(self.dkg, trained, options, kg=self.folder / "kg").retrieve(test)
         hits = [
-            float(bool(own.entities) and own.entities[0][0] in asked.answers)
-            for own, asked in zip(found, test, strict=True)
+            float(bool(own.entities) and own.entities[0][0] in question.answers)
+            for own, question in zip(found, test, strict=True)
         ]
         reached: list[float] = []
         share: list[float] = []
-        for own, asked in zip(found, test, strict=True):
+        for own, question in zip(found, test, strict=True):
             heads, _, tails = self.dkg.edges(np.array([fact.triple for fact in own.facts], dtype=np.int64))
-            reached.append(float(bool({*heads.tolist(), *tails.tolist()} & set(asked.answers))))
+            reached.append(float(bool({*heads.tolist(), *tails.tolist()} & set(question.answers))))
             total = sum(score for _, score in own.entities)
-            gold = sum(score for entity, score in own.entities if entity in asked.answers)
+            gold = sum(score for entity, score in own.entities if entity in question.answers)
             share.append(round(gold / total, 4) if total else 0.0)
         groups = [own.complexity or f"{own.hops} hops" for own in test]
         counts = json.loads((retriever / "counts.json").read_text())
@@ -306,7 +306,7 @@ class Bench:
 
     def linked(self) -> None:
         """End-to-end training with linked entities."""
-        asked = read_questions(self.folder / "questions")
+        questions = read_questions(self.folder / "questions")
         for condition in ("tagger", "noise"):
             together = condition == "tagger" and self.name != "metaqa"  # MetaQA's questions have one topic each
             variants = ("gold", "plain", "rho", "candidates", "soft", *(["soft+product"] if together else []))
@@ -316,7 +316,7 @@ class Bench:
             best = read_questions(folder)
             wide = with_linked_candidates(best, folder, CANDIDATES)
             plain = self.train("plain", self.folder / "questions")
-            self.cell("linked", condition, "gold", plain, asked)
+            self.cell("linked", condition, "gold", plain, questions)
             self.cell("linked", condition, "plain", plain, [replace(own, topic_weights=()) for own in best])
             self.cell("linked", condition, "rho", plain, best)
             self.cell("linked", condition, "candidates", plain, wide)
@@ -330,27 +330,27 @@ class Bench:
         """Topics followed apart and intersected."""
         if self.name == "metaqa":
             return  # its questions have one topic each: the same retriever to the bit
-        asked = read_questions(self.folder / "questions")
+        questions = read_questions(self.folder / "questions")
         for variant in ("plain", "product", "min"):
             if self.missing("intersect", "-", (variant,)):
                 given = {} if variant == "plain" else {"intersect": variant}
-                self.cell("intersect", "-", variant, self.train(variant, self.folder / "questions", **given), asked)
+                self.cell("intersect", "-", variant, self.train(variant, self.folder / "questions", **given), questions)
 
     def mix(self) -> None:
         """A small question set alone and with others over the same graph."""
         if not self.missing("mix", "-", ("alone", "mix", "mix_long")):
             return
-        asked = read_questions(self.folder / "questions")
-        small = [own for own in asked if self.what.small(own)]
-        kept = {
+        questions = read_questions(self.folder / "questions")
+        small = [own for own in questions if self.what.small(own)]
+        chosen = {
             own.id
             for own in random.Random(SAMPLE).sample(
                 sorted((own for own in small if own.split == "train"), key=lambda own: own.id),
                 min(self.what.few, sum(own.split == "train" for own in small)),
             )
         }
-        small = [own for own in small if own.split != "train" or own.id in kept]
-        others = [own for own in asked if not self.what.small(own)]
+        small = [own for own in small if own.split != "train" or own.id in chosen]
+        others = [own for own in questions if not self.what.small(own)]
         for part, own in (("small", small), ("others", others)):
             (self.folder / part).mkdir(exist_ok=True)
             write_questions(self.folder / part, own)
@@ -366,10 +366,10 @@ class Bench:
         """Paths that the builtin model's right answers to training questions speak for."""
         if not self.missing("feedback", "-", ("plain", "feedback")):
             return
-        asked = read_questions(self.folder / "questions")
-        learnt = [own for own in asked if own.split == "train"]
-        kept = {own.id for own in random.Random(SAMPLE).sample(learnt, min(1000, len(learnt)))}
-        few = [own for own in asked if own.split != "train" or own.id in kept]
+        questions = read_questions(self.folder / "questions")
+        learnt = [own for own in questions if own.split == "train"]
+        chosen = {own.id for own in random.Random(SAMPLE).sample(learnt, min(1000, len(learnt)))}
+        few = [own for own in questions if own.split != "train" or own.id in chosen]
         scratch = self.folder / f"feedback-{self.seed}"
         for part in ("questions", "facts", "knowledge", "answers", "bare", "feedback"):
             (scratch / part).mkdir(parents=True, exist_ok=True)
@@ -427,8 +427,8 @@ def read_cells(path: Path | None) -> list[dict[str, Any]]:
 
 def put(path: Path | None, cell: dict[str, Any]) -> None:
     """Puts a cell into the file, in place of an earlier one, and says it."""
-    told = {name: value for name, value in cell.items() if name not in SINGLE}
-    print(json.dumps(told), flush=True)
+    shown = {name: value for name, value in cell.items() if name not in SINGLE}
+    print(json.dumps(shown), flush=True)
     if path is None:
         return
     with locked(path.with_suffix(".lock")):
@@ -473,15 +473,19 @@ def differences(cells: Sequence[dict[str, Any]], metric: str = "hits_at_1") -> l
             before, after = ([one[seed] for seed in shared] for one in (variants[base], seeds))
             names = before[0]["questions"]
             if any(cell["questions"] != names for cell in (*before, *after)):
-                raise SystemExit(f"{data} {comparison} {condition}: `{base}` and `{variant}` were not asked the same")
+                raise SystemExit(f"{data} {comparison} {condition}: questions of `{base}` and `{variant}` differ")
             groups = before[0]["groups"]
             means = [np.mean([cell["scores"][metric] for cell in own], axis=0) for own in (before, after)]
             for group in ["all", *sorted(set(groups))]:
-                kept = [place for place, own in enumerate(groups) if group in ("all", own)]
+                chosen = [place for place, own in enumerate(groups) if group in ("all", own)]
                 if group != "all" and (len(set(groups)) < 2 or comparison == "mix"):
                     continue
                 pairs = pl.DataFrame(
-                    {"question": [names[place] for place in kept], "before": means[0][kept], "after": means[1][kept]}
+                    {
+                        "question": [names[place] for place in chosen],
+                        "before": means[0][chosen],
+                        "after": means[1][chosen],
+                    }
                 )
                 change = difference(pairs)
                 values = (
@@ -497,8 +501,8 @@ def table(rows: Sequence[dict[str, str]]) -> str:
     """Rows of `differences` in Markdown."""
     lines = [f"| {' | '.join(HEADS.values())} |", "|" + "---|" * len(HEADS)]
     for row in rows:
-        told = [f"`{row[name]}`" if name in ("base", "variant") else row[name] for name in HEADS]
-        lines.append(f"| {' | '.join(told)} |")
+        shown = [f"`{row[name]}`" if name in ("base", "variant") else row[name] for name in HEADS]
+        lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
@@ -518,8 +522,8 @@ def record(path: Path, out: Path) -> None:
     whole = json.loads(path.read_text(encoding="utf-8"))
     rows = of_file(path, "hits_at_1")
     cells = [{name: own for name, own in cell.items() if name not in SINGLE} for cell in whole["cells"]]
-    kept = {"conditions": whole["conditions"], "cells": cells, "differences": rows}
-    out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    document = {"conditions": whole["conditions"], "cells": cells, "differences": rows}
+    out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -105,10 +105,10 @@ def measure(
     for suffix in packed:
         if suffix and "kgqa" in roads:
             runs.append((f"kgqa {suffix}", "kgqa", ingest_files.compress(path, suffix), lines))
-    taken: dict[str, list[dict[str, float]]] = {name: [] for name, *_ in runs}
+    measured: dict[str, list[dict[str, float]]] = {name: [] for name, *_ in runs}
     for _ in range(rounds):
         for name, road, file, _read in runs:
-            taken[name].append(run_apart(road, file, memory))
+            measured[name].append(run_apart(road, file, memory))
     read_by = {name: read for name, _, _, read in runs}
     results = {
         name: {
@@ -119,7 +119,7 @@ def measure(
             "peak_mb": max(one["peak_mb"] for one in some),
             "rounds": [one["seconds"] for one in some],
         }
-        for name, some in taken.items()
+        for name, some in measured.items()
     }
     ours = results.get("kgqa", next(iter(results.values())))
     size = path.stat().st_size
@@ -173,7 +173,7 @@ def peak_memory() -> float:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """The machine and versions of the figures."""
     versions = {}
     for name in PACKAGES:
         try:

@@ -22,7 +22,7 @@ def write(path: Path, lines: int, seed: int = 0) -> None:
     """Writes so many lines; the same lines and seed give the same file.
 
     65 % of the statements end in an entity; of the rest two thirds are labels (at most one an entity and language, so
-    that some are said again), the others numbers, dates and texts, some of them with escapes.  There is an entity for
+    that some are repeated), the others numbers, dates and texts, some of them with escapes.  There is an entity for
     every eight lines; some are named much oftener than others.
     """
     generator = np.random.default_rng(seed)

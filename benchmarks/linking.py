@@ -34,7 +34,7 @@ from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.links import link_f1, link_recall_at_5
 
 Found = tuple[list[int], list[int]]
-"""Entities taken, and all candidates in order."""
+"""Linked entities, and all candidates in order."""
 TOP = 5
 
 
@@ -96,11 +96,11 @@ def tagger(data: Data, **options: Any) -> Callable[[str], Found]:
 
 
 def _longest(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    taken: list[tuple[int, int]] = []
+    linked: list[tuple[int, int]] = []
     for span in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
-        if all(span[1] <= other[0] or span[0] >= other[1] for other in taken):
-            taken.append(span)
-    return taken
+        if all(span[1] <= other[0] or span[0] >= other[1] for other in linked):
+            linked.append(span)
+    return linked
 
 
 def _cut(ranked: Sequence[Sequence[int]]) -> Found:
@@ -116,17 +116,17 @@ def measure(data: Data, link: Callable[[str], Found]) -> dict[str, Any]:
     busy = time.process_time()
     found = [link(text) for text, _ in data.rows]
     busy = time.process_time() - busy
-    right = sum(len(set(taken) & gold) for (taken, _), (_, gold) in zip(found, data.rows, strict=True))
-    told = sum(len(set(taken)) for taken, _ in found)
+    right = sum(len(set(linked) & gold) for (linked, _), (_, gold) in zip(found, data.rows, strict=True))
+    n_linked = sum(len(set(linked)) for linked, _ in found)
     wanted = sum(len(gold) for _, gold in data.rows)
-    precision, recall = right / max(told, 1), right / max(wanted, 1)
+    precision, recall = right / max(n_linked, 1), right / max(wanted, 1)
     number = len(data.rows)
     return {
         "texts": number,
         "gold": wanted,
         "precision": precision,
         "recall": recall,
-        "f1": 2 * right / max(told + wanted, 1),
+        "f1": 2 * right / max(n_linked + wanted, 1),
         "f1_macro": sum(link_f1(t, gold) for (t, _), (_, gold) in zip(found, data.rows, strict=True)) / number,
         "recall_at_5": sum(link_recall_at_5(r, gold) for (_, r), (_, gold) in zip(found, data.rows, strict=True))
         / number,
@@ -162,10 +162,10 @@ def main() -> None:
         table[name] = {}
         for method, link in methods.items():
             row = table[name][method] = measure(data, link)
-            said = " ".join(
+            line = " ".join(
                 f"{key} {100 * row[key]:.1f}" for key in ("precision", "recall", "f1", "f1_macro", "recall_at_5")
             )
-            print(f"{name:16s} {method:20s} n {row['texts']:6d} {said}  {row['cpu_ms_a_text']:.2f} ms", flush=True)
+            print(f"{name:16s} {method:20s} n {row['texts']:6d} {line}  {row['cpu_ms_a_text']:.2f} ms", flush=True)
     if given.json:
         machine = {"cpus": os.cpu_count(), "load": os.getloadavg(), "python": platform.python_version()}
         whole = json.loads(given.json.read_text()) if given.json.is_file() else {}

@@ -2,7 +2,7 @@
 
     python benchmarks/linking_scale.py --work DIR [--names 10000000] [--json OUT]
 
-Names are one to four words of a vocabulary of 300,000 synthetic words drawn by a power law, one in twenty is a name of
+Names are one to four words of a vocabulary of 300,000 synthetic words by a power law, one in twenty is a name of
 Han characters; one in ten is an alias, and an entity has two triples.  Texts are made of words of the same
 vocabulary with a name in each.  build: in a process of its own, with its peak memory.  open: `Mentions`, in a fresh
 process, pages in the cache or not (posix_fadvise).  Times are wall times with processor time beside them.
@@ -120,13 +120,13 @@ def speed(folder: Path, texts: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     mentions = MentionDictionary(folder)
     words = vocabulary(np.random.default_rng(seed))
-    said = []
+    sentences = []
     for _ in range(texts):
         around = [words[int(len(words) * rng.random() ** 2)].lower() for _ in range(9)]
         entity = int(rng.integers(0, mentions.meta["entities"]))
-        said.append(" ".join([*around[:4], mentions.labels[entity], *around[4:]]) + "?")
+        sentences.append(" ".join([*around[:4], mentions.labels[entity], *around[4:]]) + "?")
     strings = mentions.names
-    folded = [fold_text(text) for text in said]
+    folded = [fold_text(text) for text in sentences]
     tagger = Tagger(mentions, LinkingOptions(context="none"))
     result: dict[str, Any] = {"texts": texts, "words_a_text": sum(len(f.begin) for f in folded) / texts}
 
@@ -143,14 +143,14 @@ def speed(folder: Path, texts: int, seed: int) -> dict[str, Any]:
 
     def spot() -> int:
         total = 0
-        for text in said:
+        for text in sentences:
             f = fold_text(text)
             total += len(kernels.spot(strings.blob, strings.offsets, f.data, f.begin, f.end))
         return total
 
     timed("walk", walk)
     timed("fold_and_walk", spot)
-    timed("link", lambda: sum(len(tagger.link(text)) for text in said))
+    timed("link", lambda: sum(len(tagger.link(text)) for text in sentences))
     return result
 
 

@@ -129,17 +129,17 @@ def endpoint(count: int, rounds: int) -> dict[str, Any]:
             prompts = requests(count, str(number))
             with tempfile.TemporaryDirectory() as folder:
 
-                def kept(prompts: list[str] = prompts, folder: str = folder) -> list[str]:
+                def with_cache(prompts: list[str] = prompts, folder: str = folder) -> list[str]:
                     return ours(server.base_url, prompts, Path(folder))
 
-                roads = {"bare": lambda prompts=prompts: bare(server.base_url, prompts), "kgqa": kept}
+                roads = {"bare": lambda prompts=prompts: bare(server.base_url, prompts), "kgqa": with_cache}
                 order = ["bare", "kgqa"] if number % 2 == 0 else ["kgqa", "bare"]
                 texts = {}
                 for name in [*order, "cached"]:
                     before = server.stats()["requests"]
-                    texts[name], wall, cpu = timed(roads.get(name, kept))
-                    asked = server.stats()["requests"] - before
-                    assert asked == (0 if name == "cached" else count), (name, asked)
+                    texts[name], wall, cpu = timed(roads.get(name, with_cache))
+                    n_requests = server.stats()["requests"] - before
+                    assert n_requests == (0 if name == "cached" else count), (name, n_requests)
                     walls[name].append(wall)
                     cpus[name].append(cpu)
                 assert texts["bare"] == texts["kgqa"] == texts["cached"]

@@ -2,7 +2,7 @@
 
     python benchmarks/logic.py --triples 1000000 --json benchmarks/results/logic.json
 
-One random graph is put into a store and into rdflib's memory store.  Every question is asked as a form and as SPARQL,
+One random graph is put into a store and into rdflib's memory store.  Every question runs as a form and as SPARQL,
 both from text to answers, and the answers must be the same.  A kind of question stops on each road after `--seconds`.
 Rates and ratios are those of processor time, of all threads, which a busy machine changes little; `wall` those of the
 clock.  rdflib is left out when it would take more than `--memory` gigabytes (it needs about 1 kB a triple).
@@ -40,7 +40,7 @@ XSD_INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchmarkQuestion:
     """One question, as a form and as SPARQL."""
 
     form: str
@@ -73,21 +73,21 @@ def build(path: Path, triples: int, seed: int) -> int:
         )
         run(f"INSERT INTO kg.relations(id, key, datatype) VALUES ({RELATIONS}, '{NUMBER}', '{XSD_INTEGER}')")
 
-        def drawn(column: int) -> str:
+        def uniform(column: int) -> str:
             return f"(hash(i * 5 + {column} + {seed} * 7919) % 1000000007 / 1000000007.0)"
 
         run(
             f"""
-            CREATE TABLE drawn AS SELECT DISTINCT head, relation, tail FROM (
-              SELECT floor({drawn(1)} * {entities})::INTEGER AS head,
-                     floor({drawn(2)} * {RELATIONS})::INTEGER AS relation,
-                     floor(power({drawn(3)}, 2) * {entities})::INTEGER AS tail FROM range({triples - entities}) r(i)
-              UNION ALL SELECT i::INTEGER, {RELATIONS}, ({entities} + floor({drawn(4)} * {numbers}))::INTEGER
+            CREATE TABLE sampled AS SELECT DISTINCT head, relation, tail FROM (
+              SELECT floor({uniform(1)} * {entities})::INTEGER AS head,
+                     floor({uniform(2)} * {RELATIONS})::INTEGER AS relation,
+                     floor(power({uniform(3)}, 2) * {entities})::INTEGER AS tail FROM range({triples - entities}) r(i)
+              UNION ALL SELECT i::INTEGER, {RELATIONS}, ({entities} + floor({uniform(4)} * {numbers}))::INTEGER
                         FROM range({entities}) r(i))"""
         )
         run(
             "INSERT INTO kg.triples SELECT row_number() OVER (ORDER BY head, relation, tail) - 1, *, 0 "
-            "FROM drawn ORDER BY head, relation, tail"
+            "FROM sampled ORDER BY head, relation, tail"
         )
         write_meta(connection, "kg", {"schema_version": SCHEMA_VERSION, "languages": ["en", ""], "counts": {}})
     return entities
@@ -115,11 +115,11 @@ def rdflib_graph(store: KgStore, most: float) -> rdflib.Graph | None:
 
 
 def gigabytes() -> float:
-    """The most memory that this process has taken so far."""
+    """Peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def questions(store: KgStore, kind: str, number: int, seed: int) -> Iterator[Asked]:
+def questions(store: KgStore, kind: str, number: int, seed: int) -> Iterator[BenchmarkQuestion]:
     """Questions that have answers: a random triple names their topic and relation."""
     draw = random.Random(f"{seed}/{kind}")
     total = store.connection.execute("SELECT count(*) FROM triples").fetchone()
@@ -132,16 +132,16 @@ def questions(store: KgStore, kind: str, number: int, seed: int) -> Iterator[Ask
         first, second = keys[relation], keys[draw.randrange(RELATIONS)]
         x, y = entity(head), entity(tail)
         yield {
-            "1 hop": Asked(f"(JOIN (R {first}) {x})", f"SELECT DISTINCT ?a {{ <{x}> <{first}> ?a }}"),
-            "1 hop inverse": Asked(f"(JOIN {first} {y})", f"SELECT DISTINCT ?a {{ ?a <{first}> <{y}> }}"),
-            "2 hops": Asked(
+            "1 hop": BenchmarkQuestion(f"(JOIN (R {first}) {x})", f"SELECT DISTINCT ?a {{ <{x}> <{first}> ?a }}"),
+            "1 hop inverse": BenchmarkQuestion(f"(JOIN {first} {y})", f"SELECT DISTINCT ?a {{ ?a <{first}> <{y}> }}"),
+            "2 hops": BenchmarkQuestion(
                 f"(JOIN (R {second}) (JOIN {first} {y}))",
                 f"SELECT DISTINCT ?a {{ ?b <{first}> <{y}> . ?b <{second}> ?a }}",
             ),
-            "COUNT": Asked(
+            "COUNT": BenchmarkQuestion(
                 f"(COUNT (JOIN {first} {y}))", f"SELECT (COUNT(DISTINCT ?a) AS ?n) {{ ?a <{first}> <{y}> }}"
             ),
-            "ARGMAX": Asked(
+            "ARGMAX": BenchmarkQuestion(
                 f"(ARGMAX (JOIN {first} {y}) {NUMBER})",
                 # the subquery first: rdflib joins one that comes later as if its variable were bound already
                 f"SELECT DISTINCT ?a {{ {{ SELECT (MAX(?w) AS ?v) {{ ?b <{first}> <{y}> . ?b <{NUMBER}> ?w }} }} "
@@ -150,7 +150,7 @@ def questions(store: KgStore, kind: str, number: int, seed: int) -> Iterator[Ask
         }[kind]
 
 
-def asked_of_store(store: KgStore, form: str, *, proof: bool) -> set[str]:
+def query_store(store: KgStore, form: str, *, proof: bool) -> set[str]:
     found = execute(parse(form), store, proof=proof, rows=1_000_000, seconds=600)
     if found.value is not None:
         return {str(found.value)}
@@ -165,12 +165,12 @@ class Memory:
         rows = store.connection.execute("SELECT id, key FROM entities ORDER BY id").fetchall()
         self.keys = [key for _, key in rows]
 
-    def asked(self, form: str) -> set[str]:
+    def query(self, form: str) -> set[str]:
         found = self.graph.execute(parse(form))
         return {self.keys[i] for i in found.nodes} if found.value is None else {str(found.value)}
 
 
-def asked_of_rdflib(graph: rdflib.Graph, sparql: str) -> set[str]:
+def query_rdflib(graph: rdflib.Graph, sparql: str) -> set[str]:
     return {str(row[0]) for row in graph.query(sparql) if row[0] is not None}
 
 
@@ -184,7 +184,7 @@ class Timed:
 
 
 def timed(ask: Callable[[str], set[str]], texts: list[str], seconds: float) -> Timed:
-    """Asks for so many seconds at most; the first two questions are asked once before."""
+    """Runs for so many seconds at most; the first two questions run once before."""
     for text in texts[:2]:
         ask(text)
     answers = []
@@ -212,21 +212,21 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
     found: dict[str, dict[str, Timed]] = {kind: {} for kind in KINDS}
     with KgStore.open(path) as store:
-        asked = {kind: list(questions(store, kind, options.questions, options.seed)) for kind in KINDS}
+        queries = {kind: list(questions(store, kind, options.questions, options.seed)) for kind in KINDS}
         for road, proof in ROADS.items():
             if road == "sql, indexed":
                 before, start = gigabytes(), time.perf_counter()
                 index(store)
                 result["index_s"] = round(time.perf_counter() - start, 1)
                 result["index_gb"] = round(gigabytes() - before, 2)
-            ask: Callable[[str], set[str]] = partial(asked_of_store, store, proof=proof)
+            ask: Callable[[str], set[str]] = partial(query_store, store, proof=proof)
             if road == "in memory":
                 before, start = gigabytes(), time.perf_counter()
-                ask = Memory(store).asked
+                ask = Memory(store).query
                 result["memory_load_s"] = round(time.perf_counter() - start, 1)
                 result["memory_gb"] = round(gigabytes() - before, 2)
             for kind in KINDS:
-                found[kind][road] = timed(ask, [one.form for one in asked[kind]], options.seconds)
+                found[kind][road] = timed(ask, [one.form for one in queries[kind]], options.seconds)
         before, start = gigabytes(), time.perf_counter()
         graph = rdflib_graph(store, options.memory)
         result["rdflib_load_s"] = round(time.perf_counter() - start, 1)
@@ -234,17 +234,17 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     result["rdflib"] = rdflib.__version__ if graph is not None else f"left out: more than {options.memory:g} GB"
     if graph is not None:
         for kind in KINDS:
-            texts = [one.sparql for one in asked[kind]]
-            found[kind]["rdflib"] = timed(partial(asked_of_rdflib, graph), texts, options.seconds)
-            check(asked[kind], found[kind])
+            texts = [one.sparql for one in queries[kind]]
+            found[kind]["rdflib"] = timed(partial(query_rdflib, graph), texts, options.seconds)
+            check(queries[kind], found[kind])
     result["kinds"] = {kind: shown(by_road) for kind, by_road in found.items()}
     return result
 
 
-def check(asked: list[Asked], found: dict[str, Timed]) -> None:
+def check(queries: list[BenchmarkQuestion], found: dict[str, Timed]) -> None:
     """Ends the program where a road through the store has other answers than rdflib."""
     for road in ROADS:
-        for one, ours, theirs in zip(asked, found[road].answers, found["rdflib"].answers, strict=False):
+        for one, ours, theirs in zip(queries, found[road].answers, found["rdflib"].answers, strict=False):
             if ours != theirs:
                 sys.exit(f"{road}: other answers to {one.form}: {len(ours)} against {len(theirs)}")
 

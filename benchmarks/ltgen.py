@@ -1,4 +1,4 @@
-"""LTGen-QA and LTGen-Conv from Atlas and from the small Wikidata: what is drawn, written, rejected and kept.
+"""LTGen-QA and LTGen-Conv from Atlas and from the small Wikidata: what is sampled, written, rejected and accepted.
 
 Two writers: the `template` (rules), and a server on loopback that answers in the paper's format and misses it in 26
 ways, 3 % of the completions each (`tests.support.ltgen`: 15 faults of form, 11 of content).  Its figures say
@@ -79,9 +79,9 @@ def measure(name: str, writer: str, per_level: int, folder: Path, kg: Path) -> d
     sample = folder / "sample"
     sample.mkdir()
     started = time.monotonic()
-    drawn = draw(sample, kg=kg, options=SamplingOptions(per_level=per_level), popularity=popularity, seed=SEED)
+    sampled = draw(sample, kg=kg, options=SamplingOptions(per_level=per_level), popularity=popularity, seed=SEED)
     found: dict[str, Any] = {
-        "draw": drawn, "levels": json.loads((sample / "meta.json").read_text())["levels"],
+        "draw": sampled, "levels": json.loads((sample / "meta.json").read_text())["levels"],
         "draw_seconds": round(time.monotonic() - started, 1),
     }  # fmt: skip
     for kind in ("qa", "conv"):
@@ -113,7 +113,7 @@ def measure(name: str, writer: str, per_level: int, folder: Path, kg: Path) -> d
 
 
 def audit(out: Path, kg: Path) -> dict[str, int]:
-    """What is wrong with the questions that were kept, looked at anew from the file and the graph's tables."""
+    """Faults of the accepted questions, checked again from the file and the graph's tables."""
     found = read_question_file(out / "questions.jsonl")
     with KgStore.open(kg) as store:
         keys = {key for row in found for triple in row["gold_triples"] for key in (triple[0], triple[2])}
@@ -128,7 +128,7 @@ def audit(out: Path, kg: Path) -> dict[str, int]:
     wrong: Counter[str] = Counter(questions=len(found))
     seen: set[str] = set()
     for row in found:
-        triples, said = row["gold_triples"], json.dumps([row["question"], row["dialogue"]])
+        triples, wording = row["gold_triples"], json.dumps([row["question"], row["dialogue"]])
         wrong["triples"] += len(triples)
         wrong["triple_not_in_graph"] += sum(
             not any((h, relations[r], t) in stored for h in ids[head] for t in ids[tail]) for head, r, tail in triples
@@ -139,8 +139,8 @@ def audit(out: Path, kg: Path) -> dict[str, int]:
         wrong["answer_in_question"] += contains(gold, row["question"]) > 0
         roles = [role for role, _ in row["dialogue"]]
         wrong["turns_not_alternating"] += roles != ["user", "agent"] * (len(roles) // 2)
-        wrong["twice"] += said in seen
-        seen.add(said)
+        wrong["twice"] += wording in seen
+        seen.add(wording)
     return dict(wrong)
 
 

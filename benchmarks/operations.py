@@ -35,7 +35,7 @@ LINKS = ("🏃", "🧪")
 
 
 class Transcript:
-    """Lines with the seconds since the start, printed as they come; what was measured is kept."""
+    """Lines with the seconds since the start, printed as they come; measurements are stored."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -115,8 +115,8 @@ def show(made: Transcript, servers: Servers, register: Register) -> None:
     for dump, what in ((register.facts, "a few facts came"), (register.relation, f"the relation {LATE} came")):
         before = operated.ids("refresh")
         with made.step(f"kgqa kg update graphs/register {dump.name} --out graphs/register --emit   # {what}"):
-            said = operated.update_graph(graph, dump)
-        made.say(f"event kgqa.kg.updated of {said['event']}, changes {json.dumps(said['changes'])}", 1)
+            event = operated.update_graph(graph, dump)
+        made.say(f"event kgqa.kg.updated of {event['event']}, changes {json.dumps(event['changes'])}", 1)
         with made.step(f"… the refresh that the event starts, for {dump.name}"):
             run = operated.fired("refresh", before)
         tell(made, operated, run)

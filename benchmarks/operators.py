@@ -86,8 +86,8 @@ def printed(results: dict[str, dict[str, Any]]) -> str:
     lines = ["| type | n | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     for kind in (*COMPLEXITY_TYPES, "all"):
         cells = [results[name][kind]["exact"] for name in names]
-        told = [f"{cell['value']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}]" for cell in cells]
-        lines.append(f"| {kind} | {cells[0]['n']} | " + " | ".join(told) + " |")
+        shown = [f"{cell['value']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}]" for cell in cells]
+        lines.append(f"| {kind} | {cells[0]['n']} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
@@ -112,12 +112,12 @@ def main() -> None:
     print(printed(results))
     if given.json:
         git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
-        told = {
+        document = {
             "benchmark": "operators", "data": "atlas, test split, gold topics", "seed": 7, "retriever": given.retriever,
             "settings": given.settings, "results": results, "seconds": seconds, "git": git,
             "date": time.strftime("%Y-%m-%d", time.gmtime()), "cores": os.cpu_count(),
         }  # fmt: skip
-        given.json.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        given.json.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

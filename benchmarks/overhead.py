@@ -75,8 +75,8 @@ class Spans:
 
         return timed
 
-    def taken(self) -> dict[str, dict[str, float]]:
-        """Seconds and calls since the last time this was asked."""
+    def take(self) -> dict[str, dict[str, float]]:
+        """Seconds and calls since the last call."""
         found = {name: {"seconds": round(self.seconds[name], 4), "calls": self.calls[name]} for name in self.seconds}
         self.seconds, self.calls = {}, {}
         return found
@@ -103,7 +103,7 @@ def measure(profile: Any, runs: int, top: int) -> dict[str, Any]:
         started = time.perf_counter()
         pipeline(profile)
         walls.append(time.perf_counter() - started)
-        parts.append(spans.taken())
+        parts.append(spans.take())
     middle = parts[walls.index(sorted(walls)[len(walls) // 2])]
     wall, in_stages = statistics.median(walls), sum(statistics.median(found) for found in stages.values())
     profiler = cProfile.Profile()
@@ -143,8 +143,12 @@ def hottest(profiler: cProfile.Profile, top: int) -> list[dict[str, Any]]:
     table: dict[Any, Any] = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     rows = sorted(table.items(), key=lambda row: -row[1][2])[:top]
     return [
-        {"function": f"{Path(where[0]).name}:{where[1]} {where[2]}", "calls": told[0], "own_seconds": round(told[2], 3)}
-        for where, told in rows
+        {
+            "function": f"{Path(where[0]).name}:{where[1]} {where[2]}",
+            "calls": stats[0],
+            "own_seconds": round(stats[2], 3),
+        }
+        for where, stats in rows
     ]
 
 

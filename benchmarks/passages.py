@@ -48,7 +48,7 @@ SAMPLES = 2_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchmarkQuestion:
     """A question with the ids of the abstracts that it is right to find."""
 
     text: str
@@ -58,13 +58,13 @@ class Asked:
 Key = tuple[str, str, str]
 
 
-def questions(rows: Sequence[dict[str, Any]]) -> dict[str, list[Asked]]:
+def questions(rows: Sequence[dict[str, Any]]) -> dict[str, list[BenchmarkQuestion]]:
     """Kind → questions."""
     where: dict[Key, set[str]] = defaultdict(set)
     for row in rows:
         for triple in row["triples"]:
             where[_key(triple)].add(row["docid"])
-    found: dict[str, list[Asked]] = {"subject named": [], "subject hidden": [], "others": []}
+    found: dict[str, list[BenchmarkQuestion]] = {"subject named": [], "subject hidden": [], "others": []}
     for row in rows:
         draw = random.Random(f"{SEED}/{row['docid']}")
         title = row["title"].casefold()
@@ -72,17 +72,17 @@ def questions(rows: Sequence[dict[str, Any]]) -> dict[str, list[Asked]]:
         rest = [triple for triple in row["triples"] if triple["subject"]["uri"] != row["uri"]]
         if own:
             triple = draw.choice(own)
-            found["subject named"].append(Asked(_forward(triple), frozenset(where[_key(triple)])))
+            found["subject named"].append(BenchmarkQuestion(_forward(triple), frozenset(where[_key(triple)])))
             some = draw.sample(own, min(3, len(own)))
             parts = [f"{triple['predicate']['surfaceform']} {_name(triple['object'])}" for triple in some]
-            told = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+            wanted = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
             right = frozenset.intersection(*(frozenset(where[_key(triple)]) for triple in some))
-            if title not in told.casefold():
-                found["subject hidden"].append(Asked(f"Which one has {told}?", right))
+            if title not in wanted.casefold():
+                found["subject hidden"].append(BenchmarkQuestion(f"Which one has {wanted}?", right))
         rest = [triple for triple in rest if title not in _forward(triple).casefold()]
         if rest:
             triple = draw.choice(rest)
-            found["others"].append(Asked(_forward(triple), frozenset(where[_key(triple)])))
+            found["others"].append(BenchmarkQuestion(_forward(triple), frozenset(where[_key(triple)])))
     return found
 
 
@@ -98,10 +98,10 @@ def _name(entity: dict[str, Any]) -> str:
     return " ".join(entity["surfaceform"].split())
 
 
-def ranks(search: PassageSearch, asked: Sequence[Asked]) -> np.ndarray:
+def ranks(search: PassageSearch, queries: Sequence[BenchmarkQuestion]) -> np.ndarray:
     """Rank of the first right abstract of each question, from 1; 0 where it is not among ten."""
     found = []
-    for each, ranked in zip(asked, search.search([each.text for each in asked]), strict=True):
+    for each, ranked in zip(queries, search.search([each.text for each in queries]), strict=True):
         there = [passage.document in each.right for passage in search.read(ranked)]
         found.append(there.index(True) + 1 if True in there else 0)
     return np.array(found)
@@ -114,16 +114,16 @@ def scores(found: np.ndarray) -> dict[str, Any]:
         "hit_at_10": (found > 0).astype(float),
         "mrr": np.divide(1.0, found, out=np.zeros(len(found)), where=found > 0),
     }
-    drawn = np.random.default_rng(SEED).integers(0, len(found), (SAMPLES, len(found)))
-    told: dict[str, Any] = {"n": len(found)}
+    resampled = np.random.default_rng(SEED).integers(0, len(found), (SAMPLES, len(found)))
+    summary: dict[str, Any] = {"n": len(found)}
     for name, value in values.items():
-        low, high = np.percentile(value[drawn].mean(axis=1), [2.5, 97.5])
-        told[name] = {
+        low, high = np.percentile(value[resampled].mean(axis=1), [2.5, 97.5])
+        summary[name] = {
             "value": round(float(value.mean()), 4),
             "low": round(float(low), 4),
             "high": round(float(high), 4),
         }
-    return told
+    return summary
 
 
 def size(path: Path) -> int:
@@ -152,23 +152,23 @@ def measure_rebel(data: Path, work: Path) -> dict[str, Any]:
         }  # fmt: skip
     out = work / "hybrid"
     parts = {name: size(out / name) for name in ("dense.faiss", "bm25", "passages")}
-    asked = questions(rows)
+    queries = questions(rows)
     table: dict[str, Any] = {}
     for retriever in RETRIEVERS:
         search = PassageSearch(out, options.model_copy(update={"retriever": retriever}), work / "cache")
-        for kind, own in asked.items():
+        for kind, own in queries.items():
             table.setdefault(kind, {})[retriever] = scores(ranks(search, own))
     search = PassageSearch(out, options, None)
-    texts = [each.text for each in asked["subject named"][:200]]
+    texts = [each.text for each in queries["subject named"][:200]]
     started = time.process_time()
     search.search(texts)
     return {
         "builds": builds,
         "bytes": parts,
         "scores": table,
-        "examples": {kind: own[0].text for kind, own in asked.items()},
+        "examples": {kind: own[0].text for kind, own in queries.items()},
         "right_abstracts": {
-            kind: round(float(np.mean([len(each.right) for each in own])), 3) for kind, own in asked.items()
+            kind: round(float(np.mean([len(each.right) for each in own])), 3) for kind, own in queries.items()
         },
         "cpu_ms_a_question": round((time.process_time() - started) / len(texts) * 1000, 1),
     }
@@ -177,10 +177,10 @@ def measure_rebel(data: Path, work: Path) -> dict[str, Any]:
 def measure_cells(data: Path, number: int, work: Path) -> dict[str, Any]:
     """How many of the ten nearest labels an index of cells finds."""
     texts = labels(data, number + 200)
-    asked, told = texts[:200], texts[200:]
-    (work / "labels.txt").write_text("\n\n".join(told), encoding="utf-8")
+    queries, documents = texts[:200], texts[200:]
+    (work / "labels.txt").write_text("\n\n".join(documents), encoding="utf-8")
     options = PassagesOptions(corpus=str(work / "labels.txt"), format="text", words=1000, device="cpu")
-    found: dict[str, Any] = {"passages": len(told), "cells": dense.cells(len(told))}
+    found: dict[str, Any] = {"passages": len(documents), "cells": dense.cells(len(documents))}
     best: list[set[int]] = []
     for kind, shares in (("flat", (1,)), ("ivf", (16, 8, 4))):
         out = work / kind
@@ -188,13 +188,13 @@ def measure_cells(data: Path, number: int, work: Path) -> dict[str, Any]:
         own = options.model_copy(update={"index": kind})
         build(out, options=own, seed=SEED, work=work / "scratch", cache=work / "cache")
         search = PassageSearch(out, own, work / "cache")
-        search.search(asked)
+        search.search(queries)
         for share in shares:
             if kind == "ivf":
                 search.parts[0].index.nprobe = found["cells"] // share
             started = time.process_time()
-            ids = [{number for number, _ in ranked} for ranked in search.search(asked)]
-            spent = round((time.process_time() - started) / len(asked) * 1000, 2)
+            ids = [{number for number, _ in ranked} for ranked in search.search(queries)]
+            spent = round((time.process_time() - started) / len(queries) * 1000, 2)
             best = best or ids
             recall = float(np.mean([len(a & b) / len(b) for a, b in zip(ids, best, strict=True)]))
             found[f"{kind}, 1/{share} of the cells" if kind == "ivf" else kind] = {
@@ -204,7 +204,7 @@ def measure_cells(data: Path, number: int, work: Path) -> dict[str, Any]:
 
 
 def labels(data: Path, number: int) -> list[str]:
-    """So many different labels of Wikidata of three words or more, drawn with the seed."""
+    """So many different labels of Wikidata of three words or more, sampled with the seed."""
     found: set[str] = set()
     with (data / LABELS).open(encoding="utf-8") as stream:
         for line in stream:

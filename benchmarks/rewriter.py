@@ -57,27 +57,27 @@ def write_corpus(out: Path, learn: list[InstructionPair], develop: list[Instruct
 
 
 def score(texts: list[str], pairs: list[InstructionPair]) -> dict[str, Any]:
-    """BLEU and chrF against the published text, and faithfulness to the triples that could be taken apart."""
+    """BLEU and chrF against the published text, and faithfulness to the triples that could be parsed."""
     language = pairs[0].language
     references = [[pair.text for pair in pairs]]
-    told = [(check(text, pair.named, language), pair) for text, pair in zip(texts, pairs, strict=True) if pair.named]
-    lines = [line for found, _ in told for line in found.sentences]
+    checked = [(check(text, pair.named, language), pair) for text, pair in zip(texts, pairs, strict=True) if pair.named]
+    lines = [line for found, _ in checked for line in found.sentences]
     return {
         "bleu": round(sacrebleu.corpus_bleu(texts, references, tokenize="zh" if language == "zh" else "13a").score, 2),
         "chrf": round(sacrebleu.corpus_chrf(texts, references).score, 2),
         "exact": sum(text == pair.text for text, pair in zip(texts, pairs, strict=True)),
-        "checked": len(told),
-        "faithful": sum(found.faithful for found, _ in told),
-        "inventing": sum(bool(found.invented) for found, _ in told),
+        "checked": len(checked),
+        "faithful": sum(found.faithful for found, _ in checked),
+        "inventing": sum(bool(found.invented) for found, _ in checked),
         "sentences": len(lines),
         "sentences_inventing": sum(bool(line.invented) for line in lines),
-        "triples": sum(len(pair.named) for _, pair in told),
-        "triples_untold": sum(len(found.untold) for found, _ in told),
+        "triples": sum(len(pair.named) for _, pair in checked),
+        "triples_untold": sum(len(found.untold) for found, _ in checked),
     }
 
 
 def by_rules(pair: InstructionPair) -> str:
-    return " ".join(told.text for told in sentences(pair.named, pair.language, 0)) or pair.triple_text
+    return " ".join(sentence.text for sentence in sentences(pair.named, pair.language, 0)) or pair.triple_text
 
 
 def measure(given: argparse.Namespace, options: RewriterOptions) -> tuple[dict[str, Any], str]:
@@ -115,7 +115,7 @@ def measure(given: argparse.Namespace, options: RewriterOptions) -> tuple[dict[s
         "cpu_seconds": round(spent[1], 1),
         "dev_loss": dict(zip(map(str, curve["step"]), curve["value"].round(4), strict=True)),
         "truncated": sum(completion.finish == "length" for completion in written),
-        "scores": {name: score(said, develop) for name, said in systems.items()},
+        "scores": {name: score(texts_of_system, develop) for name, texts_of_system in systems.items()},
     }
     shown = random.Random(given.seed).sample(range(len(develop)), min(10, len(develop)))
     samples = "\n\n".join(
@@ -130,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder with train.json and dev.json")
     parser.add_argument("--work", type=Path, required=True, help="where corpus, state and adapter go")
-    parser.add_argument("--train", type=int, default=0, help="training pairs, drawn with the seed; 0 is all")
+    parser.add_argument("--train", type=int, default=0, help="training pairs, sampled with the seed; 0 is all")
     parser.add_argument("--dev", type=int, default=300, help="dev pairs that are scored; 0 is all")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--set", action="append", default=[], metavar="rewriter.KEY=VALUE")

@@ -2,7 +2,7 @@
 
     python benchmarks/runners.py [--runners thread process dask ray] [--limit 2048] [--json OUT]
 
-The work is the answers of the built-in model to Atlas questions with facts drawn at random.  Each measurement is a
+The work is the answers of the built-in model to Atlas questions with random facts.  Each measurement is a
 process of its own on one home, in which what came before the answers is found; answers and paid responses are removed
 before it.  `start` is the stage before, in which the runner starts; `seconds` is the stage of answers.  One worker is
 measured twice: with all cores for its threads, and on one core alone.  The digests of all measurements must be equal.
@@ -140,19 +140,19 @@ def main() -> None:
                 "ratio_undivided": round(whole["seconds"] / many["seconds"], 3),
                 "same_digest": {whole["digest"]} == {made["digest"] for made in (many, one, alone)},
             }  # fmt: skip
-            said = rows[kind]
+            row = rows[kind]
             print(
                 f"{kind}: {many['seconds']} s with {given.workers} workers, {one['seconds']} s with one (ratio "
-                f"{said['ratio']}), {alone['seconds']} s with one on one core (ratio {said['ratio_on_one_core']}), "
-                f"digests {'equal' if said['same_digest'] else 'DIFFER'}",
+                f"{row['ratio']}), {alone['seconds']} s with one on one core (ratio {row['ratio_on_one_core']}), "
+                f"digests {'equal' if row['same_digest'] else 'DIFFER'}",
                 flush=True,
             )
     if given.json:
-        told = {
+        document = {
             "machine": {"cores": cores, "python": platform.python_version(), "machine": platform.machine()},
             "shards": given.shards, "limit": given.limit, "undivided": whole, "runners": rows,
         }  # fmt: skip
-        given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        given.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if not all(row["same_digest"] for row in rows.values()):
         raise SystemExit("the digests differ")
 

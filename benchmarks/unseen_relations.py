@@ -3,10 +3,10 @@
 One run measures one cell: `--dataset simplequestions|zjqa --decoder layer|label --holdout 0|0.1`.  It puts its cell
 into the JSON file beside those that are there.
 
-A share `holdout` of the relations that the questions use is drawn with the seed.  Training and dev questions with such
+A share `holdout` of the relations of the questions is sampled with the seed.  Training and dev questions with such
 a relation on their gold path are left out.  `label` is trained on the graph without those relations and opened on the
 whole one: they are new to it in every way.  `layer` cannot be opened on a graph with other relations, so it is trained
-on the whole one: an unseen relation has an output, which no question ever asked for.
+on the whole one: an unseen relation has an output, which no training question uses.
 
 Test questions are those of the benchmark, all of them, and counted apart by whether their gold path has an unseen
 relation.  relation_accuracy: the heaviest relation of hop 1, with its direction, begins a gold path.
@@ -125,18 +125,18 @@ def unseen(question: Question, held: Sequence[str]) -> bool:
 def without(dkg: Dkg, held: Sequence[str], folder: Path) -> None:
     """Writes the DKG without some relations: no key, no name, no triple; entities keep their ids."""
     heads, relations, tails = dkg.edges(np.arange(dkg.triples))
-    kept = [number for number in range(dkg.relations) if dkg.relation_keys[number] not in held]
+    remaining = [number for number in range(dkg.relations) if dkg.relation_keys[number] not in held]
     place = np.full(dkg.relations, -1)
-    place[kept] = np.arange(len(kept))
+    place[remaining] = np.arange(len(remaining))
     stay = place[relations] >= 0
     small = Dkg.from_triples(
         heads[stay],
         place[relations[stay]],
         tails[stay],
         dkg.entities,
-        len(kept),
-        relation_keys=[dkg.relation_keys[number] for number in kept],
-        relation_names=[dkg.relation_names[number] for number in kept],
+        len(remaining),
+        relation_keys=[dkg.relation_keys[number] for number in remaining],
+        relation_names=[dkg.relation_names[number] for number in remaining],
     )
     folder.mkdir()
     small.save(folder)

@@ -9,7 +9,7 @@ with an entity a line), plain and as gzip.
 
 - json:    `json.loads` on each line and a plain loop over the dictionaries; ends with tuples in lists
 - msgspec: the same loop over what `msgspec.json.decode` gives
-- structs: `msgspec` decoding into typed structs, which skip what is not asked for, and the same loop
+- structs: `msgspec` decoding into typed structs, which skip other fields, and the same loop
 - plain:   our own plain road on one thread, which the fast one falls back to; ends with frames
 - ours:    the reader, ends with frames; `ours 1` on one thread, `ours gz` from gzip
 

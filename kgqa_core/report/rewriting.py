@@ -28,7 +28,7 @@ MOST_SAMPLES = 8
 
 @dataclass(frozen=True, slots=True)
 class RewrittenExample:
-    """Triples and the text written from them.  verdict: `kept` or the reason of the reject.  other: reference or QA answer."""
+    """Triples and their text.  verdict: `kept` or the reason of the reject.  other: reference or QA answer."""
 
     triples: str
     text: str

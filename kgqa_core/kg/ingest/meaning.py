@@ -207,7 +207,7 @@ def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
 def _judge(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, literals: int, monitor: Monitor
 ) -> str:
-    """The table of statements that stay: `raw` itself where nothing can be left out, else the view `unfiltered`; counts by rule."""
+    """The table of statements that stay: `raw` where no rule applies, else the view `unfiltered`; counts by rule."""
     run = connection.execute
     filtering = filters.prepare(connection, options, monitor)
     ranking = staged.ranked and options.ranks != "all"
