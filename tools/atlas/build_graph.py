@@ -179,13 +179,13 @@ def _cities(out: Statements, sources: Sources, subdivisions: set[str]) -> dict[s
 
 def city_aliases(label: str, names: list[str]) -> list[str]:
     """Names in Latin letters that look like names, those nearest to the label's spelling first, at most MAX_ALIASES."""
-    kept: dict[str, str] = {}
+    unique: dict[str, str] = {}
     for name in sorted(names):
         latin = all(not c.isalpha() or "LATIN" in unicodedata.name(c, "") for c in name)
         proper = len(name) >= 3 and name[0].isupper() and not name.isupper()
         if latin and proper and name.casefold() not in {label.casefold(), *EVERYDAY_WORDS.split()}:
-            kept.setdefault(name.casefold(), name)
-    ordered = sorted(kept.values(), key=lambda name: (fold(name) != fold(label), name))
+            unique.setdefault(name.casefold(), name)
+    ordered = sorted(unique.values(), key=lambda name: (fold(name) != fold(label), name))
     return ordered[:MAX_ALIASES]
 
 

@@ -88,7 +88,7 @@ def numeric_use(world: World) -> Use:
         use = world.use()
         if grammar.numeric(use) and use.nouns:
             return use
-        world.taken.clear()
+        world.used_relations.clear()
 
 
 def entity_use(world: World) -> Use:
@@ -97,22 +97,22 @@ def entity_use(world: World) -> Use:
         use = world.use()
         if use.direction < 0 or use.target not in LITERAL:
             return use
-        world.taken.clear()
+        world.used_relations.clear()
 
 
-def drill(world: World, family: str, shown: list[Edge], asked: set[object]) -> tuple[str, str, str] | None:
+def drill(world: World, family: str, shown: list[Edge], earlier: set[object]) -> tuple[str, str, str] | None:
     """A question of a drill on the shown facts, as family, question and answer, or None where they hold none.
 
-    asked: what was asked before, in whatever words; such a question is not asked again, and what is asked is added.
+    earlier: questions so far, in any wording; such a question is not made again, and the new one is added.
     """
     if not shown:
         return None
     maker = {"yes/no": _yes_no, "count": _count, "comparative": _comparative, "superlative": _superlative}[family]
     tries = (maker(world, shown) for _ in range(6))
-    made = next((each for each in tries if each is not None and (family, each[2]) not in asked), None)
+    made = next((each for each in tries if each is not None and (family, each[2]) not in earlier), None)
     if made is None:
         return None
-    asked.add((family, made[2]))
+    earlier.add((family, made[2]))
     return family, grammar.finished(world.random, made[0], chinese=world.chinese), made[1]
 
 
@@ -137,7 +137,7 @@ def _yes_no(world: World, shown: list[Edge]) -> tuple[str, str, object] | None:
             return None
         text = grammar.fill(random, random.choice(grammar.HAN_YES_NO), edge.use, x, y=y)
     elif is_verb(label) and (not edge.use.nouns or random.random() < 0.4):
-        text = _asked(label, x, y)
+        text = _relation_words(label, x, y)
     elif edge.use.nouns:
         text = grammar.fill(random, random.choice(grammar.YES_NO), edge.use, x, y=y)
     else:
@@ -146,7 +146,7 @@ def _yes_no(world: World, shown: list[Edge]) -> tuple[str, str, object] | None:
     return text, yes if true else no, (edge.head, edge.use, candidate)
 
 
-def _asked(label: str, x: str, y: str) -> str:
+def _relation_words(label: str, x: str, y: str) -> str:
     """A label between two names as a question: `is X located in Y`, `does X share border with Y`."""
     first, _, rest = label.partition(" ")
     if first == "is":
@@ -178,7 +178,7 @@ def _count(world: World, shown: list[Edge]) -> tuple[str, str, object] | None:
         return None
     first, _, rest = label.partition(" ")
     if forward:
-        text = f"how many {kind} {_asked(label, edge.head, '')}".rstrip()
+        text = f"how many {kind} {_relation_words(label, edge.head, '')}".rstrip()
     elif first in BARE:
         text = f"how many {kind} {BARE[first]} {rest} {edge.head}".replace("  ", " ")
     else:

@@ -76,11 +76,11 @@ def rewritings(model: HFModel, pieces: tuple[str, ...], each: int) -> dict[str, 
         name = f"{mixture.REWRITE} zh" if chinese else mixture.REWRITE
         random = Random(f"{SECOND.seed}/held out of the mixture/{name}")
         names = Names(random, pieces)
-        drawn = [mixture.facts_to_tell(random, names, chinese=chinese) for _ in range(each)]
-        asked = [rewrite_prompt(spaced_triples(facts), "zh" if chinese else "en") for facts in drawn]
-        written = [made.text.strip() for made in model.generate(asked, GenerationParams(max_new_tokens=384))]
-        judged = [judge(facts, text, chinese=chinese) for facts, text in zip(drawn, written, strict=True)]
-        right = [tell(facts, chinese=chinese) == text for facts, text in zip(drawn, written, strict=True)]
+        samples = [mixture.facts_to_tell(random, names, chinese=chinese) for _ in range(each)]
+        prompts = [rewrite_prompt(spaced_triples(facts), "zh" if chinese else "en") for facts in samples]
+        written = [made.text.strip() for made in model.generate(prompts, GenerationParams(max_new_tokens=384))]
+        judged = [judge(facts, text, chinese=chinese) for facts, text in zip(samples, written, strict=True)]
+        right = [tell(facts, chinese=chinese) == text for facts, text in zip(samples, written, strict=True)]
         scores |= {
             f"{name}: exact": sum(right) / each,
             f"{name}: faithful": sum(each_.faithful for each_ in judged) / each,
@@ -92,10 +92,10 @@ def rewritings(model: HFModel, pieces: tuple[str, ...], each: int) -> dict[str, 
 
 def answers(model: HFModel, pieces: tuple[str, ...], each: int) -> dict[str, float]:
     """Share of exactly right answers to held-out questions by form, family and language, in [0, 1]."""
-    drawn = [pair for pair in mixture.held_out(SECOND.seed, pieces, each) if pair[1].template != mixture.REWRITE]
-    written = model.generate([sample.prompt() for _, sample in drawn], GenerationParams(max_new_tokens=64))
+    samples = [pair for pair in mixture.held_out(SECOND.seed, pieces, each) if pair[1].template != mixture.REWRITE]
+    written = model.generate([sample.prompt() for _, sample in samples], GenerationParams(max_new_tokens=64))
     right = dict[str, list[bool]]()
-    for (name, sample), made in zip(drawn, written, strict=True):
+    for (name, sample), made in zip(samples, written, strict=True):
         right.setdefault(name, []).append(made.text.strip() == sample.items[0][2])
     return {name: sum(hits) / len(hits) for name, hits in right.items()}
 

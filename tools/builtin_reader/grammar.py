@@ -1,7 +1,7 @@
 """How people ask: questions and noun phrases about a relation, in English and Chinese.
 
 `{x}` is the given entity or a noun phrase that stands for it, `{n}` the noun of the relation, `{k}` a word for the kind
-of thing that is asked for, `{y}` a candidate answer.
+of answer, `{y}` a candidate answer.
 """
 
 from __future__ import annotations
@@ -138,14 +138,14 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
-def draw_use(random: Random, names: Names, style: str, *, chinese: bool, taken: set[int]) -> Use:
-    """A relation for one graph, of a line of the tables that is not in `taken`, or an invented one."""
+def draw_use(random: Random, names: Names, style: str, *, chinese: bool, used: set[int]) -> Use:
+    """A relation for one graph, of a line of the tables that is not in `used`, or an invented one."""
     table = CHINESE if chinese else ENGLISH
     if random.random() < (0.2 if chinese else 0.3):
         return _invented(random, names, style, chinese=chinese)
-    free = [index for index in range(len(table)) if index not in taken]
+    free = [index for index in range(len(table)) if index not in used]
     index = random.choice(free)
-    taken.add(index)
+    used.add(index)
     relation = table[index]
     label = random.choice(relation.labels[:2] if random.random() < 0.5 else relation.labels)
     words = set(label.replace("of", "").split())

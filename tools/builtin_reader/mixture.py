@@ -1,6 +1,6 @@
-"""Training text of the second phase: questions over triples and over sentences, and triples told as sentences.
+"""Training text of the second phase: questions over triples and over sentences, and triples written as sentences.
 
-All of it comes from invented graphs, as in the first phase (corpus.py).  A sample of this phase is asked with either
+All of it comes from invented graphs, as in the first phase (corpus.py).  A sample of this phase has either
 prompt that the pipeline has, and most of the questions on its context are of one family, so that a context gives
 many answers.  Everything follows from a seed.
 """
@@ -75,7 +75,7 @@ def draw(
 def _reading(
     random: Random, names: Names, level: int, form: str, family: str, *, chinese: bool, long: bool
 ) -> Sample | None:
-    """Questions on one context, or None where the graph that was drawn holds no such question."""
+    """Questions on one context, or None where the sampled graph has no such question."""
     dotted = not chinese and form == "triples" and random.random() < 0.12
     style = random.choices(("plain", "snake", "camel", "title"), (62, 26, 7, 5))[0]
     world = World(random, names, chinese, "plain" if chinese else "snake" if dotted else style)
@@ -86,14 +86,14 @@ def _reading(
         level = max(level, 1)
     gold = drills.ground(world, family, level) if drilled else build(world, family, level)
     shown = _many(world, gold) if long else order(world, gold, level, oracle=random.random() < 0.15)
-    items, seen, asked = list[tuple[str, str, str]](), set[str](), set[object]()
+    items, seen, earlier = list[tuple[str, str, str]](), set[str](), set[object]()
     number = random.randint(6, 12) if drilled else random.randint(5, 9)
     for place in range(min(number, 2 * len(shown) + 2)):
         follow = family
         if place and random.random() < (0.2 if drilled else 0.55):
             follow = random.choices(("1-hop", "2-hop", "yes/no", "count"), (40, 40, 10, 10))[0]
         if follow in drills.DRILLS:
-            item = drills.drill(world, follow, shown, asked)
+            item = drills.drill(world, follow, shown, earlier)
         else:
             item = ask(world, follow, shown, later=place > 0)
         if item is not None and item[1].casefold().rstrip("?？") not in seen:
@@ -110,7 +110,7 @@ def _reading(
 
 
 def _many(world: World, gold: list[tuple[str, str]]) -> list[Edge]:
-    """Twenty-four to forty-six facts: the gold groups among many others, groups kept whole."""
+    """Twenty-four to forty-six facts: the gold groups among many others, groups stay whole."""
     random = world.random
     goal = random.randint(*LONG_FACTS)
     while len(world.edges) < goal:
@@ -126,23 +126,23 @@ def _many(world: World, gold: list[tuple[str, str]]) -> list[Edge]:
     if random.random() < 0.5:
         keys.sort(key=lambda key: key not in gold)
     shown = [edge for key in keys for edge in groups[key]]
-    kept = {edge.text() for edge in shown if (edge.head, edge.use.shown) in gold}
-    room = max(0, goal - len(kept))
-    others = [edge.text() for edge in shown if edge.text() not in kept][:room]
-    return [edge for edge in shown if edge.text() in kept or edge.text() in set(others)]
+    gold_texts = {edge.text() for edge in shown if (edge.head, edge.use.shown) in gold}
+    room = max(0, goal - len(gold_texts))
+    others = [edge.text() for edge in shown if edge.text() not in gold_texts][:room]
+    return [edge for edge in shown if edge.text() in gold_texts or edge.text() in set(others)]
 
 
 def _dotted(random: Random, facts: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Facts with labels of three dotted parts, `domain.type.label_words`; one label stays one label."""
     fronts = dict[str, str]()
-    told = []
+    triples = []
     for head, label, tail in facts:
         inverse = INVERSE if label.startswith(INVERSE) else ""
         bare = label.removeprefix(INVERSE)
         if bare not in fronts:
             fronts[bare] = f"{random.choice(WORDS)}.{random.choice(KINDS)}."
-        told.append((head, inverse + fronts[bare] + bare.replace(" ", "_"), tail))
-    return told
+        triples.append((head, inverse + fronts[bare] + bare.replace(" ", "_"), tail))
+    return triples
 
 
 def rewriting(random: Random, names: Names, level: int = 2, *, chinese: bool) -> Sample:

@@ -24,7 +24,7 @@ def ask(world: World, family: str, shown: list[Edge], *, later: bool = False) ->
 
 
 def _pick(world: World, shown: list[Edge], later: bool) -> Edge | None:
-    """The fact whose group is asked for: the first group of the topic for the first question, else any."""
+    """The fact whose group is the answer: the first group of the topic for the first question, else any."""
     if not shown:
         return None
     return world.random.choice(shown) if later else next((e for e in world.edges if e in shown), None)

@@ -1,4 +1,4 @@
-"""Facts told as sentences by rule: one plain wording that follows from the triples, and freer ones for contexts.
+"""Facts written as sentences by rule: one plain wording that follows from the triples, and freer ones for contexts.
 
 `tell` needs nothing but the triples, so it is what the reader learns to write from triple-form text.  `tell_freely`
 uses the words that people have for a relation, so that a context need not repeat the label of the graph.
@@ -22,7 +22,7 @@ ACTIVE = frozenset(
     "has is shares borders contains includes consists belongs wrote won owns causes speaks lives works features "
     "follows replaces uses flows died studied participated fought".split()
 )
-"""First words of labels that are said as they are: `X shares border with Y`."""
+"""First words of labels that are written as they are: `X shares border with Y`."""
 PREPOSITION = frozenset({*PREPOSITIONS, "as", "about", "into"})
 SINGULAR = {"has": "have", "is": "be", "does": "do"}
 
@@ -67,7 +67,7 @@ def _closed(text: str) -> str:
 def tell(facts: Sequence[Fact], *, chinese: bool) -> str:
     """Sentences that say the facts, in their order and with every name as it is written.
 
-    Facts next to each other with one head and one relation share a sentence.  An inverse relation is said forwards.
+    Facts next to each other with one head and one relation share a sentence.  An inverse relation is written forwards.
     Middle nodes (CVT1, CVT2) that something leads to and that lead to something are left out of the text.
     """
     middle = {tail for _, _, tail in facts if MIDDLE.fullmatch(tail)} & {head for head, _, _ in facts}
@@ -87,7 +87,7 @@ def tell(facts: Sequence[Fact], *, chinese: bool) -> str:
         stop = place + 1
         while stop < len(facts) and facts[stop][:2] == (head, label) and facts[stop][2] not in middle:
             stop += 1
-        parts.append(_said(head, label, [fact[2] for fact in facts[place:stop]], chinese=chinese))
+        parts.append(_statement(head, label, [fact[2] for fact in facts[place:stop]], chinese=chinese))
         place = stop
     return ("" if chinese else " ").join(parts)
 
@@ -108,7 +108,7 @@ def _merged(head: str, label: str, known: Sequence[Fact], *, chinese: bool) -> s
     return _closed(start + joined(items, chinese=False))
 
 
-def _said(head: str, label: str, tails: Sequence[str], *, chinese: bool) -> str:
+def _statement(head: str, label: str, tails: Sequence[str], *, chinese: bool) -> str:
     """A sentence for one head, one relation and its tails."""
     name, inverse = words(label.removeprefix(INVERSE)), label.startswith(INVERSE)
     many = joined(tails, chinese=chinese)
@@ -139,7 +139,7 @@ def tell_freely(random: Random, edges: Sequence[Edge], *, chinese: bool) -> str:
             stop += 1
         tails = [other.tail for other in edges[place:stop]]
         if plain or not edge.use.nouns:
-            parts.append(_said(edge.head, edge.use.shown, tails, chinese=chinese))
+            parts.append(_statement(edge.head, edge.use.shown, tails, chinese=chinese))
         else:
             parts.append(_free(random, edge, tails, chinese=chinese))
         place = stop
@@ -154,8 +154,8 @@ def _free(random: Random, edge: Edge, tails: Sequence[str], *, chinese: bool) ->
     else:
         pairs, forms = [(tail, edge.head) for tail in tails], HAN_FREE if chinese else FREE
     form = random.choice(forms)
-    said = []
+    sentences = []
     for subject, value in pairs:
         text = form.replace("{ns}", plural(noun)).replace("{n}", noun).replace("{s}", subject).replace("{o}", value)
-        said.append(text.replace("..", ".") if text.endswith("..") else text)
-    return ("" if chinese else " ").join(said)
+        sentences.append(text.replace("..", ".") if text.endswith("..") else text)
+    return ("" if chinese else " ").join(sentences)

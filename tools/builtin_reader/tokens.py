@@ -1,7 +1,7 @@
 """The reader's tokenizer: byte-level BPE learnt from its own invented text.
 
 The same name must get the same tokens wherever it stands, or it could not be copied: after `(`, `_` and `<inv>-` a
-blank is inserted before a Latin letter or a digit and taken out again when tokens become text.  Digits and Chinese
+blank is inserted before a Latin letter or a digit and removed again when tokens become text.  Digits and Chinese
 characters are split one by one.
 """
 

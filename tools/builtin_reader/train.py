@@ -140,7 +140,7 @@ def train(
 ) -> dict[str, float]:
     """Trains, logs held-out accuracy every `every` steps, keeps `out/checkpoint` and publishes to `out/model`.
 
-    base: a published folder whose weights and tokenizer are the start; its training.json is kept in the new one.
+    base: a published folder whose weights and tokenizer are the start; its training.json is copied into the new one.
     Returns the last accuracies.  Raises TrainingError when the loss is not a number or the base is another shape.
     """
     torch.manual_seed(recipe.seed)
@@ -157,9 +157,9 @@ def train(
     parameters = dict(model.named_parameters())
     makers = optimisers(recipe, model)
     examples = scored(recipe, pieces, each)
-    step, tokens_seen, scores, kept = 0, 0, dict[str, float](), out / "checkpoint"
-    if (kept / "state.safetensors").exists():
-        step, tokens_seen = _restore(kept, parameters, makers)
+    step, tokens_seen, scores, checkpoint = 0, 0, dict[str, float](), out / "checkpoint"
+    if (checkpoint / "state.safetensors").exists():
+        step, tokens_seen = _restore(checkpoint, parameters, makers)
         log.info("continues at step %d", step)
     log.info("%d parameters; %s", sum(p.numel() for p in parameters.values()), asdict(recipe))
     stepper = Stepper(model, compiled=compiled)
@@ -201,7 +201,7 @@ def train(
                 facts["base"] = json.loads((base / "training.json").read_text(encoding="utf-8"))
             publish(out / "model", model, tokenizer, facts)
         if last or time.monotonic() - saved > checkpoint_seconds:
-            _keep(kept, parameters, makers, step, tokens_seen)
+            _keep(checkpoint, parameters, makers, step, tokens_seen)
             saved = time.monotonic()
     return scores
 

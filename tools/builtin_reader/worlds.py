@@ -38,7 +38,7 @@ class World:
     style: str
     topics: list[str] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
-    taken: set[int] = field(default_factory=set)
+    used_relations: set[int] = field(default_factory=set)
 
     def name(self, kind: str) -> str:
         """An invented name of a kind."""
@@ -63,7 +63,7 @@ class World:
 
     def use(self) -> Use:
         """A further relation of this graph, in a random direction."""
-        use = draw_use(self.random, self.names, self.style, chinese=self.chinese, taken=self.taken)
+        use = draw_use(self.random, self.names, self.style, chinese=self.chinese, used=self.used_relations)
         relation = use.relation
         forward = bool(relation.questions or use.nouns)
         backward = relation.tail not in LITERAL and bool(relation.inverse_questions or use.nouns)
@@ -97,7 +97,7 @@ def build(world: World, family: str, level: int) -> list[tuple[str, str]]:
         use = world.use()
         if family == "comparative":
             while not grammar.numeric(use):
-                world.taken.clear()
+                world.used_relations.clear()
                 use = world.use()
             for name in world.topics:
                 world.grow(name, use, 1)
@@ -120,7 +120,7 @@ def build(world: World, family: str, level: int) -> list[tuple[str, str]]:
         if family in ("2-hop", "superlative"):
             second = world.use()
             while family == "superlative" and not grammar.numeric(second):
-                world.taken.clear()
+                world.used_relations.clear()
                 second = world.use()
             for edge in middle[:5] if family == "2-hop" else middle:
                 world.grow(edge.tail, second, 2, None if len(middle) < 3 else 1)
