@@ -211,8 +211,8 @@ def _character(cluster: str) -> tuple[str, int]:
     if is_unspaced(head):
         return bare, SIGN
     letters = "".join(sign for sign in bare if unicodedata.category(sign)[0] in "LNM")
-    if letters:
-        return letters, WORD
+    if letters:  # `㈠` resolves to `(一)`
+        return letters, SIGN if is_unspaced(letters[0]) else WORD
     if unicodedata.category(head) in ("So", "Co") and head > "\u2000":
         return bare, SIGN
     return " ", GAP
