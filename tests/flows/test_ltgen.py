@@ -14,6 +14,7 @@ from flows.cli.app import app
 from kgqa_core.errors import InputError, KgqaError
 from tests.support.chat_server import ChatServer
 from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 from tests.support.ltgen import make_graph, reply
 
 SETTINGS = ("--set", "ltgen.sampling.per_level=4", "--set", "ltgen.sampling.levels=absolute",
@@ -45,7 +46,8 @@ def told(*words: str | Path) -> dict[str, Any]:
 
 def test_a_benchmark_is_built_shown_sampled_and_compared(graph: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    first = kgqa("ltgen", "build", "--kg", graph / "kg", "--home", tmp_path / "home", "--out", out, "--json", *SETTINGS)
+    words = ("ltgen", "build", "--kg", graph / "kg", "--home", tmp_path / "home", "--out", out, "--json")
+    first = forked_kgqa(*words, *SETTINGS)
     assert first.code == 0, first.err[-3000:]
     counts = first.json["counts"]
     assert counts["qa"]["questions"] > 20 and counts["conv"]["turns"] > 20
