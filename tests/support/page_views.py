@@ -34,11 +34,11 @@ AGENTS = ("all-agents", "user", "spider", "automated")
 
 
 class PageViewServer:
-    """views: by title (with underscores) and month (YYYYMM).  asked: titles in the order of the requests."""
+    """views: by title (with underscores) and month (YYYYMM).  titles: in the order of the requests."""
 
     def __init__(self, views: dict[str, dict[str, int]]) -> None:
         self.views = views
-        self.asked: list[str] = []
+        self.titles: list[str] = []
         self.agents: set[str] = set()
         self.times: list[float] = []
         self.statuses: Counter[int] = Counter()
@@ -77,7 +77,7 @@ class PageViewServer:
             if match is None or match["grain"] not in ("monthly", "daily"):
                 return 404, _problem("unknown_route", path), False
             title = unquote(match["title"])
-            self.asked.append(title)
+            self.titles.append(title)
             waiting = self._faults.get(title)
             fault = waiting.pop(0) if waiting else None
             if fault == "hang up":

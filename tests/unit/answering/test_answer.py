@@ -52,13 +52,13 @@ def folders(tmp_path: Path) -> dict[str, Path]:
 
 
 class Stub:
-    """A model that answers with the number in the question and counts what it was asked."""
+    """A model that answers with the number in the question and counts its prompts."""
 
     name, revision, batch_sensitive = "stub", "1", False
 
     def __init__(self, reply: Callable[[str], Completion] | None = None, die_after: int | None = None) -> None:
         self.reply = reply or (lambda prompt: Completion(f" me {prompt[-12:]}\nmore", "stop", 5, 2))
-        self.die_after, self.asked = die_after, list[str]()
+        self.die_after, self.prompts = die_after, list[str]()
 
     def generate(
         self,
@@ -69,9 +69,9 @@ class Stub:
     ) -> list[Completion]:
         out = []
         for place, prompt in enumerate(prompts):
-            if self.die_after is not None and len(self.asked) >= self.die_after:
+            if self.die_after is not None and len(self.prompts) >= self.die_after:
                 raise KeyboardInterrupt
-            self.asked.append(prompt)
+            self.prompts.append(prompt)
             out.append(self.reply(prompt))
             if on_result is not None:
                 on_result(place, out[-1])
@@ -113,8 +113,10 @@ def test_every_question_of_the_split_gets_one_row_and_the_papers_prompt(
     frame = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     assert frame.columns == list(stage.SCHEMA)
     assert frame["question"].to_list() == [f"q{number:02d}" for number in range(10)]
-    assert 'Given the following context: "(q00, is, me)" Answer the question: Who is number 0?. Answer:' in model.asked
-    assert "Question: Who is number 9? Answer:" in model.asked
+    assert (
+        'Given the following context: "(q00, is, me)" Answer the question: Who is number 0?. Answer:' in model.prompts
+    )
+    assert "Question: Who is number 9? Answer:" in model.prompts
     assert frame["format"].unique().to_list() == ["triples"], "a question without facts stays in its experiment"
     assert frame["model"].unique().to_list() == ["stub"] and frame["retriever"].unique().to_list() == ["rigel"]
     digest = hashlib.sha256(b"Question: Who is number 9? Answer:").hexdigest()[:16]
@@ -128,7 +130,7 @@ def test_every_question_of_the_split_gets_one_row_and_the_papers_prompt(
 def test_without_knowledge_the_prompt_is_no_knowledge(folders: dict[str, Path], tmp_path: Path) -> None:
     model = Stub()
     counts = run(folders, tmp_path / "out", model=model, name="none/none")
-    assert set(model.asked) == {f"Question: Who is number {number}? Answer:" for number in range(10)}
+    assert set(model.prompts) == {f"Question: Who is number {number}? Answer:" for number in range(10)}
     frame = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     assert frame["format"].unique().to_list() == ["none"] and counts["empty_knowledge"] == 0
 
@@ -145,26 +147,28 @@ def test_split_and_limit_choose_questions_by_seed() -> None:
 
 
 def test_a_blank_text_is_asked_without_facts() -> None:
-    asked = answer_requests(QUESTIONS[:2], {"q00": " \n", "q01": "(a, b, c)"}, AnsweringOptions())
-    assert [item.without_knowledge for item in asked] == [True, False]
-    assert "context" not in asked[0].prompt
+    requests = answer_requests(QUESTIONS[:2], {"q00": " \n", "q01": "(a, b, c)"}, AnsweringOptions())
+    assert [item.without_knowledge for item in requests] == [True, False]
+    assert "context" not in requests[0].prompt
 
 
 def test_the_template_words_the_prompt(folders: dict[str, Path], tmp_path: Path) -> None:
     model = Stub()
     run(folders, tmp_path / "out", model=model, template="rra2023")
     known = "Below are the facts that might be relevant to answer the question: (q00, is, me)"
-    assert f"{known} Question: Who is number 0? Answer:" in model.asked
-    assert "Question: Who is number 9? Answer:" in model.asked, "without facts the wording is the same for all"
+    assert f"{known} Question: Who is number 0? Answer:" in model.prompts
+    assert "Question: Who is number 9? Answer:" in model.prompts, "without facts the wording is the same for all"
 
 
 def test_the_format_chooses_the_rows_of_the_knowledge(folders: dict[str, Path], tmp_path: Path) -> None:
     file = folders["knowledge"] / "knowledge.parquet"
-    told = pl.read_parquet(file).with_columns(format=pl.lit("rewritten"), text=pl.lit("Told of ") + pl.col("question"))
-    told.write_parquet(file)
+    rewritten = pl.read_parquet(file).with_columns(
+        format=pl.lit("rewritten"), text=pl.lit("Told of ") + pl.col("question")
+    )
+    rewritten.write_parquet(file)
     model = Stub()
     run(folders, tmp_path / "out", model=model, name="rigel/rewritten")
-    assert 'Given the following context: "Told of q00" Answer the question: Who is number 0?. Answer:' in model.asked
+    assert 'Given the following context: "Told of q00" Answer the question: Who is number 0?. Answer:' in model.prompts
     frame = pl.read_parquet(tmp_path / "out" / "answers.parquet")
     assert frame["format"].unique().to_list() == ["rewritten"]
 
@@ -206,7 +210,7 @@ def test_a_killed_stage_does_not_ask_again_what_it_has(
         run(folders, tmp_path / "killed", model=Stub(die_after=die_after))
     again = Stub()
     counts = run(folders, tmp_path / "again", model=again)
-    assert counts["cached"] == die_after and len(again.asked) == 10 - die_after
+    assert counts["cached"] == die_after and len(again.prompts) == 10 - die_after
     for name in ("answers.parquet", "meta.json"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -222,7 +226,7 @@ def test_a_local_model_repeats_whole_groups(
     again = Stub()
     again.batch_sensitive = True
     counts = run(folders, tmp_path / "again", model=again)
-    assert counts["cached"] == 4 and len(again.asked) == 6
+    assert counts["cached"] == 4 and len(again.prompts) == 6
 
 
 def test_without_a_shared_cache_the_working_folder_keeps_what_was_asked(
@@ -242,7 +246,7 @@ def test_experiments_share_what_they_have_in_common(folders: dict[str, Path], tm
     run(folders, tmp_path / "one", model=Stub(), name="none/none")
     model = Stub()
     counts = run(folders, tmp_path / "two", model=model)
-    assert counts["cached"] == 1 and len(model.asked) == 9, "the question without facts was asked before"
+    assert counts["cached"] == 1 and len(model.prompts) == 9, "the question without facts was asked before"
     model.revision = "2"
     assert run(folders, tmp_path / "three", model=model)["cached"] == 0
 
@@ -252,7 +256,7 @@ def test_equal_prompts_are_asked_once_and_answer_every_question(folders: dict[st
     write_questions(folders["questions"], twins)
     model = Stub()
     counts = run(folders, tmp_path / "out", model=model, name="none/none")
-    assert (counts["questions"], counts["prompts"], len(model.asked)) == (2, 1, 1)
+    assert (counts["questions"], counts["prompts"], len(model.prompts)) == (2, 1, 1)
     assert pl.read_parquet(tmp_path / "out" / "answers.parquet")["output"].n_unique() == 1
 
 
@@ -263,7 +267,7 @@ def test_failed_prompts_stay_in_the_rows_and_are_asked_again_later(folders: dict
     assert frame.height == 10 and frame["output"][3] == ""
     again = Stub()
     counts = run(folders, tmp_path / "two", model=again)
-    assert (counts["cached"], len(again.asked), counts["errors"]) == (9, 1, 0)
+    assert (counts["cached"], len(again.prompts), counts["errors"]) == (9, 1, 0)
 
 
 def test_progress_reaches_the_number_of_prompts(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_list_that_names_linked_variants_is_read_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layer", "said"),
+    ("layer", "fault"),
     [
         ({"answering": {"knowledge": ["rigel@linked"]}}, "needs linked topics; set retrieval.topics to linked or both"),
         (
@@ -147,10 +147,10 @@ def test_a_list_that_names_linked_variants_is_read_as_it_stands() -> None:
         ),
     ],
 )
-def test_a_variant_that_cannot_be_is_refused_when_the_profile_is_loaded(layer: dict[str, Any], said: str) -> None:
+def test_a_variant_that_cannot_be_is_refused_when_the_profile_is_loaded(layer: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigError) as caught:
         make_profile(layer)
-    assert said in str(caught.value) and "Value error" not in str(caught.value)
+    assert fault in str(caught.value) and "Value error" not in str(caught.value)
 
 
 def test_topics_are_no_part_of_the_key_of_facts() -> None:

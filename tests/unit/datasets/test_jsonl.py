@@ -63,7 +63,7 @@ def test_a_dialogue_with_its_reference_and_triples_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({"level": 2}, "field 'level' must be one of I, II, III, IV, but it is 2"),
         ({"dialogue": "hello"}, "field 'dialogue' must be a list of turns"),
@@ -78,13 +78,13 @@ def test_a_dialogue_with_its_reference_and_triples_is_read() -> None:
     ],
 )
 def test_a_bad_value_of_an_optional_field_is_named_with_its_line(
-    tmp_path: Path, changes: dict[str, Any], said: str
+    tmp_path: Path, changes: dict[str, Any], expected: str
 ) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in (GOOD, good(id="q2", **changes))), encoding="utf-8")
     message = fault(path)
     assert f"{path} line 2: " in message
-    assert said in message
+    assert expected in message
 
 
 @pytest.mark.parametrize(

@@ -247,13 +247,13 @@ def test_a_reply_without_usage_stays_spent_in_full() -> None:
 
 def test_a_stop_delivers_what_was_under_way_and_says_what_is_left() -> None:
     budget = Budget(limited(max_calls=7), PRICES)
-    told: dict[int, Completion] = {}
+    results: dict[int, Completion] = {}
     with ChatServer() as server:
         server.slowness = 0.02
         with pytest.raises(BudgetReached, match="7 of 7 calls.*7 answers are there and kept, 13 are left") as caught:
-            model(server, budget).generate([f"p{n}" for n in range(20)], PARAMS, on_result=told.__setitem__)
-    assert len(server.prompts) == 7 == len(told) == caught.value.done
-    assert all(completion.text == f"echo p{place}" for place, completion in told.items())
+            model(server, budget).generate([f"p{n}" for n in range(20)], PARAMS, on_result=results.__setitem__)
+    assert len(server.prompts) == 7 == len(results) == caught.value.done
+    assert all(completion.text == f"echo p{place}" for place, completion in results.items())
 
 
 def test_room_that_requests_under_way_give_back_is_used() -> None:

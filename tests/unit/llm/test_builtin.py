@@ -85,28 +85,28 @@ def test_it_copies_the_answer_that_is_asked_for(reader: HFModel, question: str, 
 
 @pytest.mark.parametrize("template", ["sen2023", "rra2023"])
 def test_it_reads_sentences_with_either_prompt(reader: HFModel, template: str) -> None:
-    asked = [
+    pairs = [
         ("What is the capital of Zorvelnik?", "Tambarosk"),
         ("What is the calling code of Zorvelnik?", "+973"),
         ("What is the currency of Zorvelnik?", "Ulmer dorin"),
     ]
     context = tell(FACTS, chinese=False)
-    prompts = [answer_prompt(question, context, template) for question, _ in asked]
+    prompts = [answer_prompt(question, context, template) for question, _ in pairs]
     texts = [made.text.strip() for made in reader.generate(prompts, GenerationParams())]
-    assert texts == [answer for _, answer in asked]
+    assert texts == [answer for _, answer in pairs]
 
 
 def test_it_tells_triples_as_sentences(reader: HFModel) -> None:
-    told = [
+    groups = [
         [("Zorvelnik", "place.country.capital", "Tambarosk")],
         [("Zorvelnik", "<inv>-located_in", "Pelkamund"), ("Pelkamund", "population", "34012")],
         [("沈岭", "出生地", "河州市"), ("沈岭", "国籍", "乌兰国")],
     ]
     prompts = [
-        rewrite_prompt(spaced_triples(facts), lang) for facts, lang in zip(told, ("en", "en", "zh"), strict=True)
+        rewrite_prompt(spaced_triples(facts), lang) for facts, lang in zip(groups, ("en", "en", "zh"), strict=True)
     ]
     made = reader.generate(prompts, GenerationParams(max_new_tokens=96))
-    for facts, each, chinese in zip(told, made, (False, False, True), strict=True):
+    for facts, each, chinese in zip(groups, made, (False, False, True), strict=True):
         assert judge(facts, each.text.strip(), chinese=chinese).faithful, each.text
 
 

@@ -207,16 +207,16 @@ def test_stats_export_and_clear(tmp_path: Path) -> None:
 
 def test_the_latest_completions_of_a_model_are_told_with_their_prompts() -> None:
     cache = open_cache(None)
-    asked = [replace(REQUEST, prompt=f"Tell {number}") for number in range(3)]
-    for number, request in enumerate(asked):
+    sent = [replace(REQUEST, prompt=f"Tell {number}") for number in range(3)]
+    for number, request in enumerate(sent):
         cache.put(request, Completion(f"text {number}", "stop", 10, number), "empty" if number == 1 else None)
     cache.put(replace(REQUEST, prompt="Ask"), Completion("x", "stop", 1, 1))
-    cache.put(replace(asked[0], identity=replace(ENDPOINT, model="n")), Completion("x", "stop", 1, 1))
+    cache.put(replace(sent[0], identity=replace(ENDPOINT, model="n")), Completion("x", "stop", 1, 1))
     cache.flush()
     found = cache.latest(ENDPOINT, "Tell", 10)
     assert [past.stored for past in found] == sorted((past.stored for past in found), reverse=True)
-    told = sorted((past.prompt, past.text, past.prompt_tokens, past.completion_tokens, past.accepted) for past in found)
-    assert told == [(f"Tell {number}", f"text {number}", 10, number, number != 1) for number in range(3)]
+    rows = sorted((past.prompt, past.text, past.prompt_tokens, past.completion_tokens, past.accepted) for past in found)
+    assert rows == [(f"Tell {number}", f"text {number}", 10, number, number != 1) for number in range(3)]
     assert {past.max_new_tokens for past in found} == {REQUEST.params.max_new_tokens}
     assert cache.latest(ENDPOINT, "Tell", 2) == found[:2]
 

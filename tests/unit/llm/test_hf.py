@@ -53,10 +53,10 @@ def test_equal_prompts_are_computed_once_and_every_place_is_told(
     rows: list[int] = []
     inner = model._batch
     monkeypatch.setattr(model, "_batch", lambda on, batch, *rest: (rows.append(len(batch)), inner(on, batch, *rest))[1])
-    told: dict[int, str] = {}
-    out = model.generate(PROMPTS * 2, PARAMS, on_result=lambda place, done: told.update({place: done.text}))
+    results: dict[int, str] = {}
+    out = model.generate(PROMPTS * 2, PARAMS, on_result=lambda place, done: results.update({place: done.text}))
     assert sum(rows) == len(set(PROMPTS))
-    assert [told[place] for place in range(len(PROMPTS) * 2)] == [completion.text for completion in out]
+    assert [results[place] for place in range(len(PROMPTS) * 2)] == [completion.text for completion in out]
 
 
 @pytest.mark.parametrize("beams", [1, 3])

@@ -50,10 +50,10 @@ def test_out_of_memory_halves_the_batch_and_goes_on(
     expected = HFModel(folder, device="cpu").generate(PROMPTS, PARAMS)
     model = HFModel(folder, device="cpu")
     seen = _small_memory(model, 3, fault)
-    told: list[int] = []
-    assert model.generate(PROMPTS, PARAMS, on_result=lambda place, _: told.append(place)) == expected
+    places: list[int] = []
+    assert model.generate(PROMPTS, PARAMS, on_result=lambda place, _: places.append(place)) == expected
     assert seen[0] == len(PROMPTS)
-    assert sorted(told) == list(range(len(PROMPTS)))
+    assert sorted(places) == list(range(len(PROMPTS)))
 
 
 def test_a_size_that_did_not_fit_is_not_tried_again(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_scores_that_are_no_numbers_are_an_error_of_their_row_only(tmp_path: Pat
 
     model.model.forward = forward
     out = model.generate(PROMPTS, params)
-    asked = [place for place, prompt in enumerate(PROMPTS) if "q" in prompt]
-    assert all(out[place].finish == "error" and "not numbers" in str(out[place].error) for place in asked)
-    rest = [place for place in range(len(PROMPTS)) if place not in asked]
+    broken = [place for place, prompt in enumerate(PROMPTS) if "q" in prompt]
+    assert all(out[place].finish == "error" and "not numbers" in str(out[place].error) for place in broken)
+    rest = [place for place in range(len(PROMPTS)) if place not in broken]
     fine = [place for place in rest if "q" not in expected[place].text]
     assert [out[place] for place in fine] == [expected[place] for place in fine] and len(fine) > 10

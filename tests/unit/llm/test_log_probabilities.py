@@ -33,11 +33,11 @@ def test_it_is_what_the_model_gives_the_tokens_that_it_wrote(save, tmp_path: Pat
                 return_dict_in_generate=True, output_logits=True,
             )  # fmt: skip
         new = out.sequences[0, -len(out.logits) :]
-        told = [logits[0].float().log_softmax(-1)[token] for logits, token in zip(out.logits, new, strict=True)]
-        assert completion.scored_tokens == completion.completion_tokens == len(told)
-        assert completion.log_probability == pytest.approx(float(sum(told)), abs=1e-3)
+        expected = [logits[0].float().log_softmax(-1)[token] for logits, token in zip(out.logits, new, strict=True)]
+        assert completion.scored_tokens == completion.completion_tokens == len(expected)
+        assert completion.log_probability == pytest.approx(float(sum(expected)), abs=1e-3)
         mean = completion.mean_log_probability
-        assert mean is not None and mean * len(told) == pytest.approx(completion.log_probability) and mean < 0
+        assert mean is not None and mean * len(expected) == pytest.approx(completion.log_probability) and mean < 0
 
 
 def test_beams_tell_it_too_and_nobody_who_does_not_ask_is_told(tmp_path: Path) -> None:
@@ -59,12 +59,12 @@ def test_keys_change_only_for_those_who_ask() -> None:
 
 def test_it_is_kept_exported_and_cleared_with_its_completion(tmp_path: Path) -> None:
     cache = open_cache(tmp_path / "cache")
-    told = Completion("x", "stop", 3, 2, log_probability=-1.25, scored_tokens=2)
-    cache.put(REQUEST, told)
+    completion = Completion("x", "stop", 3, 2, log_probability=-1.25, scored_tokens=2)
+    cache.put(REQUEST, completion)
     cache.put(replace(REQUEST, prompt="older"), Completion("y"))
     cache.flush()
     found = cache.get([REQUEST, replace(REQUEST, prompt="older")])
-    assert found[REQUEST.key].completion == told
+    assert found[REQUEST.key].completion == completion
     assert found[replace(REQUEST, prompt="older").key].completion == Completion("y")
     assert cache.export(tmp_path / "out.jsonl") == 2
     rows = {row["text"]: row for row in map(json.loads, (tmp_path / "out.jsonl").read_text("utf-8").splitlines())}
@@ -80,8 +80,8 @@ def test_a_server_is_asked_for_it_and_what_it_tells_is_summed() -> None:
     tokens = [{"token": "Ro", "logprob": -0.5}, {"token": "me", "logprob": -0.25}]
     choice = {"message": {"content": "Rome"}, "finish_reason": "stop", "logprobs": {"content": tokens}}
     reply = json.dumps({"choices": [choice], "usage": {"completion_tokens": 9}}).encode()
-    told = read_reply(reply, PARAMS)
-    assert (told.log_probability, told.scored_tokens, told.mean_log_probability) == (-0.75, 2, -0.375)
+    scored = read_reply(reply, PARAMS)
+    assert (scored.log_probability, scored.scored_tokens, scored.mean_log_probability) == (-0.75, 2, -0.375)
     assert read_reply(reply, GenerationParams()).log_probability is None
     for none in (None, {"content": None}, {"content": []}, {"content": [{"logprob": float("-inf")}]}):
         reply = json.dumps({"choices": [{**choice, "logprobs": none}]}).encode()

@@ -202,7 +202,7 @@ def test_a_failing_check_keeps_what_was_answered_before(tmp_path: Path) -> None:
 
 
 def test_progress_counts_all_prompts_to_the_end(tmp_path: Path) -> None:
-    class Told(Quiet):
+    class Listener(Quiet):
         def __init__(self) -> None:
             self.seen: list[tuple[float, float | None, str]] = []
 
@@ -210,11 +210,11 @@ def test_progress_counts_all_prompts_to_the_end(tmp_path: Path) -> None:
             self.seen.append((done, total, what))
 
     for _ in range(2):
-        told = Told()
+        listener = Listener()
         with ChatServer() as server:
-            ask(make(server), ["a", "b", "a"], PARAMS, cache=open_cache(tmp_path), monitor=told, what="texts")
-        assert told.seen[-1] == (3, 3, "texts") and [done for done, _, _ in told.seen] == sorted(
-            done for done, _, _ in told.seen
+            ask(make(server), ["a", "b", "a"], PARAMS, cache=open_cache(tmp_path), monitor=listener, what="texts")
+        assert listener.seen[-1] == (3, 3, "texts") and [done for done, _, _ in listener.seen] == sorted(
+            done for done, _, _ in listener.seen
         )
 
 
@@ -341,13 +341,13 @@ def test_two_processes_at_once_on_one_cache_end_the_same(tmp_path: Path) -> None
 def test_what_an_endpoint_failed_on_is_asked_again_so_many_times_and_then_logged(
     passes: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[int] = []
+    passed: list[int] = []
 
     def once() -> list[Outcome]:
-        told.append(len(told))
-        failed = Completion("", "error") if told[-1] < passes else Completion("yes", "stop")
+        passed.append(len(passed))
+        failed = Completion("", "error") if passed[-1] < passes else Completion("yes", "stop")
         return [Outcome(Completion("yes", "stop")), Outcome(None, ("empty",)), Outcome(failed)]
 
     found = insist(once, Local(), "rankings")
-    assert len(told) == min(passes, AGAIN) + 1 and found[2].failed == (passes > AGAIN)
+    assert len(passed) == min(passes, AGAIN) + 1 and found[2].failed == (passes > AGAIN)
     assert ("no answer to 1 of 3 prompts for rankings" in caplog.text) == (passes > AGAIN)

@@ -39,16 +39,18 @@ class Fake:
     batch_sensitive: bool = False
 
     def __post_init__(self) -> None:
-        self.asked: list[str] = []
+        self.prompts: list[str] = []
 
     def generate(
         self, prompts: Sequence[str], params: GenerationParams, monitor: Any = QUIET, on_result: Any = None
     ) -> list[Completion]:
-        self.asked += prompts
+        self.prompts += prompts
         found = []
         for place, prompt in enumerate(prompts):
-            said = self.reply(prompt, params.seed)
-            found.append(said if isinstance(said, Completion) else Completion(said, "stop" if said else "empty", 10, 5))
+            output = self.reply(prompt, params.seed)
+            found.append(
+                output if isinstance(output, Completion) else Completion(output, "stop" if output else "empty", 10, 5)
+            )
             if on_result is not None:
                 on_result(place, found[-1])
         return found
@@ -197,10 +199,10 @@ def test_only_texts_from_which_the_qa_model_finds_a_gold_answer_are_kept(
     assert counts["kept"] == 60 and counts["asked"] == 81 and counts["acceptance"] == round(60 / 81, 6)
 
 
-@pytest.mark.parametrize("said", ["o", "T", "own", "Town", "Town1", "Person", "", "n 5", "Region"])
-def test_a_wrong_answer_is_never_a_hit(run: Callable[..., tuple[dict[str, Any], pl.DataFrame]], said: str) -> None:
-    counts, frame = run(Fake(tell), Fake(lambda prompt, seed: said), size=30)
-    right = {f"town-{n:02}" for n in range(TOWNS * 2) if said == f"Town{n % TOWNS}"}
+@pytest.mark.parametrize("output", ["o", "T", "own", "Town", "Town1", "Person", "", "n 5", "Region"])
+def test_a_wrong_answer_is_never_a_hit(run: Callable[..., tuple[dict[str, Any], pl.DataFrame]], output: str) -> None:
+    counts, frame = run(Fake(tell), Fake(lambda prompt, seed: output), size=30)
+    right = {f"town-{n:02}" for n in range(TOWNS * 2) if output == f"Town{n % TOWNS}"}
     assert set(frame.filter(pl.col("verdict") == "kept")["question"]) <= right
     assert counts["kept"] <= len(right)
 
@@ -240,8 +242,8 @@ def test_a_graph_of_several_questions_is_written_once_and_answered_for_each(
 ) -> None:
     teacher, reader = Fake(tell), Fake(answer)
     counts, frame = run(teacher, reader)
-    assert len(teacher.asked) == len(set(teacher.asked)) == counts["texts"] == 61
-    assert len(reader.asked) == 81
+    assert len(teacher.prompts) == len(set(teacher.prompts)) == counts["texts"] == 61
+    assert len(reader.prompts) == 81
     both = frame.filter(pl.col("question").is_in(["who-05", "who-again-05"]))
     assert both["pair"].n_unique() == 1 and both["verdict"].to_list() == ["kept", "kept"]
     assert both["split"].null_count() == 1, "training sees the pair once"
@@ -263,7 +265,7 @@ def test_the_most_faithful_text_that_is_answered_from_is_kept(
     counts, frame = run(Fake(teach), reader, candidates=3)
     region = frame.filter(pl.col("question") == "region-07").sort("candidate")
     assert region["verdict"].to_list() == ["spare", "QA wrong", "kept"]
-    assert len(reader.asked) == 2 * 81 + 1, "the third is asked for where the second was no better"
+    assert len(reader.prompts) == 2 * 81 + 1, "the third is asked for where the second was no better"
     assert counts["kept"] == counts["spare"] == 80
 
 

@@ -169,11 +169,11 @@ def test_a_corpus_is_forecast_call_by_call_and_less_by_what_the_cache_holds(
         corpus.generate(tmp_path / str(size), **parts, options=options, llm=llm(), seed=3, cache=cache)
 
     run(30)
-    asked = len(model.asked)
+    sent = len(model.prompts)
     rest = planned(world, cache)
-    assert rest[0][1] + rest[1][1] == 61 + 81 - asked and rest[0][2] + rest[1][2] >= asked
+    assert rest[0][1] + rest[1][1] == 61 + 81 - sent and rest[0][2] + rest[1][2] >= sent
     run(999)
-    assert len(model.asked) == 61 + 81, "what was forecast is what is asked"
+    assert len(model.prompts) == 61 + 81, "what was forecast is what is asked"
     assert [calls for _, calls, _ in planned(world, cache)] == [0, 0]
 
 
@@ -196,12 +196,12 @@ def test_answers_that_are_there_say_how_many_texts_are_asked_about_again(world: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forecast, "load_model", lambda spec, llm, budget=None: models[spec])
         forecast.pilot_corpus(*parts, three, llm(), 3, tmp_path, 40)  # type: ignore[arg-type]
-    assert len(reader.asked) == 40 and len(teacher.asked) == 3 * len(set(teacher.asked))
+    assert len(reader.prompts) == 40 and len(teacher.prompts) == 3 * len(set(teacher.prompts))
     plans = plan_corpus(*parts, three, llm(), 3, tmp_path)  # type: ignore[arg-type]
     by_text = {question.text: question for question in read_questions(world / "questions")}
     missed = sum(
-        not judged(by_text[prompt.rpartition(" Question: ")[2].removesuffix(" Answer:")], Completion(said)).hit
-        for prompt, said in zip(reader.asked, (reader.reply(each, None) for each in reader.asked), strict=True)
+        not judged(by_text[prompt.rpartition(" Question: ")[2].removesuffix(" Answer:")], Completion(output)).hit
+        for prompt, output in zip(reader.prompts, (reader.reply(each, None) for each in reader.prompts), strict=True)
     )  # fmt: skip
     share = missed / 40
     again = missed + 41 * (1 + share + share**2)  # their third texts are their second
@@ -221,8 +221,8 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     from kgqa_core.rewriting.teacher import teacher_params
 
     cache = open_cache(tmp_path)
-    told = "As was told before, and again. " * 20
-    teacher = Fake(lambda prompt, seed: Completion(told + tell(prompt, seed), "stop", len(prompt), 200))
+    preamble = "As was told before, and again. " * 20
+    teacher = Fake(lambda prompt, seed: Completion(preamble + tell(prompt, seed), "stop", len(prompt), 200))
     behind_an_endpoint(teacher)
     opening = opening_of(REWRITE, "{triples}")
     prompts = [f"{opening}(A{number}, b, C). The sentence is:" for number in range(25)]
@@ -244,11 +244,11 @@ def test_what_chatgpt_wrote_is_within_a_tenth_of_the_first_forecast(shared_data:
     forecast = real = within = rejected = 0
     good = [pair for pair in pairs if pair.fault is None and pair.named]
     for pair in good:
-        told = paragraph(sentences(pair.named, pair.language), pair.language)
+        expected = paragraph(sentences(pair.named, pair.language), pair.language)
         around = count(pair.instruction) + count(answer_prompt("who is the first of them", ".", "rra2023"))
-        forecast += around + 2 * count(told)
+        forecast += around + 2 * count(expected)
         real += around + 2 * count(pair.text)
-        within += TEXTS[0] <= count(pair.text) / count(told) <= TEXTS[1]
+        within += TEXTS[0] <= count(pair.text) / count(expected) <= TEXTS[1]
         rejected += validate.reject(pair.text, pair.named, pair.language) is not None
     print(f"{data_set}: {len(good)} texts, {forecast / real - 1:+.1%}; {within / len(good):.1%} within, {rejected} bad")
     assert len(good) > 1000 and abs(forecast / real - 1) <= 0.1

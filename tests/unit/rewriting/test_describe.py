@@ -61,16 +61,16 @@ def test_an_untrained_model_is_asked_in_the_wording_of_the_options(
 ) -> None:
     model = Fake(lambda prompt, seed: f"So much of {prompt.split('is: ')[-1]}")
     options = RewriterOptions(base="hf:any", adapt=False, wording=wording, on_unfaithful="keep")
-    staged, said = wrote(world, tmp_path, store, model, options, monkeypatch)
-    assert said == staged and "So much of" in said
-    asked = model.asked[: len(model.asked) // 2], model.asked[len(model.asked) // 2 :]
-    assert sorted(asked[0]) == sorted(asked[1])
-    assert all(("Describe the following data" in prompt) == (wording == "mvp2022") for prompt in model.asked)
+    staged, answered = wrote(world, tmp_path, store, model, options, monkeypatch)
+    assert answered == staged and "So much of" in answered
+    sent = model.prompts[: len(model.prompts) // 2], model.prompts[len(model.prompts) // 2 :]
+    assert sorted(sent[0]) == sorted(sent[1])
+    assert all(("Describe the following data" in prompt) == (wording == "mvp2022") for prompt in model.prompts)
 
 
 def test_what_a_model_says_in_refusing_is_no_text(
     world: Path, tmp_path: Path, store: KgStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Fake(lambda prompt, seed: Completion("I am sorry, I must not tell.", "refusal", 9, 9))
-    staged, said = wrote(world, tmp_path, store, model, RewriterOptions(on_unfaithful="keep"), monkeypatch)
-    assert said == staged and "sorry" not in said and said.startswith("(")
+    staged, answered = wrote(world, tmp_path, store, model, RewriterOptions(on_unfaithful="keep"), monkeypatch)
+    assert answered == staged and "sorry" not in answered and answered.startswith("(")

@@ -62,13 +62,13 @@ def test_what_is_in_no_triple_is_invented_and_what_no_sentence_says_is_untold(te
     "date", ["1997-01-22", "22 January 1997", "January 22, 1997", "Jan. 22nd 1997", "the 22nd of January 1997",
              "1997年1月22日", "1997-01-22T00:00:00Z", "1997/1/22"],
 )  # fmt: skip
-@pytest.mark.parametrize("told", ["1997-01-22", "22 January 1997", "1997年1月22日"])
-def test_a_date_is_the_same_however_it_is_written(date, told):
-    assert check(f"Ada was born on {told}.", [("Ada", "born", date)]).faithful
+@pytest.mark.parametrize("written", ["1997-01-22", "22 January 1997", "1997年1月22日"])
+def test_a_date_is_the_same_however_it_is_written(date, written):
+    assert check(f"Ada was born on {written}.", [("Ada", "born", date)]).faithful
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "same"),
+    ("name", "written", "same"),
     [
         ("1,234", "1234", True),
         ("1234.0", "1,234", True),
@@ -83,8 +83,8 @@ def test_a_date_is_the_same_however_it_is_written(date, told):
         ("1990", "1990s", True),
     ],
 )
-def test_a_number_is_told_by_its_value(name, told, same):
-    assert check(f"Ada has {told}.", [("Ada", "size", name)]).faithful is same
+def test_a_number_is_told_by_its_value(name, written, same):
+    assert check(f"Ada has {written}.", [("Ada", "size", name)]).faithful is same
 
 
 @pytest.mark.parametrize(
@@ -242,10 +242,10 @@ def test_texts_of_the_published_corpora_are_mostly_faithful(shared_data, name, l
 @pytest.mark.parametrize(("name", "language", "_", "__"), REAL)
 def test_templates_over_real_triples_are_faithful_sentence_by_sentence(shared_data, name, language, _, __):
     for text, triples in _pairs(shared_data, name)[:600]:
-        told = sentences(triples, language, len(text))
-        found = check(paragraph(told, language), triples, language)
+        written = sentences(triples, language, len(text))
+        found = check(paragraph(written, language), triples, language)
         assert found.faithful
-        assert len(found.sentences) == len(told)
+        assert len(found.sentences) == len(written)
 
 
 @pytest.mark.slow

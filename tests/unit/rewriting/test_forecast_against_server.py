@@ -58,8 +58,8 @@ class Teller:
 @pytest.fixture(params=["long", "like the template"])
 def server(folder: Path, request: pytest.FixtureRequest) -> Iterator[ChatServer]:
     rates = Rates(empty=0.03, nonsense=0.03)
-    teller = Teller(folder, long=request.param == "long")
-    with ChatServer(teller, rates=rates, seed=5, keep=False, tokens=writing_runs.tokens) as running:
+    model = Teller(folder, long=request.param == "long")
+    with ChatServer(model, rates=rates, seed=5, keep=False, tokens=writing_runs.tokens) as running:
         yield running
 
 
@@ -100,7 +100,7 @@ class Work:
             budget=self.budget(),
         )  # fmt: skip
 
-    def asked(self) -> tuple[int, int]:
+    def billed(self) -> tuple[int, int]:
         """Calls and tokens, as the server counts them."""
         counted = self.server.stats()
         return counted["answered"], counted["prompt_tokens"] + counted["completion_tokens"]
@@ -122,14 +122,14 @@ def test_a_pilot_brings_calls_and_tokens_within_a_tenth_and_costs_nothing_twice(
 ) -> None:
     work = Work(folder, tmp_path, server, counted=counted)
     cold = work.plan()
-    assert work.asked() == (0, 0), "a forecast without a pilot asks nobody"
+    assert work.billed() == (0, 0), "a forecast without a pilot asks nobody"
     work.pilot()
-    piloted = work.asked()
+    piloted = work.billed()
     warm = work.plan()
     work.pilot()
-    assert work.asked() == piloted, "the same pilot again is free"
+    assert work.billed() == piloted, "the same pilot again is free"
     counts = work.make()
-    whole = work.asked()
+    whole = work.billed()
     assert whole[0] == sum(1 for _ in server.stats()["prompts"]), "the run took over what the pilot had paid for"
     rest = whole[0] - piloted[0], whole[1] - piloted[1]
     errors = {"cold": off(sums(cold), whole), "warm": off(sums(warm), rest)}

@@ -213,10 +213,10 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
     counts = train(tmp_path / "out", corpus=corpus, options=how, seed=3)
     assert (counts["best_epoch"], counts["dev_loss"]) == (1, 1.0), "the first of equals"
     shown = pl.read_parquet(tmp_path / "out" / "samples.parquet")
-    said = [shown.filter(pl.col("epoch") == epoch)["text"].to_list() for epoch in range(4)]
+    samples = [shown.filter(pl.col("epoch") == epoch)["text"].to_list() for epoch in range(4)]
     model = load_rewriter(tmp_path / "out", LLM)
     written = model.generate(shown["instruction"].to_list()[:2], GenerationParams(max_new_tokens=12))
-    assert [completion.text.strip() for completion in written] == said[1] not in (said[0], said[2], said[3])
+    assert [completion.text.strip() for completion in written] == samples[1] not in (samples[0], samples[2], samples[3])
 
 
 def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path) -> None:
@@ -229,19 +229,19 @@ def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path
     tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
     prompts = [f"tell: {words}." for words in ("ann knows bob", "kim owns lea and ann", "Paris capital_of France")]
     bare = load_rewriter_base().generate(prompts, GenerationParams(max_new_tokens=12))
-    said = ours.generate(prompts, GenerationParams(max_new_tokens=12))
-    assert [c.text for c in said] != [c.text for c in bare]
-    for prompt, completion in zip(prompts, said, strict=True):
+    completions = ours.generate(prompts, GenerationParams(max_new_tokens=12))
+    assert [c.text for c in completions] != [c.text for c in bare]
+    for prompt, completion in zip(prompts, completions, strict=True):
         ids = tokenizer(prompt, return_tensors="pt")
         with torch.inference_mode():
             out = plain.eval().generate(
                 input_ids=ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=12, do_sample=False
             )
         assert completion.text == tokenizer.decode(out[0, ids["input_ids"].shape[1] :], skip_special_tokens=True)
-    told = json.loads((adapter / "adapter_config.json").read_text())
-    assert told["base_model_name_or_path"] == "builtin"
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "builtin"
     layers = "down_proj gate_proj k_proj o_proj q_proj up_proj v_proj".split()
-    assert told["target_modules"] == layers and told["lora_alpha"] == 8 and told["r"] == 4
+    assert config["target_modules"] == layers and config["lora_alpha"] == 8 and config["r"] == 4
 
 
 def load_rewriter_base() -> Any:

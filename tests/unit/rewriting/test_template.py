@@ -45,12 +45,12 @@ RELATIONS = st.one_of(
 )
 
 
-def told(*triples: Named, language: str = "en", variant: int = 0) -> str:
+def text_of(*triples: Named, language: str = "en", variant: int = 0) -> str:
     return paragraph(sentences(triples, language, variant), language)
 
 
 def variants(*triples: Named, language: str = "en") -> set[str]:
-    return {told(*triples, language=language, variant=variant) for variant in range(12)}
+    return {text_of(*triples, language=language, variant=variant) for variant in range(12)}
 
 
 @examples(400)
@@ -73,7 +73,7 @@ def test_nameless_nodes_are_not_named(triples: list[Named], language: str) -> No
     other = [tuple("Ada" if name in ("CVT3", "") else name for name in triple) for triple in triples]
     plain = [triple for triple in other if not any("CVT" in part for part in triple)]
     hidden = [("Ada", "spouse", "CVT1"), ("CVT1", "start", "1999")]
-    assert "CVT" not in told(*plain, *hidden, language=language)  # type: ignore[arg-type]
+    assert "CVT" not in text_of(*plain, *hidden, language=language)  # type: ignore[arg-type]
 
 
 def test_a_noun_is_said_in_several_ways() -> None:
@@ -168,7 +168,7 @@ def test_chinese_is_said_in_chinese() -> None:
         "长沙是曹缘的出生地。",
     }
     assert "曹缘的项目有跳水和游泳。" in variants(("曹缘", "项目", "跳水"), ("曹缘", "项目", "游泳"), language="zh")
-    assert told(("长沙", "<inv>-出生地", "曹缘"), language="zh-CN") in variants(
+    assert text_of(("长沙", "<inv>-出生地", "曹缘"), language="zh-CN") in variants(
         ("曹缘", "出生地", "长沙"), language="zh"
     )
 
@@ -212,8 +212,8 @@ def test_no_label_breaks_the_grammar() -> None:
     draw = random.Random(5)
     for _ in range(2000):
         label = "".join(draw.choices("ab_. -/#of by的", k=draw.randint(1, 9)))
-        said = phrase(label)
-        assert said.is_verb or said.noun, label
+        parts = phrase(label)
+        assert parts.is_verb or parts.noun, label
 
 
 def test_published_graphs_are_told_in_full(shared_data: Path) -> None:

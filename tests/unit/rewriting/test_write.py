@@ -52,7 +52,7 @@ class Writer:
     name, revision, batch_sensitive = "writer", "1", False
 
     def __init__(self, reply: WrittenText | None = None, die_after: int | None = None) -> None:
-        self.reply, self.die_after, self.asked = reply or plain, die_after, list[str]()
+        self.reply, self.die_after, self.prompts = reply or plain, die_after, list[str]()
 
     def generate(
         self, prompts: Sequence[str], params: GenerationParams, monitor: Monitor = QUIET,
@@ -60,23 +60,23 @@ class Writer:
     ) -> list[Completion]:  # fmt: skip
         out = []
         for place, prompt in enumerate(prompts):
-            if self.die_after is not None and len(self.asked) >= self.die_after:
+            if self.die_after is not None and len(self.prompts) >= self.die_after:
                 raise KeyboardInterrupt
-            self.asked.append(prompt)
+            self.prompts.append(prompt)
             out.append(self.reply(prompt))
             if on_result:
                 on_result(place, out[-1])
         return out
 
 
-def told(prompt: str) -> list[str]:
+def sentences_of(prompt: str) -> list[str]:
     return [
         f"{head} {relation} {tail}." for head, relation, tail in re.findall(r"\(([^,]+), ([^,]+), ([^)]+)\)", prompt)
     ]
 
 
 def plain(prompt: str) -> Completion:
-    return Completion(" ".join(told(prompt)), "stop", 7, 3)
+    return Completion(" ".join(sentences_of(prompt)), "stop", 7, 3)
 
 
 class World:
@@ -162,7 +162,7 @@ def world(tmp_path, graph):
 def test_one_prompt_for_each_path_and_equal_ones_are_asked_once(world):
     writer = Writer()
     counts, texts, _ = world.write(model=writer)
-    assert sorted(writer.asked) == sorted(
+    assert sorted(writer.prompts) == sorted(
         rewrite_prompt(text)
         for text in ("(Ada, works for, Acme) (Acme, based in, Oslo)", "(Bob, works for, Acme) (Acme, based in, Oslo)")
     )
@@ -190,7 +190,7 @@ def test_the_triples_behind_a_text_stand_in_its_order(world):
 
 
 def inventive(prompt: str) -> Completion:
-    first, *rest = told(prompt)
+    first, *rest = sentences_of(prompt)
     return Completion(f"{first[:-1]} with Zoe Quill. {' '.join(rest)}", "stop", 7, 3)
 
 
@@ -220,7 +220,7 @@ def test_a_sentence_that_invents_is_treated_as_the_policy_says(world, policy, te
     ],
 )
 def test_untold_triples_are_added_under_replace_alone(world, policy, text):
-    counts, texts, _ = world.write(model=Writer(lambda p: Completion(told(p)[0], "stop")), on_unfaithful=policy)
+    counts, texts, _ = world.write(model=Writer(lambda p: Completion(sentences_of(p)[0], "stop")), on_unfaithful=policy)
     assert texts["q2"] == text
     assert counts["untold"] == 2
     assert counts["added"] == (2 if policy == "replace" else 0)
@@ -242,14 +242,14 @@ def test_a_group_without_text_stands_in_triple_form_and_is_counted(world, finish
 )
 def test_a_sentence_that_tells_no_triple_is_left_out_unless_all_is_kept(policy, text):
     group = TripleGroup(0, (5,), (("Guam", "continent", "Oceania"),))
-    said = paragraphs.WrittenText("Guam is the continent of Guam.")
-    draft = paragraphs.by_model(group, said, paragraphs.align(group, said, "en"), policy)
+    written = paragraphs.WrittenText("Guam is the continent of Guam.")
+    draft = paragraphs.by_model(group, written, paragraphs.align(group, written, "en"), policy)
     assert paragraphs.join(paragraphs.assemble([draft]), "en") == text
 
 
 def test_a_sentence_that_was_cut_short_leaves_its_triples(world):
     def cut(prompt: str) -> Completion:
-        return Completion(f"{told(prompt)[0]} Acme based in Oslo and", "length")
+        return Completion(f"{sentences_of(prompt)[0]} Acme based in Oslo and", "length")
 
     counts, texts, _ = world.write(model=Writer(cut))
     assert texts["q2"] == "Ada works for Acme. (Acme, based in, Oslo)"
@@ -301,7 +301,7 @@ def test_nameless_nodes_are_numbered_in_each_group(world):
     world.facts([("q1", 0, 1, 4), ("q1", 0, 2, 5), ("q1", 1, 1, 4), ("q1", 1, 2, 6)])
     writer = Writer()
     world.write(model=writer)
-    assert sorted(writer.asked) == sorted(
+    assert sorted(writer.prompts) == sorted(
         rewrite_prompt(f"(Ada, marriage, CVT1) (CVT1, {tail})") for tail in ("spouse, Carl", "year, 1835")
     )
 
@@ -320,17 +320,17 @@ def test_chinese_questions_are_asked_in_chinese(world):
     write_questions(world.folder / "questions", [Question(id=i, text="谁?", language="zh") for i in ("q1", "q2", "q3")])
     writer = Writer(lambda _: Completion("Ada works for Acme。Acme based in Oslo。", "stop"))
     _, texts, _ = world.write(model=writer)
-    assert all(prompt.startswith("请将下列三元组") for prompt in writer.asked)
+    assert all(prompt.startswith("请将下列三元组") for prompt in writer.prompts)
     assert texts["q2"] == "Ada works for Acme。Acme based in Oslo。"
     english = Writer()
     world.write(model=english, language="en")
-    assert all(prompt.startswith("Your task") for prompt in english.asked)
+    assert all(prompt.startswith("Your task") for prompt in english.prompts)
 
 
 def test_data_to_text_models_are_asked_in_their_own_wording(world):
     writer = Writer(lambda _: Completion("Ada works for Acme, which is based in Oslo.", "stop"))
     _, texts, _ = world.write(model=writer, wording="mvp2022")
-    assert "Describe the following data: Ada | works for | Acme [SEP] Acme | based in | Oslo" in writer.asked
+    assert "Describe the following data: Ada | works for | Acme [SEP] Acme | based in | Oslo" in writer.prompts
     assert texts["q2"] == "Ada works for Acme, which is based in Oslo."
 
 
@@ -342,7 +342,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(world, tmp_path):
         world.write(model=Writer(die_after=1), cache=cache)
     again = Writer()
     resumed, *_ = world.write(model=again, cache=cache)
-    assert len(again.asked) == 1 and resumed["cached"] == 1
+    assert len(again.prompts) == 1 and resumed["cached"] == 1
     assert {**resumed, "cached": 0} == undisturbed
     for name in ("knowledge.parquet", "sentences.parquet", "meta.json"):
         assert (world.folder / "out1" / name).read_bytes() == (world.folder / "out3" / name).read_bytes()
@@ -360,7 +360,7 @@ def test_groups_of_a_batch_sensitive_model_are_asked_whole_again(world, tmp_path
         world.write(model=Sensitive(die_after=1), cache=cache)
     again = Sensitive()
     world.write(model=again, cache=cache)
-    assert len(again.asked) == 2
+    assert len(again.prompts) == 2
 
 
 def test_the_forecast_plans_the_prompts_that_are_asked(world):
@@ -371,14 +371,14 @@ def test_the_forecast_plans_the_prompts_that_are_asked(world):
         kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",
         options=RewriterOptions(base="openai:m"), llm=LlmOptions(tokenizers={"openai:m": "builtin"}),
     ).plan()  # fmt: skip
-    assert (plan.stage, plan.model, plan.calls) == ("knowledge hop_path/rewritten", "openai:m", len(writer.asked))
+    assert (plan.stage, plan.model, plan.calls) == ("knowledge hop_path/rewritten", "openai:m", len(writer.prompts))
     count, counted = counter("builtin", LlmOptions())
-    assert counted and plan.prompt_tokens == sum(count(prompt) + CHAT[1] for prompt in writer.asked)
+    assert counted and plan.prompt_tokens == sum(count(prompt) + CHAT[1] for prompt in writer.prompts)
 
 
 def test_a_pilot_of_the_texts_is_kept_and_left_out_of_the_forecast(world):
     folder = world.folder
-    with ChatServer(lambda prompt: " ".join(told(prompt))) as server:
+    with ChatServer(lambda prompt: " ".join(sentences_of(prompt))) as server:
         llm = LlmOptions(base_url=server.base_url)
         given = dict(
             kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",

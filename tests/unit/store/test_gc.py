@@ -255,8 +255,8 @@ def test_a_note_of_use_waits_for_the_removal_and_then_finds_nothing(home: Home) 
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(1)
         os.rename(home.folder("facts", "a" * 64), home.root / "tmp" / ".gone-x")
-    found, said = other.communicate(timeout=60)
-    assert found == "" and "AssertionError" in said
+    found, stderr = other.communicate(timeout=60)
+    assert found == "" and "AssertionError" in stderr
 
 
 def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(home: Home) -> None:
@@ -351,8 +351,8 @@ def test_commands_show_and_remove(home: Home) -> None:
     runner = CliRunner()
     shown = runner.invoke(app, ["home", "--home", str(home.root)])
     assert shown.exit_code == 0 and "facts" in shown.output and run_id(3) in shown.output
-    told = runner.invoke(app, ["home", "--home", str(home.root), "--json"])
-    assert json.loads(told.stdout.splitlines()[-1])["layout"] == SCHEMA_VERSION
+    printed = runner.invoke(app, ["home", "--home", str(home.root), "--json"])
+    assert json.loads(printed.stdout.splitlines()[-1])["layout"] == SCHEMA_VERSION
     dry = runner.invoke(app, ["gc", "--home", str(home.root), "--keep", "1"])
     assert dry.exit_code == 0 and "say --yes to remove" in dry.output and home.folder("facts", "a" * 64).exists()
     done = runner.invoke(app, ["gc", "--home", str(home.root), "--keep", "1", "--yes", "--json"])

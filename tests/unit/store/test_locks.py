@@ -39,10 +39,10 @@ def test_whoever_waits_is_told_the_process_host_run_and_time(tmp_path: Path) -> 
     holder = holding(path, "2")
     owner = read_owner(path)
     assert owner is not None and owner.pid == holder.pid and not owner.gone
-    said: list[str] = []
-    with held(path, "computing the same facts", said.append):
+    messages: list[str] = []
+    with held(path, "computing the same facts", messages.append):
         assert read_owner(path).pid == os.getpid()  # type: ignore[union-attr]
-    assert said == [
+    assert messages == [
         f"waiting for process {holder.pid} on {owner.host} (run 20260101-000000-abcd), "
         f"which has been computing the same facts since {owner.when}"
     ]
@@ -61,10 +61,10 @@ def test_a_lock_whose_holder_was_killed_is_free_at_once_and_names_the_next(tmp_p
     holder.stdout.close()
     owner = read_owner(path)
     assert owner is not None and owner.pid == holder.pid and owner.gone
-    said: list[str] = []
-    with held(path, "x", said.append):
+    messages: list[str] = []
+    with held(path, "x", messages.append):
         assert read_owner(path).pid == os.getpid()  # type: ignore[union-attr]
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize("text", ["", "process 12", '{"host": "h", "pid": 1', '{"host": 1}', "[]", "\0\0", "{}"])
@@ -80,8 +80,8 @@ def test_a_lock_whose_file_was_removed_while_somebody_waited_still_excludes(tmp_
     def wait() -> None:
         with held(path, "x", lambda _: order.append("waits")):
             order.append("second")
-            with free(path) as taken:
-                assert not taken
+            with free(path) as acquired:
+                assert not acquired
 
     with held(path, "x", lambda _: None):
         thread = threading.Thread(target=wait)

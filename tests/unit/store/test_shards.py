@@ -130,7 +130,7 @@ def test_answers_of_an_endpoint_in_parts_cost_and_say_what_the_whole_does(
 ) -> None:
     options = AnsweringOptions(answerer="openai:m", limit=20)
     made: list[Made] = []
-    asked = []
+    sent = []
     for parts in (None, 3):
         with ChatServer(reply=lambda prompt: f"answer {len(prompt)}") as server:
             llm, cache = LlmOptions(base_url=server.base_url), tmp_path / f"cache{parts}"
@@ -138,9 +138,9 @@ def test_answers_of_an_endpoint_in_parts_cost_and_say_what_the_whole_does(
             fill = answered(world, knowledge, cache, None, options=options, llm=llm)
             name = tmp_path / f"out{parts}"
             made.append(divided(name, fill, answering.merge, parts) if parts else whole(name, fill))
-            asked.append(sorted(server.prompts))
+            sent.append(sorted(server.prompts))
     assert made[0] == made[1]
-    assert asked[0] == asked[1] and len(set(asked[0])) == len(asked[0])
+    assert sent[0] == sent[1] and len(set(sent[0])) == len(sent[0])
 
 
 def test_parts_that_share_a_ledger_keep_to_the_budget_together(world: World, knowledge: Path, tmp_path: Path) -> None:

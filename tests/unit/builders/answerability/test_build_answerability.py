@@ -68,12 +68,12 @@ def test_what_was_dropped_is_gone_and_labels_follow_from_it(made: Path) -> None:
         assert gone and not any(store.resolve(sorted(gone)).values())
     lost = {key for drop in benchmark.drops for key in drop.relations}
     assert lost and not lost & relations
-    for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
+    for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
         names = any(f"{key}" in ideal.s_expression.replace(")", " ").split() for key in lost)
-        assert asked.s_expression is None or not names
-        if asked.complexity == "count":
-            assert asked.answers == (("0",) if not asked.answerable else asked.answers)
-        assert asked.answerable == (ideal.drop is None)
+        assert question.s_expression is None or not names
+        if question.complexity == "count":
+            assert question.answers == (("0",) if not question.answerable else question.answers)
+        assert question.answerable == (ideal.drop is None)
 
 
 def test_training_holds_no_ideal_form_of_what_is_gone(made: Path) -> None:
@@ -81,8 +81,8 @@ def test_training_holds_no_ideal_form_of_what_is_gone(made: Path) -> None:
     text = (made / "train.jsonl").read_text(encoding="utf-8")
     gone = [
         ideal.s_expression
-        for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
-        if asked.split == "train" and asked.s_expression is None
+        for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
+        if question.split == "train" and question.s_expression is None
     ]
     assert gone and not any(json.dumps(form)[1:-1] in text for form in gone)
 
@@ -100,8 +100,8 @@ def test_gold_scores_full_and_nothing_scores_nothing(made: Path) -> None:
     assert all(row["EM"] == row["F1(R)"] == row["F1(L)"] == 100.0 for row in rows)
     assert all(row["EM"] == row["F1(R)"] == row["F1(L)"] == 0.0 for row in table(benchmark, {}))
     ideal = {
-        asked.id: Predicted("(JOIN x y)", frozenset(one.answers))
-        for asked, one in zip(benchmark.questions, benchmark.ideal, strict=True)
+        question.id: Predicted("(JOIN x y)", frozenset(one.answers))
+        for question, one in zip(benchmark.questions, benchmark.ideal, strict=True)
     }
     lenient = {row["group"]: row for row in table(benchmark, ideal)}
     assert lenient["U"]["F1(L)"] == 100.0 and lenient["U"]["F1(R)"] == 0.0
@@ -206,11 +206,11 @@ def poets(form: str) -> Rows:
     """Questions about artists by town, of which the graph knows no others than poets, and about poems and units."""
     rows: Rows = []
     for i in range(30):
-        asked = {"topic_entities": [f"town{i}"], "answers": [f"poet{i}"], "s_expression": form.format(f"town{i}")}
-        rows.append({"id": f"a{i:02}", "question": f"Which artist lives in town{i}?", **asked})
+        question = {"topic_entities": [f"town{i}"], "answers": [f"poet{i}"], "s_expression": form.format(f"town{i}")}
+        rows.append({"id": f"a{i:02}", "question": f"Which artist lives in town{i}?", **question})
         for relation, end in (("wrote", f"poem{i}"), ("served_in", f"unit{i % 6}")):
-            asked = {"topic_entities": [f"poet{i}"], "answers": [end], "relation_path": [relation]}
-            rows.append({"id": f"{relation}{i:02}", "question": f"{relation} of poet{i}?", **asked})
+            question = {"topic_entities": [f"poet{i}"], "answers": [end], "relation_path": [relation]}
+            rows.append({"id": f"{relation}{i:02}", "question": f"{relation} of poet{i}?", **question})
     return rows
 
 
@@ -226,10 +226,12 @@ def test_who_is_of_a_class_by_a_dropped_type_is_not_of_it_any_more(tmp_path: Pat
     benchmark = read_benchmark(made)
     dropped = [drop.element for drop in benchmark.drops]
     artists = [
-        (asked, ideal) for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True) if asked.id[0] == "a"
+        (question, ideal)
+        for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
+        if question.id[0] == "a"
     ]
     if ("Poet",) in dropped:
-        assert not any(asked.answerable for asked, _ in artists)
+        assert not any(question.answerable for question, _ in artists)
         assert {ideal.step for _, ideal in artists} == {dropped.index(("Poet",))}
     if {("Poet",), ("Veteran",)} <= set(dropped):
         last = benchmark.drops[max(dropped.index(("Poet",)), dropped.index(("Veteran",)))]
@@ -264,9 +266,9 @@ def test_the_verifier_finds_wrong_causes_drops_and_tables(made: Path, tmp_path: 
     copy = shutil.copytree(made, tmp_path / "copy")
     benchmark = read_benchmark(made)
     wrong = {
-        asked.id: next(drop.step for drop in benchmark.drops if drop.step > ideal.step)
-        for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
-        if ideal.step is not None and ideal.step < benchmark.drops[-1].step and asked.s_expression is not None
+        question.id: next(drop.step for drop in benchmark.drops if drop.step > ideal.step)
+        for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
+        if ideal.step is not None and ideal.step < benchmark.drops[-1].step and question.s_expression is not None
     }
     for split in ("train", "dev", "test"):
         rewrite(

@@ -60,10 +60,10 @@ def gone(benchmark: Benchmark) -> set[str]:
 
 def test_questions_have_the_topics_and_answers_that_are_left(made: Path, questions: Path) -> None:
     benchmark = read_benchmark(made)
-    asked = {one.id: one for one in read_questions(questions)}
+    by_id = {one.id: one for one in read_questions(questions)}
     lost = gone(benchmark)
     for row in benchmark.questions:
-        question = asked[row.id]
+        question = by_id[row.id]
         assert set(question.topic_keys) == set(row.topic_entities) - lost
         assert len(question.topic_entities) == len(question.topic_keys)
         assert question.s_expression == row.s_expression and (question.unlinkable is None) == row.answerable
@@ -108,11 +108,11 @@ def say(made: Path, out: Path, *, sure: bool) -> Path:
         out,
         [
             ParsedForm(
-                asked.id, 0, ideal.s_expression, math.log(0.3 if sure and asked.s_expression is None else 0.9),
-                answers=asked.answers if asked.s_expression else ideal.answers,
+                question.id, 0, ideal.s_expression, math.log(0.3 if sure and question.s_expression is None else 0.9),
+                answers=question.answers if question.s_expression else ideal.answers,
             )
-            for asked, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
-            if asked.split != "train"
+            for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
+            if question.split != "train"
         ],
     )  # fmt: skip
     return out

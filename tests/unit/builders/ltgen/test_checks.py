@@ -121,7 +121,7 @@ def test_good_turns_are_questions_with_their_history(subjects: Subjects) -> None
     ]  # fmt: skip
     assert second["answers"] == ["Q120", "Q121"] and second["topic_entities"] == ["Q2"]
     assert second["gold_triples"] == [["Q2", "P106", "Q120"], ["Q2", "P106", "Q121"]]
-    assert not batch.rejects and [told["question"] for told in batch.turns] == [True, True]
+    assert not batch.rejects and [turn["question"] for turn in batch.turns] == [True, True]
 
 
 def test_the_answer_is_the_end_that_the_query_does_not_name(subjects: Subjects) -> None:
@@ -199,7 +199,7 @@ def test_a_turn_that_fails_stays_in_the_history_of_the_next(subjects: Subjects) 
     assert [text for _, text in batch.items[1].dialogue] == [
         "Where was Bela Kun born?", "In Bern.", "And where did he live?", "In Rome."
     ]  # fmt: skip
-    assert [told["why_not"] for told in batch.turns] == [None, conv.FOREIGN, None]
+    assert [turn["why_not"] for turn in batch.turns] == [None, conv.FOREIGN, None]
 
 
 def test_a_query_asked_twice_in_a_dialogue_counts_once(subjects: Subjects) -> None:

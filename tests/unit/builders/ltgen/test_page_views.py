@@ -52,7 +52,7 @@ def test_views_of_the_period_are_averaged_over_its_months(server: PageViewServer
 
 def test_titles_are_quoted_and_the_request_says_who_asks(server: PageViewServer) -> None:
     assert ask(server, "AC/DC & Ümläut?") == {"AC/DC & Ümläut?": 20.0}
-    assert server.asked == ["AC/DC_&_Ümläut?"] and server.agents == {AGENT}
+    assert server.titles == ["AC/DC_&_Ümläut?"] and server.agents == {AGENT}
     ask(server, "Oslo", user_agent="me (me@example.org)")
     assert server.agents == {AGENT, "me (me@example.org)"}
 
@@ -63,7 +63,7 @@ def test_titles_are_quoted_and_the_request_says_who_asks(server: PageViewServer)
 def test_passing_faults_are_outlived(server: PageViewServer, faults: tuple[int | str, ...]) -> None:
     server.fail("Oslo", *faults)
     assert ask(server, "Oslo") == {"Oslo": 750.0}
-    assert len(server.asked) == len(faults) + 1
+    assert len(server.titles) == len(faults) + 1
 
 
 def test_a_reply_in_drops_is_given_up_after_the_time_of_one_request(server: PageViewServer) -> None:
@@ -84,7 +84,7 @@ def test_a_bomb_and_a_redirect_end_it_with_their_reason(server: PageViewServer, 
     server.fail("Oslo", fault)
     with pytest.raises(EndpointError, match=re.escape(says)):
         ask(server, "Oslo")
-    assert server.asked == ["Oslo"]
+    assert server.titles == ["Oslo"]
 
 
 def test_works_inside_a_running_event_loop(server: PageViewServer) -> None:
@@ -108,23 +108,23 @@ def test_faults_that_stay_end_it_and_what_was_answered_is_kept(server: PageViewS
     server.fail("Zero", *[503] * 4)
     with pytest.raises(EndpointError, match=r"does not answer for .*Zero.*status 503.*run the same command again"):
         ask(server, "Oslo", "Zero", cache=tmp_path)
-    assert server.asked == ["Oslo"] + ["Zero"] * 4
+    assert server.titles == ["Oslo"] + ["Zero"] * 4
     assert ask(server, "Oslo", "Zero", cache=tmp_path) == {"Oslo": 750.0, "Zero": 0.0}
-    assert server.asked.count("Oslo") == 1
-    assert ask(server, "Oslo", "Zero", cache=tmp_path) and len(server.asked) == 6
+    assert server.titles.count("Oslo") == 1
+    assert ask(server, "Oslo", "Zero", cache=tmp_path) and len(server.titles) == 6
 
 
 def test_a_refusal_is_not_repeated(server: PageViewServer) -> None:
     server.fail("Oslo", 403)
     with pytest.raises(EndpointError, match="status 403"):
         ask(server, "Oslo")
-    assert server.asked == ["Oslo"]
+    assert server.titles == ["Oslo"]
 
 
 def test_another_period_or_project_is_another_question(server: PageViewServer, tmp_path: Path) -> None:
     for more in ({}, {"last_month": "2021-01"}, {"project": "de.wikipedia"}, {"agent": "all-agents"}, {}):
         ask(server, "Oslo", "Nobody", cache=tmp_path, **more)
-    assert server.asked.count("Oslo") == server.asked.count("Nobody") == 4
+    assert server.titles.count("Oslo") == server.titles.count("Nobody") == 4
 
 
 def test_a_project_that_has_none_of_the_articles_is_noticed_early(
@@ -137,7 +137,7 @@ def test_a_project_that_has_none_of_the_articles_is_noticed_early(
             ConfigError, match="none of the first 20 articles exists in .*project 'en.wikpedia', Title 0"
         ):
             ask(server, *titles, cache=tmp_path, project="en.wikpedia")
-        assert len(server.asked) == 20
+        assert len(server.titles) == 20
     found = ask(server, "Zero", *titles, cache=tmp_path)
     assert len(found) == 31, "an article without views exists"
 
@@ -168,7 +168,7 @@ def test_candidates_are_asked_for_in_the_order_of_the_draw_until_it_is_enough(
     with KgStore.open(ltgen_kg) as store:
         candidates = find_eligible(store, SamplingOptions(), 7).candidates
         found = measure(store, candidates, options(server), enough=lambda values: len(values) >= 3)
-    assert len(server.asked) == 4 == found.counts["looked_at"] == len(found.values)
+    assert len(server.titles) == 4 == found.counts["looked_at"] == len(found.values)
     assert [each.entity for each in candidates[:4]] == list(found.values)
 
 

@@ -46,8 +46,10 @@ def test_a_dialogue_is_read_back_from_every_form(turns: list[tuple[str, str, str
 @examples(EXAMPLES)
 def test_questions_are_read_back_from_every_form(rows: list[tuple[str, str, str]], form: str, seed: int) -> None:
     pairs = [(f"({entity}, {relation})", question) for entity, relation, question in rows]
-    text = FAULTS[form]([[("Entity Relation Pair", pair), ("Question", asked)] for pair, asked in pairs], Random(seed))
-    assert read_qa(text) == [QaField(pair, asked, False) for pair, asked in pairs]
+    text = FAULTS[form](
+        [[("Entity Relation Pair", pair), ("Question", question)] for pair, question in pairs], Random(seed)
+    )
+    assert read_qa(text) == [QaField(pair, question, False) for pair, question in pairs]
 
 
 @given(st.lists(TURN, min_size=1, max_size=4), st.floats(0, 1))

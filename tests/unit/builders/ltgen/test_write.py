@@ -138,9 +138,9 @@ def test_whatever_is_written_what_is_kept_holds(place: Place, tmp_path: Path, ki
         assert not set(row["answers"]) & set(row["topic_entities"]) and row["answers"]
         roles = [role for role, _ in row["dialogue"]]
         assert roles == ["user", "agent"] * (len(roles) // 2)
-        said = (row["question"], str(row["dialogue"]))
-        assert said not in seen
-        seen.add(said)
+        wording = (row["question"], str(row["dialogue"]))
+        assert wording not in seen
+        seen.add(wording)
         assert row["level"] and row["split"] == "test"
         assert (row["reference"] is not None) == (kind == "conv")
 
@@ -165,8 +165,8 @@ def test_pairs_that_failed_are_replaced_in_a_second_round(place: Place, tmp_path
     by_entity = Counter(row["id"].split("/")[1] for row in rows)
     assert counts["prompts"] > counts["entities"] and max(by_entity.values()) <= 3
     assert len(rows) > 2 * len(by_entity) - 3, "three were asked for, one of each prompt failed"
-    asked = Counter(pair for prompt in set(running.prompts) for pair in given(prompt))
-    assert set(asked.values()) == {1}, "no pair is in two prompts"
+    counted = Counter(pair for prompt in set(running.prompts) for pair in given(prompt))
+    assert set(counted.values()) == {1}, "no pair is in two prompts"
 
 
 def test_small_talk_is_no_question_and_no_fault(place: Place, tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_attempts_are_bounded_and_given_up_ones_are_told(place: Place, tmp_path:
     server.always("Book 4", Fault(content="", refusal="I will not."))
     counts = run(place, tmp_path / "out", "conv", server, tmp_path / "cache")
     assert counts["given_up"] == 3 and counts["spent_attempts"] == 6
-    asked = Counter(server.prompts)
-    assert sorted(asked.values())[-3:] == [2, 2, 2]
+    counted = Counter(server.prompts)
+    assert sorted(counted.values())[-3:] == [2, 2, 2]
     found = [each for each in rejects(tmp_path / "out") if each["what"] == "completion"]
     assert Counter((each["reason"], each["attempt"]) for each in found) == {
         ("nothing usable", 1): 1, ("nothing usable", 2): 1, ("empty", 1): 1, ("empty", 2): 1,
