@@ -50,7 +50,7 @@ def test_a_cell_replaces_the_one_in_its_place_and_the_table_pairs_shared_seeds(
     assert rows[2].startswith("| d | intersect | - | all | 2 | 1 | `plain` | `min` | 0.500 | 1.000 | +0.500 [")
     assert "| x | 1 |" in rows[3] and "+1.000 [+1.000, +1.000]" in rows[3]
     assert bench.table(bench.differences([])) == "\n".join(rows[:2])
-    with pytest.raises(SystemExit, match="were not asked the same"):
+    with pytest.raises(SystemExit, match="of `plain` and `min` differ"):
         bench.differences([cells[0], cells[2] | {"questions": ["a", "c"]}])
 
 
