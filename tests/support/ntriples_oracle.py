@@ -11,7 +11,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.base import FormatReader
+from kgqa_core.kg.formats.api import FormatReader
 from kgqa_core.kg.formats.ntriples import NQuads, NTriples
 from kgqa_core.kg.formats.source import Source
 

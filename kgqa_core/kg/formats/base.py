@@ -1,4 +1,4 @@
-"""What a reader of a graph format is: it turns a source into batches of statements, set-wise.
+"""What readers of graph formats make of a source: batches of statements, with their columns.
 
 A reader makes no Python object per statement on its usual path.  Every statement that it reads ends up in exactly one
 place: a row of `statements`, a row of `rejects`, or a count of `filtered`; comments and blank lines are `ignored`.
@@ -7,17 +7,10 @@ What is unread beyond the rejects, because a fault hides where statements begin,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
-
-from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.source import Source
-
-if TYPE_CHECKING:
-    from kgqa_core.kg.formats.spans import SpanBatch
 
 ENTITY, LITERAL, TEXT = 0, 1, 2
 """Kinds of object.  TEXT has no type: a label if its predicate says so, otherwise an entity."""
@@ -97,43 +90,3 @@ class StatementBatch:
     def height(self) -> int:
         """Rows of `statements`."""
         return self.statements.height
-
-
-class FormatReader(Protocol):
-    """A graph format."""
-
-    name: str
-    """What `kg.format` calls it."""
-
-    def sniff(self, lines: list[str], options: KgOptions) -> float:
-        """Share of a source's first lines (no comments, no blank ones) that this reader understands, in [0, 1]."""
-        ...
-
-    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
-        """The statements of a source in pieces.  Raises KgInputError when the source cannot be read to its end."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class FormatSpec:
-    """A graph format of the registry: its reader, and how a file is recognised besides what `FormatReader.sniff` says.
-
-    reader: the class, made without arguments.  label: one line for `kgqa kg formats`.  endings: of file names, those
-    of compression aside.  words: in file names, between dots, hyphens and underscores; a word says more than an ending.
-    specific: the reader knows more of a file than its syntax; where it understands most of a file, it reads it.
-    name_suffices: the name of a file alone may choose it, for each bad line is a reject that says what it lacks.
-    ending_decides: what is no statement of the format is a bad line, not another syntax.
-    """
-
-    reader: Callable[[], FormatReader]
-    label: str
-    endings: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    specific: bool = False
-    name_suffices: bool = False
-    ending_decides: bool = False
-
-    @property
-    def name(self) -> str:
-        """What `kg.format` calls it."""
-        return self.reader().name

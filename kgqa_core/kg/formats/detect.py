@@ -14,7 +14,7 @@ from pathlib import Path
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats import columns
-from kgqa_core.kg.formats.base import FormatReader
+from kgqa_core.kg.formats.api import FormatReader
 from kgqa_core.kg.formats.registry import FORMATS, check_format
 from kgqa_core.kg.formats.source import Source
 

@@ -22,7 +22,8 @@ import pyarrow as pa
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats import ntriples_kernels as kernels
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, FormatSpec, empty
+from kgqa_core.kg.formats.api import FormatSpec
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
 from kgqa_core.kg.formats.source import Chunk, Source, readable
 from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 

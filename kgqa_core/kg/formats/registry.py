@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats import columns, delimited, freebase, kgtk, names, ntriples, turtle
-from kgqa_core.kg.formats.base import FormatSpec
+from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.wikidata import json as wikidata_json
 from kgqa_core.kg.formats.wikidata import rdf as wikidata_rdf
 

@@ -27,7 +27,8 @@ import pyoxigraph as ox
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, FormatSpec, StatementBatch
+from kgqa_core.kg.formats.api import FormatSpec
+from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import read_chunk
 from kgqa_core.kg.formats.ntriples_kernels import KIND, OBJECT, SUBJECT
 from kgqa_core.kg.formats.source import Chunk, Source

@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import FormatSpec, StatementBatch
+from kgqa_core.kg.formats.api import FormatSpec
+from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.source import Chunk, Source, block_of
 from kgqa_core.kg.formats.wikidata.json_entity import (
     LANGUAGE_RULE,
