@@ -8,7 +8,6 @@ from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
-from kgqa_core.config.base import Options
 from kgqa_core.config.evaluation import EvaluationOptions
 from kgqa_core.config.experiment import PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
 from kgqa_core.config.kg import DkgOptions, KgOptions
@@ -20,12 +19,9 @@ from kgqa_core.config.parsing import ParsingOptions
 from kgqa_core.config.passages import PassagesOptions
 from kgqa_core.config.questions import QuestionsOptions
 from kgqa_core.config.retrieval import (
-    HopPathOptions,
-    KapingOptions,
-    RelationRankingOptions,
     RetrievalOptions,
     RetrieverSection,
-    RigelOptions,
+    RetrieverSections,
     baseline_names,
     retriever_sections,
 )
@@ -33,7 +29,7 @@ from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 from kgqa_core.errors import ConfigError
 
 
-class Profile(Options):
+class Profile(RetrieverSections):
     """Every parameter of a run."""
 
     name: str = "run"
@@ -45,12 +41,8 @@ class Profile(Options):
     kg: KgOptions = KgOptions()
     dkg: DkgOptions = DkgOptions()
     questions: QuestionsOptions = QuestionsOptions()
-    rigel: RigelOptions = RigelOptions()
-    hop_path: HopPathOptions = HopPathOptions()
-    kaping: KapingOptions = KapingOptions()
     linking: LinkingOptions = LinkingOptions()
     retrieval: RetrievalOptions = RetrievalOptions()
-    relation_ranking: RelationRankingOptions = RelationRankingOptions()
     passages: PassagesOptions = PassagesOptions()
     llm: LlmOptions = LlmOptions()
     corpus: CorpusOptions = CorpusOptions()

@@ -170,6 +170,15 @@ class RelationRankingOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Tokens of question, entity and relation read by the encoder; of a longer one the question's end gives way."""
 
 
+class RetrieverSections(Options):
+    """The sections of a profile that belong to one retriever each."""
+
+    rigel: RigelOptions = RigelOptions()
+    hop_path: HopPathOptions = HopPathOptions()
+    kaping: KapingOptions = KapingOptions()
+    relation_ranking: RelationRankingOptions = RelationRankingOptions()
+
+
 class RetrievalOptions(Options):
     """What is kept of each question's graph neighbourhood."""
 

@@ -13,11 +13,11 @@ from tests.support.extending_page import copy_packages, follow, section
 from tests.support.toy import write_graph, write_questions
 
 
-def test_a_retriever_of_four_files_is_trained_asked_reported_and_tracked(tmp_path: Path) -> None:
+def test_a_retriever_of_three_files_is_trained_asked_reported_and_tracked(tmp_path: Path) -> None:
     project = tmp_path / "project"
     copy_packages(project, "kgqa_core", "tasks", "flows")
     touched = follow(section("A retriever"), project)
-    assert len(touched) <= 4, touched
+    assert len(touched) <= 3, touched
 
     triples = write_graph(tmp_path / "register.tsv", 1500)
     write_questions(tmp_path / "questions.jsonl", triples, 60)

@@ -23,6 +23,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import (
     BLANKS,
     ENTITY,
@@ -31,7 +32,6 @@ from kgqa_core.kg.formats.base import (
     REJECTS,
     STATEMENTS,
     TEXT,
-    FormatSpec,
     StatementBatch,
     empty,
 )

@@ -20,6 +20,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
+from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import (
     BLANKS,
     ENTITY,
@@ -29,7 +30,6 @@ from kgqa_core.kg.formats.base import (
     REJECTS,
     STATEMENTS,
     TEXT,
-    FormatSpec,
     StatementBatch,
 )
 from kgqa_core.kg.formats.source import Block, Source

@@ -21,13 +21,13 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
+from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import (
     CONTROL,
     MAX_REJECT_TEXT,
     QUALIFIERS,
     REJECTS,
     STATEMENTS,
-    FormatSpec,
     StatementBatch,
 )
 from kgqa_core.kg.formats.kgtk_values import parse, symbols

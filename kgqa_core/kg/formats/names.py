@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from kgqa_core.config import KgOptions
+from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import (
     BLANKS,
     LITERAL,
@@ -19,7 +20,6 @@ from kgqa_core.kg.formats.base import (
     PLAIN,
     REJECTS,
     STATEMENTS,
-    FormatSpec,
     StatementBatch,
 )
 from kgqa_core.kg.formats.source import Block, Source
