@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kgqa_core.errors import FormError
 from kgqa_core.logic.graph_query import from_graph_query
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.parser import parse
@@ -31,13 +32,16 @@ EVERY = pytest.mark.parametrize(
 
 
 def outside(texts: list[str]) -> Counter[str]:
-    """Reasons why queries are no forms; the forms read back."""
+    """Reasons why queries are no forms; the forms are parsed back."""
     reasons: Counter[str] = Counter()
     for text in texts:
         try:
             form = from_sparql(text)
         except Outside as fault:
             reasons[fault.reason] += 1
+            continue
+        except FormError:  # WebQSP has one in Virtuoso's dialect: HAVING without brackets
+            reasons["no standard SPARQL"] += 1
             continue
         assert parse(str(form)) == form
     return reasons
