@@ -37,7 +37,7 @@ class Data:
 
 def graph_of(name: str) -> str:
     """The graph of a data set."""
-    return "wikidata" if name in ("simplequestions", "mintaka", "rebel") else name
+    return "wikidata" if name in ("simplequestions", "mintaka", "rebel", "wikidata") else name
 
 
 def prepare(work: Path, shared: Path, graph: str) -> tuple[Path, Path]:

@@ -17,7 +17,7 @@ from kgqa_core.runs.finished import SystemParts, system_parts
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.outputs import claim_file
 from tasks.abstention import judge
-from tasks.answering import answer, answer_from, compute_all
+from tasks.answering import answer, answer_from, compute_all, worded
 from tasks.engine.run import tracked_run
 from tasks.linking import build_mentions, link_questions
 from tasks.passages import retrieve_passages
@@ -90,7 +90,7 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
         retriever = str(Knowledge.parse(name).variant)
         kg, dkg = verify(parts.kg), verify(parts.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
-        facts = passages = knowledge = computed = None
+        facts = passages = knowledge = computed = wording = None
         if parts.reads_graph:
             questions = _with_topics(kg, questions, profile)
             facts = facts_of(kg, dkg, questions, _verified(parts.retriever), retriever, profile)
@@ -98,13 +98,15 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
             passages = retrieve_passages(verify(parts.passages), questions, profile.passages)
         if facts is not None or passages is not None:
             knowledge = write_knowledge(kg, questions, facts, passages, _verified(parts.rewriter), name, profile)
-        if spec.computes and facts is not None and knowledge is not None and parts.operator is not None:
-            given = (kg, questions, questions, {retriever: facts}, verify(parts.operator), profile)
-            computed = compute_all(*given, parses=False)[retriever]
+        if spec.computes and facts is not None and knowledge is not None:
+            given = (kg, questions, questions, {retriever: facts}, _verified(parts.operator), profile)
+            computed = compute_all(*given, parses=False, label_parser=_verified(parts.label_parser))[retriever]
             answers = answer_from(questions, computed, knowledge, name, profile)
+            wording = worded(questions, computed, knowledge, name, profile)
         else:
             answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)
         made = {"questions": questions, "answers": answers, "knowledge": knowledge, "computed": computed}
+        made["wording"] = wording
         if facts is not None:
             read = {retriever: facts}
             for other, folder in parts.others.items():

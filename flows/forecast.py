@@ -18,12 +18,12 @@ from kgqa_core.config import Knowledge, Profile
 from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.answering import add_computed, answer, compute_all, train_operator
+from tasks.answering import add_computed, answer, compute_all, ranker_of
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
-from tasks.questions import load_questions
+from tasks.questions import questions_of
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
 
@@ -40,7 +40,7 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
     with tracked_run(profile) as run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
-        questions = load_questions(kg, profile.questions, profile.seed)
+        questions = questions_of(kg, profile)
         retrievers = train_retrievers(kg, dkg, questions, profile)
         linked = link_topics(kg, questions, profile)
         facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
@@ -60,11 +60,12 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
         passages = passages_of(questions, profile)
         planned: set[str] = set()
         computed: dict[str, ArtifactRef] = {}
-        if profile.computes:
-            operator = train_operator(kg, questions, profile.operation_classifier, profile.seed)
-            computed = compute_all(kg, questions, linked, facts, operator, profile)
-        for name in profile.knowledge if answerer_spec(profile.answering.answerer).reads else ():
-            plans += _experiment(kg, questions, facts, passages, rewriter, name, profile, run, planned, pilot, computed)
+        for own in profile.each_answerer:
+            if own.computes:
+                operator, label_parser = ranker_of(kg, questions, own)
+                computed = compute_all(kg, questions, linked, facts, operator, own, label_parser=label_parser)
+            for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
+                plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, planned, pilot, computed)
         run.save(status="forecast")
         return plans
 

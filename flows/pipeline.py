@@ -18,7 +18,7 @@ from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
-from tasks.questions import load_questions
+from tasks.questions import questions_of
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
 
@@ -33,7 +33,7 @@ def pipeline(profile: Profile) -> dict[str, Any]:
     with tracked_run(profile) as run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
-        questions = load_questions(kg, profile.questions, profile.seed)
+        questions = questions_of(kg, profile)
         retrievers = train_retrievers(kg, dkg, questions, profile)
         linked = link_topics(kg, questions, profile)
         facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)

@@ -19,7 +19,7 @@ from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
-from tasks.questions import load_questions
+from tasks.questions import questions_of
 from tasks.resume.refresh import Decision, decide, remember
 from tasks.resume.reuse import reuse, reuse_all
 from tasks.resume.starting_point import (
@@ -57,7 +57,7 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
     with tracked_run(profile) as run:
         start = starting_point(run.home, profile)
         kg, dkg = _graph(run, start, profile)
-        questions = load_questions(kg, profile.questions, profile.seed)
+        questions = questions_of(kg, profile)
         decision = decide(start, kg, dkg, questions, profile)
         remember(run, decision)
         if decision.nothing:

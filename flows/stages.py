@@ -23,7 +23,7 @@ from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
-from tasks.questions import load_questions
+from tasks.questions import questions_of
 from tasks.resume.reuse import reuse, reuse_all
 from tasks.resume.starting_point import reused_artifacts, starting_point, take_over
 from tasks.retrieval import retrieve_all, train_retrievers
@@ -44,7 +44,7 @@ def train_retriever(profile: Profile, given: StageRequest | None = None) -> dict
     with tracked_run(profile) as run, receive(given, run) as inputs:
         kg = inputs.get("kg") or build_kg(profile.kg)
         dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
-        questions = inputs.get("questions") or load_questions(kg, profile.questions, profile.seed)
+        questions = inputs.get("questions") or questions_of(kg, profile)
         return _ended(run, train_retrievers(kg, dkg, questions, profile))
 
 
@@ -62,7 +62,7 @@ def generate_corpus(profile: Profile, given: StageRequest | None = None) -> dict
     with tracked_run(profile) as run, receive(given, run) as inputs:
         kg = inputs.get("kg") or build_kg(profile.kg)
         dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
-        questions = inputs.get("questions") or load_questions(kg, profile.questions, profile.seed)
+        questions = inputs.get("questions") or questions_of(kg, profile)
         corpus = rewriting.generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
         return _ended(run, {"corpus": corpus})
 
@@ -105,7 +105,7 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> dict[str, Any]:
         take_over(run, start)
         whose = f"{start.role} {start.run_id}"
         kg, dkg = (reuse(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
-        questions = load_questions(kg, profile.questions, profile.seed)
+        questions = questions_of(kg, profile)
         retrievers, _, rewriter = reuse_all(run, reused_artifacts(start, profile), whose)
         linked = link_topics(kg, questions, profile)
         facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
@@ -121,7 +121,7 @@ def _corpus(profile: Profile) -> ArtifactRef:
     """The corpus of a profile, found or made with all that it is made of."""
     kg = build_kg(profile.kg)
     dkg = export_dkg(kg, profile.dkg)
-    questions = load_questions(kg, profile.questions, profile.seed)
+    questions = questions_of(kg, profile)
     return rewriting.generate_corpus(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
 
 

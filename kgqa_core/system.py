@@ -15,11 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.abstention.apply import AbstentionJudge
-from kgqa_core.abstention.evidence import Evidence, ModelAnswer
+from kgqa_core.abstention.evidence import Evidence, Judgement, ModelAnswer
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.answering.answer import is_declined, parse_output
 from kgqa_core.answering.knowledge import KnowledgeWriter
-from kgqa_core.answering.registry import AnswererSpec, AnswerInput, answerer_name, answerer_spec, model_spec
+from kgqa_core.answering.registry import (
+    AnswererSpec,
+    AnswerInput,
+    answerer_name,
+    answerer_spec,
+    model_spec,
+    wording_model,
+)
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, AnswerTopic, RankedEntity
 from kgqa_core.config import AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
@@ -37,8 +44,11 @@ from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
-from kgqa_core.symbolic.compute import Calculator
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.model import load as load_labels
+from kgqa_core.symbolic.compute import CANDIDATES, Calculator
+from kgqa_core.symbolic.operator import load as load_operator
+from kgqa_core.symbolic.solve import ComputedAnswer, Solver
 from kgqa_core.types import Linked, Question, Retrieved
 
 SHOWN_ENTITIES = 10
@@ -53,7 +63,8 @@ class System:
     model, where it has one; calculator: computes answers, where it computes.  retriever: None where no graph is read.
     tagger: links questions that come without topics; None where each must name its own.  judge: decides whether the
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
-    that it reads.  language: of questions that do not say theirs.
+    that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
+    answerer has a language model for that.
     """
 
     store: KgStore
@@ -69,6 +80,7 @@ class System:
     judge: AbstentionJudge | None = None
     others: Sequence[Retriever] = ()
     language: str = "en"
+    words: LanguageModel | None = None
 
     @classmethod
     def from_run(
@@ -103,7 +115,7 @@ class System:
         writer = KnowledgeWriter.open(
             parts.knowledge, store, profile, rewriter=parts.rewriter, passages=parts.passages, cache=parts.cache
         )
-        calculator = _calculator(store, spec, parts) if spec.computes else None
+        calculator = _calculator(store, parts) if spec.computes else None
 
         def load(name: str, folder: Path | None) -> Retriever:
             section = RETRIEVERS[name].options(profile)
@@ -130,6 +142,7 @@ class System:
             answerer=spec,
             answering=answering,
             model=load_model(model_spec(answering.answerer), profile.llm) if spec.reads else None,
+            words=load_model(worded, profile.llm) if (worded := wording_model(answering.answerer)) else None,
             calculator=calculator,
             retriever=retriever,
             tagger=open_tagger(parts.mentions, parts.kg, profile.linking) if parts.mentions is not None else None,
@@ -167,7 +180,10 @@ class System:
         written = self.writer.write(batch, retrieved)
         computed: list[ComputedAnswer | None] = [None] * len(batch)
         if self.calculator is not None:
-            computed = [*self.calculator.compute(batch, retrieved)]
+            started = batch
+            if self.calculator.ranks_all_roads:
+                started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
+            computed = [*self.calculator.compute(started, retrieved)]
         inputs = [
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)
@@ -177,6 +193,7 @@ class System:
             inputs = [replace(given, text=self.answerer.text(given, options)) for given in inputs]
         completions = self.answerer.complete(inputs, self.model, self.answering)
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
+        wordings = self._wordings(batch, [own.text for own in written], computed)
         verdicts = self._judge(linked, retrieved, outputs, completions, computed)
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
@@ -204,11 +221,29 @@ class System:
                 )
                 if self.writer.spec.passages
                 else None,
+                wording=wording,
                 **(self.calculator.reply(given.computed) if self.calculator and given.computed else {}),
                 **verdict,
             )
-            for given, own, one, output, verdict in zip(inputs, written, retrieved, outputs, verdicts, strict=True)
+            for given, own, one, output, wording, verdict in zip(
+                inputs, written, retrieved, outputs, wordings, verdicts, strict=True
+            )
         ]
+
+    def _wordings(
+        self, batch: Sequence[Question], texts: Sequence[str], computed: Sequence[ComputedAnswer | None]
+    ) -> list[str | None]:
+        """Each computed answer as the language model puts it; None where there is no answer or no such model."""
+        found: list[str | None] = [None] * len(batch)
+        if self.words is None or self.calculator is None:
+            return found
+        reader, options = answerer_spec("hybrid"), self.calculator.options
+        places = [place for place, one in enumerate(computed) if one is not None and one.answers]
+        inputs = [AnswerInput(batch[place], texts[place], computed[place]) for place in places]
+        inputs = [replace(given, text=reader.text(given, options)) for given in inputs]
+        for place, completion in zip(places, reader.complete(inputs, self.words, self.answering), strict=True):
+            found[place] = parse_output(completion.text, self.answering.template) or None
+        return found
 
     def _link(self, question: Question) -> tuple[Question, list[Linked]]:
         """The question with its topics, and all candidates of its mentions where these were linked."""
@@ -256,7 +291,10 @@ class System:
             completion, solved = completions[place], computed[place]
             declined = is_declined(outputs[place], completion.finish)
             proved = solved is not None and bool(solved.answers)
-            output = ModelAnswer(outputs[place], declined, completion.log_probability, completion.scored_tokens, proved)
+            output = ModelAnswer(
+                outputs[place], declined, completion.log_probability, completion.scored_tokens, proved,
+                _judgement(solved),
+            )  # fmt: skip
             retrieved = {name: own[place] for name, own in results.items()}
             paths = next((own.paths for own in retrieved.values() if own.paths), ())
             evidence.append(Evidence(question, retrieved, paths, output))
@@ -276,10 +314,22 @@ class System:
         return tuple(AnswerTopic(keys[entity], names[entity], words, round(rho, 4)) for entity, words, rho in rows)
 
 
-def _calculator(store: KgStore, spec: AnswererSpec, parts: SystemParts) -> Calculator:
-    if parts.operator is None or not parts.reads_graph:
+def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
+    """What the answerer says of its own answer, where it judges it."""
+    if solved is None or (solved.road is None and solved.reason is None):
+        return None
+    return Judgement(solved.confidence, solved.reason, solved.missing)
+
+
+def _calculator(store: KgStore, parts: SystemParts) -> Calculator:
+    needed = "label_parser" if parts.profile.ranks_all_roads else "operator"
+    folder = parts.label_parser if parts.profile.ranks_all_roads else parts.operator
+    if folder is None or not parts.reads_graph:
         missing = (
-            "a trained `operator`" if parts.reads_graph else "facts to compute from; knowledge must name a retriever"
+            f"a trained `{needed}`" if parts.reads_graph else "facts to compute from; knowledge must name a retriever"
         )
         raise InputError(f"answerer {parts.profile.answering.answerer!r} needs {missing}")
-    return Calculator(store, parts.operator, parts.profile.symbolic)
+    if parts.profile.ranks_all_roads:
+        least = parts.profile.abstention.min_confidence
+        return Calculator(store, AutoSolver(store, parts.profile.symbolic, load_labels(folder), least))
+    return Calculator(store, Solver(store, load_operator(folder), parts.profile.symbolic))

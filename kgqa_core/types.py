@@ -51,6 +51,12 @@ COMPLEXITY_TYPES = (
 """Mintaka's complexity types (Sen et al. 2022), in the order of the report's Table 2."""
 
 
+ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
+REASONS = (ENTITY, RELATION, FACT)
+"""Why a graph does not hold an answer: it does not have the entity of the question; things of its kind have no relation
+like that of the question; or they have, and this one has no fact of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question with its gold answers, linked to a graph.

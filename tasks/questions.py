@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
-from kgqa_core.config import QuestionsOptions
+from kgqa_core.config import GeneratedQuestionsOptions, LlmOptions, Profile, QuestionsOptions
+from kgqa_core.datasets.registry import GENERATED
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.report.page import GENERATED_SCORES
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.context import Call, Counts, StageContext
-from tasks.engine.external_digests import file_digest
+from tasks.engine.external_digests import file_digest, model_digest
+from tasks.engine.run import current_run
 from tasks.engine.stage import stage
 
 
@@ -31,6 +34,50 @@ def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptio
     from kgqa_core.datasets.load import load
 
     return load(stage.out, kg=kg.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
+
+
+@stage(
+    "generated_questions",
+    label=lambda call: f"{call.options.size:,} by {call.options.writer}",
+    external=lambda call: {} if call.options.writer == "template" else {"writer": model_digest(call.options.writer)},
+    packages=("duckdb", "numpy"),
+    retries=1,
+    pays=True,
+)
+def generate_questions(
+    stage: StageContext, kg: ArtifactRef, options: GeneratedQuestionsOptions, llm: LlmOptions, seed: int
+) -> Counts:
+    """Make questions from the graph alone: forms drawn, run and worded, some without an answer."""
+    from kgqa_core.builders.questions.generate import generate
+
+    return generate(kg.folder, stage.out, options, seed, stage.monitor, llm=llm, cache=stage.cache, budget=stage.budget)
+
+
+@stage(
+    "questions",
+    label=lambda call: call.options.name,
+    external=_question_files,
+)
+def load_generated(
+    stage: StageContext, kg: ArtifactRef, generated: ArtifactRef, options: QuestionsOptions, seed: int, repeat: int
+) -> Counts:
+    """Link the generated questions, with a few real ones mixed in where there are any."""
+    from kgqa_core.builders.questions.mix import load_mixed
+
+    return load_mixed(stage.out, kg=kg.folder, generated=generated.folder, options=options, repeat=repeat, seed=seed,
+                      monitor=stage.monitor)  # fmt: skip
+
+
+def questions_of(kg: ArtifactRef, profile: Profile) -> ArtifactRef:
+    """The questions of a profile: of its file or benchmark, or made from the graph."""
+    options = profile.questions
+    if options.source != GENERATED:
+        return load_questions(kg, options, profile.seed)
+    made = generate_questions(kg, options.generated, profile.llm, profile.seed)
+    loaded = load_generated(kg, made, options, profile.seed, options.generated.repeat)
+    if read_manifest(loaded.folder)["counts"].get("generated_scored"):
+        current_run().decide("scored_on", GENERATED_SCORES)
+    return loaded
 
 
 @stage(

@@ -32,6 +32,8 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
 
     console = err if to_stderr else session.out
     console.print(stage_table(record["stages"], seconds))
+    if scored_on := (record.get("decisions") or {}).get("scored_on"):
+        console.print(VisibleText.assemble(("Note", "bold"), f"         {scored_on}"), soft_wrap=True, highlight=False)
     for table in score_tables(record["aggregates"]):
         console.print(table)
     if record.get("champion"):

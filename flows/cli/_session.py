@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from rich.logging import RichHandler
 
-from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
+from kgqa_core.config import PASSAGES, Profile, make_profile, parse_settings, read_profile
+from kgqa_core.config.retrieval import baseline_names
 from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.monitor import Monitor
 from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
@@ -219,9 +220,10 @@ def choose_profile(
                 f"{nearest(name, known)}"
             )
         layers.append({"name": path.stem, **read_profile(path)})
-    elif not files or questions is None:
+    elif not files:
         raise ConfigError(
-            f"give --profile NAME ({', '.join(profile_names())}), or --kg FILE and --questions FILE.jsonl"
+            f"give --profile NAME ({', '.join(profile_names())}), or --kg FILE, and --questions FILE.jsonl if you have "
+            "questions (else they are made from the graph)"
         )
     own: dict[str, Any] = {}
     if files:
@@ -231,9 +233,26 @@ def choose_profile(
         own.setdefault("name", questions.stem) if not name else None
     if answerer:
         own["answering"] = {"answerer": answerer}
+    elif not name and _leaves_answerer(settings):
+        own["answering"] = {"answerer": "auto", "more": ["builtin"]}
+    if questions is None and not name:
+        own["name"] = files[0].name.split(".")[0]
+        own["questions"] = {"name": "generated", "source": "generated"}
+        own["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}
+        own["answering"] = {**own.get("answering", {}), "knowledge": ["none", "random", "hop_path", "oracle"]}
     layers.append(own)
     layers.append(parse_settings(settings))
     return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+
+
+def _leaves_answerer(settings: Sequence[str]) -> bool:
+    """Whether settings name no answerer, and no knowledge without facts of the graph, so that `auto` may be first."""
+    given = parse_settings(settings).get("answering", {})
+    knowledge = given.get("knowledge") if isinstance(given, dict) else None
+    if not isinstance(given, dict) or "answerer" in given:
+        return False
+    names = knowledge if isinstance(knowledge, list | tuple) else ["rigel"]
+    return any(str(name).partition("/")[0] not in ("none", PASSAGES, *baseline_names()) for name in names)
 
 
 def mentions_folder(home: Home, graph: ArtifactRef, record: dict[str, Any] | None = None) -> Path:

@@ -24,6 +24,7 @@ from flows.cli.home import gc, home
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
+from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
 from flows.cli.ui import ui
 from flows.cli.usage import CommandApp
@@ -44,6 +45,7 @@ for _command in COMMANDS:
 app.add_typer(kg_app, name="kg")
 app.add_typer(cache_app, name="cache")
 app.add_typer(ltgen_app, name="ltgen")
+app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")
 answerability_app.command()(abstain)
 

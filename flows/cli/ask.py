@@ -9,20 +9,13 @@ from typing import Annotated
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import (
-    ForceOption,
-    HomeOption,
-    JsonOption,
-    KnowledgeOption,
-    MinConfidenceOption,
-    RunOption,
-    VerboseOption,
-)
-from flows.cli._session import JsonSession, err, print_json
+from flows.cli._options import ForceOption, KnowledgeOption, MinConfidenceOption, RunOption
+from flows.cli._session import JsonSession, Session, err, print_json
 from kgqa_core.runs.records import newest_run, stage_artifact
 
 
 def ask(
+    session: Session,
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     topic: Annotated[
         list[str] | None,
@@ -43,13 +36,10 @@ def ask(
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
-    chosen = common.look(home, verbose=verbose)
-    common.start_logging(verbose=verbose)
+    chosen = session.look()
+    session.start_logging()
     record = newest_run(chosen, run_id)
     from kgqa_core.report.console import ask_tables
     from kgqa_core.runs.finished import system_parts, with_mentions
@@ -73,7 +63,7 @@ def ask(
         "seconds": round(time.monotonic() - loaded, 3),
         "load_seconds": round(loaded - started, 3),
     }
-    if as_json:
+    if session.as_json:
         print_json(result)
         return
     for part in ask_tables(result):
@@ -81,24 +71,22 @@ def ask(
 
 
 def answer(
+    session: Session,
     questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
     force: ForceOption = False,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
 ) -> None:
     """Answer a file of questions with the newest run's graph, retriever and model."""
-    chosen = common.prepare(home, verbose=verbose)
-    common.start_logging(verbose=verbose)
+    chosen = session.prepare()
+    session.start_logging()
     record = newest_run(chosen, run_id)
     from flows.answer import answer_file
 
     result = answer_file(record, questions, out, knowledge, min_confidence, force=force)
-    if as_json:
+    if session.as_json:
         print_json(result)
     else:
         common.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")

@@ -42,7 +42,7 @@ def link(
     ] = None,
     typos: Annotated[
         int | None,
-        typer.Option("--typos", min=0, max=2, help="Typing errors forgiven in a name [0].", show_default=False),
+        typer.Option("--typos", min=0, max=2, help="Typing errors forgiven in a name [2].", show_default=False),
     ] = None,
     context: Annotated[
         str | None,

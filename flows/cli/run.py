@@ -53,13 +53,13 @@ def forecast(
     questions: QuestionsOption = None,
     answerer: AnswererOption = None,
     pilot: Annotated[
-        int, typer.Option("--pilot", min=0, help="Questions of each stage to ask endpoints first; kept for the run.")
+        int, typer.Option("--pilot", min=0, help="Questions of each stage to send first; the run reuses the replies.")
     ] = 0,
     settings: SetOption = None,
 ) -> None:
     """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
 
-    Stages that ask no model are run and kept.  With --pilot a few questions are asked, and paid, to measure by.
+    Stages that call no model are run and cached.  With --pilot a few questions are sent, and paid, to measure by.
     """
     chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
     session.prepare()

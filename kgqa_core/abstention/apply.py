@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.abstention.evidence import Evidence, read_evidence
+from kgqa_core.abstention.evidence import Evidence, Judgement, read_evidence
 from kgqa_core.abstention.labels import ENTITY, FACT
 from kgqa_core.abstention.model import Abstainer, load_abstainer, masked_words
 from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule
@@ -40,18 +40,19 @@ PARSER = 0.5
 class Verdict:
     """Whether to answer a question.
 
-    confidence: that the graph holds the answer.  calibrated: whether that was learnt; else it is 1 or 0 by a rule.
+    confidence: that the graph holds the answer, None where that was not learnt and a rule decided; calibrated: whether
+    it was learnt.
     reason: where it is not to be answered.
     """
 
-    confidence: float
+    confidence: float | None
     calibrated: bool
     answerable: bool
     reason: Reason | None = None
 
 
 class AbstentionJudge:
-    """Decides on questions of one graph.
+    """Decides on questions of one graph; an answerer that judges its own answers is believed.
 
     abstainer: None judges by the rules alone.  min_confidence: in place of the abstainer's threshold.
     """
@@ -70,6 +71,8 @@ class AbstentionJudge:
         """A verdict on each question.  parsed: of each its parser's best form and whether that finds nothing."""
         if not evidence:
             return []
+        if any(_judgement(one) for one in evidence):
+            return [self._by_answerer(one) if _judgement(one) else self._by_rule(one) for one in evidence]
         if self.abstainer is None:
             return [self._by_rule(one) for one in evidence]
         read = self.abstainer.read(evidence, self.store)
@@ -91,9 +94,25 @@ class AbstentionJudge:
 
     def _by_rule(self, one: Evidence) -> Verdict:
         kind = by_rule(one)
+        declined = one.model_answer is not None and one.model_answer.declined and not one.model_answer.computed
+        if kind is None and declined:
+            kind = FACT
         if kind is None or self.threshold <= 0:
-            return Verdict(1.0 if kind is None else 0.0, False, True)
-        return Verdict(0.0, False, False, self.explainer.explain(one, kind))
+            return Verdict(None, False, True)
+        return Verdict(None, False, False, self.explainer.explain(one, kind))
+
+    def _by_answerer(self, one: Evidence) -> Verdict:
+        judgement = _judgement(one)
+        assert judgement is not None
+        calibrated = judgement.confidence is not None
+        if judgement.reason is None:
+            return Verdict(judgement.confidence, calibrated, True)
+        strange = [judgement.missing] if judgement.missing else []
+        return Verdict(judgement.confidence, calibrated, False, self.explainer.explain(one, judgement.reason, strange))
+
+
+def _judgement(one: Evidence) -> Judgement | None:
+    return one.model_answer.judgement if one.model_answer is not None else None
 
 
 def apply(

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from kgqa_core.datasets.answers import LIKELY
 from kgqa_core.store.tables import read_frame
-from kgqa_core.symbolic.tables import read_computed
+from kgqa_core.symbolic.tables import judges, read_computed
 from kgqa_core.types import Fact, Question, Retrieved
 
 RelationPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an answerer says of its own answer.
+
+    confidence: that it is right, None where that was not learnt.  reason: why it declines, one of `types.REASONS`, and
+    missing: what is not there, in words; None where it answers.
+    """
+
+    confidence: float | None = None
+    reason: str | None = None
+    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,7 @@ class ModelAnswer:
     declined: its output is empty or states that it does not know.  log_probability, tokens: of
     `llm.protocol.Completion`.
     computed: an answer was computed from the graph, with rows that prove it: the output itself, or what the model read.
+    judgement: the answerer's own, where it makes one (`auto`).
     """
 
     output: str
@@ -30,6 +44,7 @@ class ModelAnswer:
     log_probability: float | None = None
     tokens: int = 0
     computed: bool = False
+    judgement: Judgement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +71,13 @@ def read_evidence(
     answers were computed as, or what the model read as computed.  Raises ArtifactError when one is damaged.
     """
     proved = _proved(computed) if computed is not None else frozenset()
+    judgements = _judgements(computed) if computed is not None else {}
     model_answer: dict[str, ModelAnswer] = {}
     for folder in answers:
         model_answer |= _model_answers(folder, proved)
+    for question, judgement in judgements.items():
+        if question in model_answer:
+            model_answer[question] = replace(model_answer[question], judgement=judgement)
     found = {name: _retrieved(folder, model_answer.keys()) for name, folder in sorted(facts.items())}
     paths: dict[str, list[tuple[RelationPath, float]]] = {}
     for folder in facts.values():
@@ -81,6 +100,18 @@ def _proved(computed: Path) -> frozenset[str]:
     """Questions for which something was computed."""
     rows = read_computed(computed, ("question", "answers")).iter_rows()
     return frozenset(question for question, answers in rows if answers)
+
+
+def _judgements(computed: Path) -> dict[str, Judgement]:
+    """What the answerer says of its own answers; nothing for one that does not judge them."""
+    if not judges(computed):
+        return {}
+    columns = ("question", "road", "confidence", "reason", "missing")
+    return {
+        question: Judgement(confidence, reason, missing)
+        for question, road, confidence, reason, missing in read_computed(computed, columns).iter_rows()
+        if road is not None or reason is not None
+    }
 
 
 def _model_answers(folder: Path, proved: Set[str]) -> dict[str, ModelAnswer]:

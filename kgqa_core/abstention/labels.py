@@ -9,13 +9,11 @@ from pathlib import Path
 import polars as pl
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.types import ENTITY, FACT, REASONS, RELATION
+
+__all__ = ["ENTITY", "FACT", "FILE", "REASONS", "RELATION", "AnswerabilityLabel", "read_labels", "write_labels"]
 
 FILE = "labels.parquet"
-
-ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
-REASONS = (ENTITY, RELATION, FACT)
-"""Why a graph does not hold an answer: it does not have the entity of the question; things of its kind have no relation
-like that of the question; or they have, and this one has no fact of it."""
 
 SCHEMA = {
     "question": pl.String, "answerable": pl.Boolean, "why": pl.String, "drop": pl.String, "level": pl.String,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kgqa_core import prompts
 from kgqa_core.config import (
+    AUTO,
     PASSAGES,
     SYMBOLIC,
     Answerer,
@@ -95,6 +96,7 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
     for spec in (
         AnswererSpec("model", "a language model", False, True, _complete_with_model),
         AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results),
+        AnswererSpec(AUTO, "all roads", True, False, _complete_with_results),
         AnswererSpec("hybrid", "a language model that reads computed answers", True, True, _complete_with_model),
     )
 }
@@ -107,8 +109,14 @@ def answerer_spec(answerer: str) -> AnswererSpec:
 
 
 def model_spec(answerer: str) -> str:
-    """The name of the language model of an answerer; that of `symbolic`, which has none, is its own."""
+    """The name of the language model of an answerer; that of one without a model is its own."""
     return Answerer.parse(answerer).model or answerer
+
+
+def wording_model(answerer: str) -> str | None:
+    """The language model that puts computed answers into words, that of `auto:MODEL`; None for all others."""
+    parsed = Answerer.parse(answerer)
+    return parsed.model if parsed.kind == AUTO else None
 
 
 def answerer_name(answerer: str, model: str) -> str:
@@ -118,7 +126,7 @@ def answerer_name(answerer: str, model: str) -> str:
     ('hybrid:builtin', 'builtin', 'symbolic')
     """
     kind = Answerer.parse(answerer).kind
-    return str(Answerer(kind, None if kind == SYMBOLIC else model))
+    return str(Answerer(kind, None if kind in (SYMBOLIC, AUTO) else model))
 
 
 @dataclass(frozen=True, slots=True)

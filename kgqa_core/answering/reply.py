@@ -44,7 +44,7 @@ class AnswerPassage:
     score: float
 
 
-_COMPUTED = ("operation", "form", "computed", "proof", "proof_rows")
+_COMPUTED = ("operation", "form", "computed", "proof", "proof_rows", "road")
 _VERDICT = ("answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest")
 
 
@@ -56,7 +56,9 @@ class Answer:
     knowledge: `retriever/format`.  text: what the model read.  topics, facts, entities, passages: what it rests on;
     passages is None where the format has none.  truncated: edges that the retriever left out for want of budget.
     operation: None where nothing computes; else with form (as text, None where none found anything), computed (the
-    result as text), proof (texts of the first triples that it rests on) and proof_rows (how many there are).
+    result as text), answers (its names or values), proof (texts of the first triples that it rests on), proof_rows
+    (how many there are) and road (which part of `auto` proposed the form).  wording: the answer as the language model
+    of `auto:MODEL` puts it, None without one.
     answerable: whether the graph holds the answer, None where no graph is read; confidence: in that; calibrated:
     whether that was learnt, else it is 1 or 0 by a rule; min_confidence: below which nothing is answered; reason,
     missing and nearest: why it is not answerable, else None.  reject: why a question of a file is not answered, None
@@ -77,8 +79,11 @@ class Answer:
     operation: str | None = None
     form: str | None = None
     computed: str = ""
+    answers: tuple[str, ...] | None = None
     proof: tuple[str, ...] = ()
     proof_rows: int = 0
+    road: str | None = None
+    wording: str | None = None
     answerable: bool | None = None
     confidence: float | None = None
     calibrated: bool | None = None
@@ -94,6 +99,15 @@ class Answer:
         return None if self.answerable is False or self.reject else self.output
 
     @property
+    def listed(self) -> list[str]:
+        """The answer as a list of names or values; empty where there is none."""
+        if self.answer is None:
+            return []
+        if self.answers is not None:
+            return list(self.answers)
+        return [self.answer] if self.answer else []
+
+    @property
     def model_answer(self) -> str | None:
         """The output where it is withheld because the graph does not hold the answer, else None."""
         return self.output if self.answerable is False else None
@@ -103,6 +117,7 @@ class Answer:
         return {
             "question": self.question,
             "answer": self.answer,
+            "answers": self.listed,
             "model": self.model,
             "knowledge": self.knowledge,
             "text": self.text,
@@ -112,6 +127,7 @@ class Answer:
             "truncated": self.truncated,
             **({} if self.passages is None else {"passages": [asdict(passage) for passage in self.passages]}),
             **self._computed(),
+            **({} if self.wording is None else {"wording": self.wording}),
             **self._verdict(_VERDICT),
         }
 
@@ -121,9 +137,11 @@ class Answer:
             "id": self.id,
             "question": self.question,
             "answer": self.answer,
+            "answers": self.listed,
             "facts": self.text,
             "reject": self.reject,
             **self._computed(),
+            **({} if self.wording is None else {"wording": self.wording}),
             **self._verdict(tuple(name for name in _VERDICT if name != "min_confidence")),
         }
 

@@ -11,6 +11,7 @@ from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOpti
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
 from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
 from kgqa_core.config.experiment import (
+    AUTO,
     PASSAGES,
     SYMBOLIC,
     Answerer,
@@ -18,7 +19,9 @@ from kgqa_core.config.experiment import (
     Knowledge,
     RetrieverVariant,
 )
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions
+from kgqa_core.config.label_parser import LabelParserOptions
 from kgqa_core.config.linking import LinkingOptions
 from kgqa_core.config.llm import BudgetOptions, Endpoint, LlmOptions, Price
 from kgqa_core.config.ltgen import LtgenOptions, PopularityOptions, SamplingOptions, WritingOptions
@@ -55,13 +58,17 @@ __all__ = [
     "EntailmentOptions",
     "EvaluationOptions",
     "Execution",
+    "GeneratedQuestionsOptions",
     "GeneratorOptions",
     "HopPathOptions",
     "KapingOptions",
     "KgOptions",
+    "KindShares",
+    "LabelParserOptions",
     "LinkingOptions",
     "LlmOptions",
     "LtgenOptions",
+    "NoiseOptions",
     "OperationsOptions",
     "OperationClassifierOptions",
     "Options",
@@ -79,6 +86,7 @@ __all__ = [
     "RigelOptions",
     "RewriterOptions",
     "RunnerOptions",
+    "AUTO",
     "SYMBOLIC",
     "SamplingOptions",
     "SymbolicOptions",

@@ -56,7 +56,10 @@ class AnsweringOptions(Options):
     answerer: str = "builtin"
     """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
     the answers from a retriever's facts, without a model; `hybrid:MODEL` puts computed results before the facts that
-    the model reads (`hybrid` alone is `hybrid:builtin`).  Both leave out `none` and `passages` of `knowledge`."""
+    the model reads (`hybrid` alone is `hybrid:builtin`); `auto` ranks the forms that all roads propose, and declines
+    what the graph does not hold.  They leave out `none` and `passages` of `knowledge`; `auto` takes one retriever."""
+    more: Execution[tuple[str, ...]] = ()
+    """Further answerers of the same run, compared with the first in all tables; `kgqa ask` uses the first."""
     knowledge: Execution[tuple[str, ...]] = ("none", "random", "rigel", "hop_path", "oracle")
     """What is put before the model: `retriever/format` with a retriever of `retrieval.retrievers` and a format among
     triples, template, rewritten and both; a retriever alone means its triples, `none` asks without facts, `passages`

@@ -16,8 +16,8 @@ PASSAGES = "passages"
 Topics = Literal["gold", "linked"]
 """Entities that a retriever starts from: those of the question file, or those that the tagger finds in the text."""
 
-SYMBOLIC = "symbolic"
-"""The answerer that computes without a language model."""
+SYMBOLIC, AUTO = "symbolic", "auto"
+"""The answerers that compute without a language model: from one retriever's paths, and from all roads."""
 
 _LINKED = "@linked"
 
@@ -98,13 +98,15 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic` or `hybrid:builtin`.
+    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic`, `hybrid:builtin`, `auto` or
+    `auto:MODEL`.
 
-    kind: `model` reads knowledge, `symbolic` computes, `hybrid` computes for a model to read.  model: the written name
-    of the language model, None for `symbolic`.
+    kind: `model` reads knowledge, `symbolic` computes, `hybrid` computes for a model to read, `auto` ranks what all
+    roads propose.  model: the written name of the language model, None for `symbolic` and for `auto` alone; that of
+    `auto` words the answer and does not change it.
     """
 
-    kind: Literal["model", "symbolic", "hybrid"]
+    kind: Literal["model", "symbolic", "hybrid", "auto"]
     model: str | None = None
 
     @classmethod
@@ -113,10 +115,14 @@ class Answerer:
         kind, colon, model = spec.strip().partition(":")
         if kind == SYMBOLIC and not colon:
             return cls("symbolic")
+        if kind == AUTO:
+            return cls("auto", model or None)
         return cls("hybrid", model or "builtin") if kind == "hybrid" else cls("model", spec)
 
     def __str__(self) -> str:
-        return self.kind if self.model is None else f"hybrid:{self.model}" if self.kind == "hybrid" else self.model
+        if self.model is None:
+            return self.kind
+        return self.model if self.kind == "model" else f"{self.kind}:{self.model}"
 
     @property
     def computes(self) -> bool:

@@ -23,8 +23,9 @@ class LinkingOptions(Options):
     appositions: Literal["first", "all"] = "first"
     """Of names side by side whose entities the graph relates, as in `Seoul, Korea`, take the first only, which is what
     a question is about; or all, as in a text of which every entity is wanted."""
-    typos: int = Field(default=0, ge=0, le=2)
-    """Typing errors allowed in a name, where the words are nothing else; 0 looks for names as they are written."""
+    typos: int = Field(default=2, ge=0, le=2)
+    """Typing errors allowed in a name at most, where the words are nothing else: one in names of four letters or more,
+    two from eight on; 0 looks for names as they are written."""
     context: Literal["none", "words", "encoder"] = "words"
     """What breaks ties between entities of one name: nothing, words that the question shares with types and relations
     of an entity, or also the likeness of its encoded description."""

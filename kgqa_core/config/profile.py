@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field, model_validator
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.experiment import AUTO, PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
 from kgqa_core.config.kg import DkgOptions, KgOptions
+from kgqa_core.config.label_parser import LabelParserOptions
 from kgqa_core.config.linking import LinkingOptions
 from kgqa_core.config.llm import LlmOptions
 from kgqa_core.config.ltgen import LtgenOptions
@@ -49,6 +50,7 @@ class Profile(RetrieverSections):
     rewriter: RewriterOptions = RewriterOptions()
     operation_classifier: OperationClassifierOptions = OperationClassifierOptions()
     symbolic: SymbolicOptions = SymbolicOptions()
+    label_parser: LabelParserOptions = LabelParserOptions()
     answering: AnsweringOptions = AnsweringOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     operations: OperationsOptions = OperationsOptions()
@@ -59,11 +61,13 @@ class Profile(RetrieverSections):
 
     @model_validator(mode="after")
     def _something_to_compute_from(self) -> Profile:
-        if self.computes and self.answering.knowledge and not self.knowledge:
-            raise ValueError(
-                f"answering.answerer {self.answering.answerer!r} computes from a retriever's facts, and "
-                f"answering.knowledge names only {', '.join(self.answering.knowledge)}; add rigel or hop_path to it"
-            )
+        for one in self.each_answerer:
+            if one.computes and one.answering.knowledge and not one.knowledge:
+                field = "answerer" if one.answering.answerer == self.answering.answerer else "more"
+                raise ValueError(
+                    f"answering.{field} {one.answering.answerer!r} computes from a retriever's facts, and "
+                    f"answering.knowledge names only {', '.join(self.answering.knowledge)}; add rigel or hop_path to it"
+                )
         return self
 
     @model_validator(mode="after")
@@ -88,11 +92,15 @@ class Profile(RetrieverSections):
 
         Where both variants are collected, a list that names any with `@linked` itself is read as it stands.
         """
+        if self.answering.more:
+            return tuple(dict.fromkeys(name for one in self.each_answerer for name in one.knowledge))
         listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
             listed = [one for one in listed if not one.graphless]
-        if Answerer.parse(self.answering.answerer).kind == SYMBOLIC:
+        if Answerer.parse(self.answering.answerer).kind in (SYMBOLIC, AUTO):
             listed = [replace(one, format="triples") for one in listed]
+        if self.ranks_all_roads:
+            listed = _of_one_retriever(listed)
         chosen = self.retrieval.topics == "both" and any(one.variant.linked for one in listed)
         names: dict[str, None] = {}
         for one in listed:
@@ -112,9 +120,23 @@ class Profile(RetrieverSections):
                 )
 
     @property
+    def each_answerer(self) -> tuple[Profile, ...]:
+        """This profile once for each of its answerers, the first one first; each has that answerer alone."""
+        names = dict.fromkeys((self.answering.answerer, *self.answering.more))
+        update = self.answering.model_copy
+        return tuple(
+            self.model_copy(update={"answering": update(update={"answerer": name, "more": ()})}) for name in names
+        )
+
+    @property
     def computes(self) -> bool:
-        """Whether answers are computed, alone or for a language model to read."""
-        return Answerer.parse(self.answering.answerer).computes
+        """Whether any answerer computes, alone or for a language model to read."""
+        return any(Answerer.parse(name).computes for name in (self.answering.answerer, *self.answering.more))
+
+    @property
+    def ranks_all_roads(self) -> bool:
+        """Whether the first answerer is `auto`, which needs a label parser."""
+        return Answerer.parse(self.answering.answerer).kind == AUTO
 
     @property
     def links_topics(self) -> bool:
@@ -177,3 +199,10 @@ def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:
         else:
             keys.append(prefix + name)
     return keys
+
+
+def _of_one_retriever(listed: list[Knowledge]) -> list[Knowledge]:
+    """What `auto` is given of several retrievers: the variants of the one that predicts paths, else of the first."""
+    proper = [one for one in listed if one.retriever not in baseline_names()] or listed
+    best = next((one.retriever for one in proper if one.retriever == "hop_path"), proper[0].retriever if proper else "")
+    return [one for one in proper if one.retriever == best]

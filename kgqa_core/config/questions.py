@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import field_validator
 
 from kgqa_core.config.base import Execution, Options
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 
 
 class QuestionSource(Options):
@@ -15,8 +16,8 @@ class QuestionSource(Options):
     name: Execution[str] = "questions"
     """Name of the data set, shown in run names and the report."""
     source: str = "jsonl"
-    """Loader: `jsonl` for a question file of ours, `atlas` for the bundled questions, or that of a benchmark
-    (`kgqa datasets`)."""
+    """Loader: `jsonl` for a question file of ours, `atlas` for the bundled questions, that of a benchmark
+    (`kgqa datasets`), or `generated` for questions made from the graph; `path` may name a few real ones then."""
     path: Execution[str | None] = None
     """The question file, or the folder of the benchmark."""
     language: str = "en"
@@ -34,6 +35,8 @@ class QuestionSource(Options):
 class QuestionsOptions(QuestionSource):
     """The questions that the system is made for, and further sets that the retriever learns from."""
 
+    generated: Execution[GeneratedQuestionsOptions] = GeneratedQuestionsOptions()
+    """How questions are made from the graph, where `source` is `generated`."""
     more: Execution[tuple[QuestionSource, ...]] = ()
     """Further question sets over the same graph, each under a name of its own, that the retriever `rigel` is trained on
     too (`rigel.mix` says how often); their dev questions are measured, and nothing of them is answered."""

@@ -31,6 +31,7 @@ FIELDS = (
     "dialogue",
     "reference",
     "gold_triples",
+    "answerable",
 )
 
 
@@ -74,6 +75,14 @@ def read_list(value: Mapping[str, Any], name: str, *, required: bool) -> list[An
     if isinstance(found, Mapping):
         raise ValueError(f"field '{name}' must be a list, but it is {kind_of(found)}")
     return found if isinstance(found, list) else [found]
+
+
+def read_flag(value: Mapping[str, Any], name: str) -> bool:
+    """A field that is true or false; true where it is absent."""
+    found = value.get(name)
+    if found is not None and not isinstance(found, bool):
+        raise ValueError(f"field '{name}' must be true or false, but it is {kind_of(found)}")
+    return found is not False
 
 
 def read_texts(value: Mapping[str, Any], name: str, *, required: bool) -> list[str]:

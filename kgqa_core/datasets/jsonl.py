@@ -24,6 +24,8 @@ level             optional: how well known the entity is, I (best) to IV
 dialogue          optional: earlier turns, oldest first, [{"role": "user" or "agent", "text": …}, …]; `question` is the
                   last query
 reference         optional: the response that an answer is compared with
+answerable        optional: false where the graph does not hold the answer; `answers` is empty then, `reason` and
+                  `missing` say why.  Such questions are not scored with the others
 gold_triples      optional: what the reference says, as keys, [[head, relation, tail], …]
 
 Loaders of benchmarks yield the same mappings, called *raw questions* here.  Fields that are not listed are ignored.
@@ -45,6 +47,7 @@ from kgqa_core.datasets.fields import (
     read_aliases,
     read_choice,
     read_dialogue,
+    read_flag,
     read_form,
     read_id,
     read_list,
@@ -270,7 +273,7 @@ def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
 
     relation_path becomes `relation_paths`, a list of lists; answer_aliases a list of lists in the order of answers; a
     turn of the dialogue a list of role and text.  `without_form` is there only where a query is given that no form
-    writes: the reason.
+    writes: the reason.  `answerable` is there only where it is false, with `reason` and `missing` where they are given.
     """
     row: RawQuestion = {"id": read_id(value), "question": read_text(value, "question")}
     row["topic_entities"] = read_texts(value, "topic_entities", required=gold)
@@ -286,6 +289,9 @@ def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
     row["relation_paths"] = row["relation_paths"] or paths
     if without_form is not None:
         row["without_form"] = without_form
+    if not read_flag(value, "answerable"):
+        row["answerable"] = False
+        row.update({name: read_text(value, name) for name in ("reason", "missing") if value.get(name) is not None})
     hops = value.get("hops")
     if hops is not None and (isinstance(hops, bool) or not isinstance(hops, int) or not 0 <= hops < 100):
         raise ValueError(f"field 'hops' must be a whole number, but it is {hops!r}")

@@ -20,6 +20,9 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import SPLITS, Question
 
+UNANSWERABLE = "unanswerable.jsonl"
+"""Questions of the file that it marks as not answerable; there only where it has some."""
+
 HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
 
@@ -37,7 +40,20 @@ def load(
 
     Raises QuestionFileError when the file is unusable, nothing is left of it, or no topic entity is in the graph.
     """
-    rows = read_raw(options, seed)
+    return load_rows(out, read_raw(options, seed), kg=kg, options=options, seed=seed, monitor=monitor)
+
+
+def load_rows(
+    out: Path,
+    rows: Sequence[RawQuestion],
+    *,
+    kg: Path,
+    options: QuestionsOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+) -> dict[str, Any]:
+    """`load` of questions that are read already, as `jsonl.canonical` has them."""
+    rows, unanswerable = _divided(rows, options)
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
@@ -48,6 +64,8 @@ def load(
     write_questions(out, questions)
     unlinkable = sorted((question for question in questions if question.unlinkable), key=lambda question: question.id)
     _write_unlinkable(out, unlinkable)
+    if unanswerable:
+        write_unanswerable(out, unanswerable)
     table = leakage(questions)
     write_leakage(out, table)
     counts: dict[str, Any] = {
@@ -59,6 +77,11 @@ def load(
         "by_answer_type": dict(sorted(Counter(question.answer_type for question in questions).items())),
         **{name: count for name, count in linked.counts.items() if name != "n_unlinkable"},
     }
+    if unanswerable:
+        counts["unanswerable"] = len(unanswerable)
+        monitor.note(
+            f"{len(unanswerable)} further questions are marked as not answerable; they are not scored: {UNANSWERABLE}"
+        )
     _report(monitor, questions, unlinkable, counts)
     without_form = [row for row in rows if "without_form" in row]
     if without_form:
@@ -77,10 +100,25 @@ def sizes_of(rows: Sequence[RawQuestion], options: QuestionSource, seed: int) ->
     """
     if options.unscored:
         return {"test": len(rows)}
+    rows, _ = _divided(rows, options)
     sizes = Counter(row["split"] for row in rows if row["split"] is not None)
     groups = {row["id"]: tuple(row["topic_entities"][:1]) for row in rows if row["split"] is None}
     sizes.update(split_by_group(groups, options.split_shares, seed).values())
     return {split: sizes[split] for split in SPLITS}
+
+
+def _divided(rows: Sequence[RawQuestion], options: QuestionSource) -> tuple[list[RawQuestion], list[RawQuestion]]:
+    """Questions that are scored, and those that are marked as not answerable; unscored ones are all answered."""
+    without = [] if options.unscored else [row for row in rows if row.get("answerable") is False]
+    lost = {row["id"] for row in without}
+    return [row for row in rows if row["id"] not in lost], without
+
+
+def write_unanswerable(out: Path, rows: Sequence[RawQuestion]) -> None:
+    """Writes `unanswerable.jsonl`: id, question, split, topics, and why the graph does not hold the answer."""
+    names = ("id", "question", "split", "topic_entities", "reason", "missing")
+    lines = [json.dumps({name: row.get(name) for name in names}, ensure_ascii=False, sort_keys=True) for row in rows]
+    (out / UNANSWERABLE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def input_files(options: QuestionSource) -> list[Path]:

@@ -115,9 +115,21 @@ QUESTION_FILE = Loader(
 )
 """Reads a question file of ours (`jsonl`)."""
 
-LOADERS: Mapping[str, Loader] = {"jsonl": QUESTION_FILE} | {
-    spec.source: spec.loader for spec in BENCHMARKS if spec.source is not None and spec.loader is not None
-}
+GENERATED = "generated"
+"""`questions.source` of questions that are made from the graph; a path names a few real ones beside them."""
+
+REAL_QUESTIONS = Loader(
+    lambda options: [question_file(path_of(options))] if options.path else [],
+    lambda options, seed: read_question_file(path_of(options)) if options.path else [],
+    validated=True,
+)
+"""Reads the real questions of `generated`."""
+
+LOADERS: Mapping[str, Loader] = (
+    {"jsonl": QUESTION_FILE}
+    | {spec.source: spec.loader for spec in BENCHMARKS if spec.source is not None and spec.loader is not None}
+    | {GENERATED: REAL_QUESTIONS}
+)
 """`questions.source` → loader."""
 
 

@@ -82,7 +82,9 @@ def measure(
     AUROC is null where all questions are of one kind; bootstrap samples of one kind are left out of its interval.
     """
     good = np.array([label.answerable for label in labels])
-    sure = np.array([verdict.confidence for verdict in verdicts])
+    sure = np.array(
+        [float(verdict.answerable) if verdict.confidence is None else verdict.confidence for verdict in verdicts]
+    )
     given = np.array([verdict.answerable for verdict in verdicts])
     generator = np.random.default_rng(seed)
     samples = [generator.integers(0, len(good), len(good)) for _ in range(bootstrap)]

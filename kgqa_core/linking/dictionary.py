@@ -32,6 +32,9 @@ from kgqa_core.linking.mentions import (
     LABEL,
     NAMED_TYPE,
     NUMBER,
+    PART,
+    PARTIAL,
+    PLACE,
     RELATION,
     RELATION_WORDS,
     TYPE,
@@ -39,16 +42,19 @@ from kgqa_core.linking.mentions import (
     Strings,
     StringsWriter,
 )
-from kgqa_core.linking.words import FUNCTION_WORDS, usualness
+from kgqa_core.linking.short_names import add_parts, add_places
+from kgqa_core.linking.words import FUNCTION_WORDS, usual_words, usualness
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 
 Array = NDArray[Any]
 ROWS = 100_000
 """Rows that are in Python at a time."""
+MOST_TYPES, USUAL = 20_000, 1_500
+"""Names of types, and most frequent English words, that typing errors are compared with."""
 COUNTED = 4_000_000
 """Names that are read to count which names occur in others."""
-WEIGHT = {LABEL: 1.0, ALIAS: 0.5, VARIANT: 0.2}
+WEIGHT = {LABEL: 1.0, ALIAS: 0.5, VARIANT: 0.2, PART: 0.005}
 """How much a candidate's popularity counts by the way it comes by the name."""
 
 
@@ -77,6 +83,8 @@ def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = 
             counts |= _write_names(out, connection, relations, relation_words, monitor)
             _write_within(out, counts["names"], monitor)
             counts |= _write_neighbours(out, connection, counts["entities"])
+            counts |= _write_places(out, connection, order, counts["entities"])
+            counts |= _write_words(out, relation_words)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     write_json(out / "meta.json", {"format": FORMAT, "graph": graph, **counts})
@@ -135,12 +143,18 @@ def _write_names(
         f"CASE WHEN flags & {LABEL} > 0 THEN {WEIGHT[LABEL]} WHEN flags & {ALIAS} > 0 THEN {WEIGHT[ALIAS]} "
         f"ELSE {WEIGHT[VARIANT]} END"
     )
+    add_parts(connection, WEIGHT)
     connection.execute(
         f"""
         CREATE TABLE pairs AS
-        SELECT name, r.id, flags | CASE WHEN n.is_type THEN {TYPE} ELSE 0 END AS flags, n.popularity * {weight} AS mass
+        SELECT name, r.id, flags | CASE WHEN n.is_type THEN {TYPE} ELSE 0 END AS flags,
+               n.popularity::DOUBLE * ({weight}) AS mass, 0.0::DOUBLE AS share
         FROM (SELECT name, id, bit_or(flags) AS flags FROM raw GROUP BY name, id) r JOIN nodes n USING (id);
-        DROP TABLE raw"""
+        INSERT INTO pairs
+        SELECT name, p.id, flags | CASE WHEN n.is_type THEN {TYPE} ELSE 0 END, mass * {WEIGHT[PART]}::DOUBLE, share
+        FROM parts p JOIN nodes n USING (id) ANTI JOIN raw r ON r.name = p.name AND r.id = p.id;
+        DROP TABLE raw;
+        DROP TABLE parts"""
     )
     [(candidates, names)] = connection.execute("SELECT count(*), count(DISTINCT name) FROM pairs").fetchall()
     rows = _memmap(out, "candidates.rows", np.int64, names + 1)
@@ -152,25 +166,32 @@ def _write_names(
     flags, usual = _memmap(out, "names.flags", np.uint8, names), _memmap(out, "names.usual", np.uint8, names)
     writer = StringsWriter(out, "names")
     rows[0] = number = place = 0
-    ambiguous = 0
+    ambiguous = partial = 0
     # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
-    sql = "SELECT name, id, flags, mass FROM pairs ORDER BY name, mass DESC, id"
+    sql = f"""SELECT name, id, flags::UTINYINT, mass, share FROM pairs
+              ORDER BY name, flags & {PART} > 0, mass DESC, id"""
     for table, starts in _whole_names(connection.execute(sql).to_arrow_reader(ROWS)):
         column = table.column(0).combine_chunks().take(pa.array(starts))
         writer.add(column)
-        values = [table.column(position).to_numpy() for position in (1, 2, 3)]
+        values = [table.column(position).to_numpy() for position in (1, 2, 3, 4)]
         size, here = len(column), len(table)
         lengths = np.diff(np.append(starts, here))
         rows[number + 1 : number + size + 1] = place + np.cumsum(lengths)
         entities[place : place + here], entity_flags[place : place + here] = values[0], values[1]
         totals = np.repeat(np.add.reduceat(values[2], starts), lengths)
-        commonness[place : place + here] = values[2] / totals
-        named_type = np.bitwise_and.reduceat(values[1], starts) & TYPE > 0
-        flags[number : number + size] = np.fromiter(
-            (_name_flags(name, relations, relation_words) for name in column.to_pylist()), np.uint8, size
-        ) | np.where(named_type, NAMED_TYPE, 0).astype(np.uint8)
+        only_parts = np.bitwise_and.reduceat(values[1], starts) & PART > 0
+        commonness[place : place + here] = np.where(np.repeat(only_parts, lengths), values[3], values[2] / totals)
+        types_or_parts = values[1] | np.where(values[1] & PART > 0, TYPE, 0).astype(np.uint8)
+        named_type = np.bitwise_and.reduceat(types_or_parts, starts) & TYPE > 0
+        named_type &= ~only_parts
+        flags[number : number + size] = (
+            np.fromiter((_name_flags(name, relations, relation_words) for name in column.to_pylist()), np.uint8, size)
+            | np.where(named_type, NAMED_TYPE, 0).astype(np.uint8)
+            | np.where(only_parts, PARTIAL, 0).astype(np.uint8)
+        )
         usual[number : number + size] = np.fromiter((usualness(name) for name in column.to_pylist()), np.uint8, size)
-        ambiguous += int((lengths > 1).sum())
+        whole = np.add.reduceat(values[1] & PART == 0, starts, dtype=np.int64)
+        ambiguous, partial = ambiguous + int((whole > 1).sum()), partial + int(only_parts.sum())
         number, place = number + size, place + here
         monitor.progress(number, names, "sorted names")
     writer.close()
@@ -178,7 +199,13 @@ def _write_names(
         array.flush()
     [(named,)] = connection.execute("SELECT count(DISTINCT id) FROM pairs").fetchall()
     connection.execute("DROP TABLE pairs")
-    return {"names": names, "candidates": candidates, "named": named, "ambiguous": ambiguous}
+    return {
+        "names": names - partial,
+        "parts": partial,
+        "candidates": candidates,
+        "named": named,
+        "ambiguous": ambiguous,
+    }
 
 
 def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Array]]:
@@ -197,13 +224,13 @@ def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, 
         yield carried, np.zeros(1, dtype=np.int64)
 
 
-def _write_within(out: Path, names: int, monitor: Monitor) -> None:
-    """Counts the names that each name occurs in; of many, every so many are read and stand for the rest."""
+def _write_within(out: Path, whole: int, monitor: Monitor) -> None:
+    """Counts the whole names that each name occurs in; of many, every so many are read and stand for the rest."""
     monitor.progress(0, None, "names within names")
-    strings = Strings.open(out, "names")
-    within = _memmap(out, "names.within", np.int32, names)
+    strings, flags = Strings.open(out, "names"), np.load(out / "names.flags.npy", mmap_mode="r", allow_pickle=False)
+    within = _memmap(out, "names.within", np.int32, len(strings))
     within[:] = 0
-    kernels.count_within(strings.blob, strings.offsets, -(-names // COUNTED), within)
+    kernels.count_within(strings.blob, strings.offsets, flags & PARTIAL == 0, -(-whole // COUNTED), within)
     within.flush()
 
 
@@ -309,6 +336,39 @@ def _write_neighbours(out: Path, connection: duckdb.DuckDBPyConnection, entities
         connection.execute(f"DROP TABLE {name}")
         sizes[name] = size
     return {"neighbours": sizes["near"], "roles": sizes["roles"]}
+
+
+def _write_places(out: Path, connection: duckdb.DuckDBPyConnection, order: str, entities: int) -> dict[str, int]:
+    add_places(connection, order)
+    flags = _memmap(out, "entities.flags", np.uint8, entities)
+    flags[:] = 0
+    for batch in connection.execute("SELECT id FROM places").to_arrow_reader(ROWS):
+        flags[np.asarray(batch.column(0))] = PLACE
+    flags.flush()
+    return {"places": int(np.count_nonzero(flags))}
+
+
+def _write_words(out: Path, relation_words: frozenset[str]) -> dict[str, int]:
+    """Sorted words that are not corrected into a name: of grammar, relations and types, and usual English ones.
+
+    Usual words that are names are left out, for `farnce` is no error for `farce` in a graph of countries.
+    """
+    names = Strings.open(out, "names")
+    flags = np.load(out / "names.flags.npy", mmap_mode="r", allow_pickle=False)
+    types = np.flatnonzero(flags & NAMED_TYPE)[:MOST_TYPES]
+    words = {word for number in types.tolist() for word in names[number].split()} | set(relation_words)
+    words |= {f"{word}s" for word in words} | {f"{word[:-1]}ies" for word in words if word.endswith("y")}
+    words |= set(usual_words(USUAL))
+
+    def names_something(word: str) -> bool:
+        number = names.find(word)
+        return number >= 0 and not flags[number] & (PARTIAL | NAMED_TYPE | RELATION | RELATION_WORDS)
+
+    words = {word for word in words if not names_something(word)}
+    words |= FUNCTION_WORDS
+    writer = StringsWriter(out, "words")
+    writer.add(pa.array(sorted((word for word in words if word), key=str.encode), pa.string()))
+    return {"words": writer.close()}
 
 
 def _memmap(out: Path, name: str, dtype: Any, size: int) -> np.memmap[Any, Any]:

@@ -62,6 +62,14 @@ class Folded:
     first: NDArray[np.int32]
     last: NDArray[np.int32]
 
+    def atoms(self) -> list[str]:
+        """Each atom."""
+        return [self.slice(place, place) for place in range(len(self.begin))]
+
+    def slice(self, first: int, last: int) -> str:
+        """The folded text from one atom to another, both included."""
+        return bytes(self.data[self.begin[first] : self.end[last]]).decode("utf-8", "surrogatepass")
+
 
 def fold(name: str) -> str:
     """The folded form of a name; empty when it is nothing but punctuation.

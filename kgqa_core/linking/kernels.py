@@ -55,6 +55,14 @@ def find(blob: Array, offsets: Array, text: Array) -> int:
 
 
 @_jit
+def beginning_with(blob: Array, offsets: Array, text: Array) -> tuple[int, int]:
+    """The range of names that begin with a text."""
+    names = offsets.shape[0] - 1
+    low = _bound(blob, offsets, 0, names, text, 0, text.shape[0], False)
+    return low, _bound(blob, offsets, low, names, text, 0, text.shape[0], True)
+
+
+@_jit
 def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> Array:
     """(first atom, last atom, name) of every row of atoms that is a name; int64 [found, 3].
 
@@ -190,14 +198,19 @@ def _atoms(text: Array, begin: Array, end: Array) -> int:
 
 
 @_jit
-def count_within(blob: Array, offsets: Array, every: int, out: Array) -> None:
-    """Adds to `out` of each name how many other names it occurs in; every so many names are read and count so often."""
+def count_within(blob: Array, offsets: Array, whole: Array, every: int, out: Array) -> None:
+    """Adds to `out` of each name how many other names it occurs in; every so many names are read and count so often.
+
+    whole: bool [names]; only such names are read.
+    """
     names = offsets.shape[0] - 1
     longest = 1
     for name in range(0, names, every):
         longest = max(longest, offsets[name + 1] - offsets[name])
     begin, end = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32)
     for name in range(0, names, every):
+        if not whole[name]:
+            continue
         text = blob[offsets[name] : offsets[name + 1]]
         count = _atoms(text, begin, end)
         result = spot(blob, offsets, text, begin[:count], end[:count])

@@ -7,9 +7,13 @@ Files of the artifact, all memory-mapped:
     names.usual.npy       uint8 [names]      how usual its rarest word is in English text: 0 unknown, 255 the most usual
     names.within.npy      int32 [names]      in how many other names it occurs
     candidates.rows.npy   int64 [names + 1]  where the candidates of a name begin
-    candidates.npy        int32 [n]          entities, the most common first, ties by id
-    candidates.flags.npy  uint8 [n]          how the entity comes by this name (LABEL, ALIAS, …)
-    commonness.npy        float32 [n]        share of the entity among those of the name; a name's sum to 1
+    candidates.npy        int32 [n]          entities, the most common first, ties by id; those with PART come last
+    candidates.flags.npy  uint8 [n]          how the entity comes by this name (LABEL, ALIAS, PART, …)
+    commonness.npy        float32 [n]        share of the entity among those of the name; a name's sum to 1, and to less
+                                             where entities with a small share of a part of names are left out
+    entities.flags.npy    uint8 [entities]   PLACE
+    words.bin, words.offsets.npy             sorted words that are no typing errors: of grammar, relations, types and
+                                             usual English ones
     keys.*, labels.*, descriptions.*         key, best label and description of each entity by id
     near.rows.npy, near.npy                  neighbours of each entity, ascending: int64 [entities + 1], int32
     roles.rows.npy, roles.npy                relations of each entity, inverse ones numbered from R on: int64, int32
@@ -53,8 +57,26 @@ class Strings:
             raise ValueError(f"{path} has {size} bytes, but its offsets say {offsets[-1:]}")
         return cls(np.memmap(path, dtype=np.uint8, mode="r") if size else np.empty(0, np.uint8), offsets)
 
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Strings:
+        """Texts in memory."""
+        parts = [text.encode("utf-8") for text in texts]
+        offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def find(self, text: str) -> int:
+        """The place of a text in sorted ones, or -1."""
+        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        return int(kernels.find(self.blob, self.offsets, data)) if len(data) else -1
+
+    def beginning_with(self, text: str) -> tuple[int, int]:
+        """The range of sorted texts that begin with a text."""
+        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        low, high = kernels.beginning_with(self.blob, self.offsets, data)
+        return int(low), int(high)
 
     def __getitem__(self, number: int) -> str:
         return bytes(self.blob[int(self.offsets[number]) : int(self.offsets[number + 1])]).decode("utf-8")
@@ -90,14 +112,21 @@ class StringsWriter:
 
 
 Array = NDArray[Any]
-FORMAT = 1
+FORMAT = 2
 
-LABEL, ALIAS, VARIANT, CASED, TYPE = 1, 2, 4, 8, 16
-"""Flags of a candidate: the name is a label of it, an alias, part of either; is written with a capital or in a script
-without case; the entity is the type of others."""
-FUNCTION, RELATION, RELATION_WORDS, NUMBER, NAMED_TYPE = 1, 2, 4, 8, 16
+LABEL, ALIAS, VARIANT, CASED, TYPE, PART, ACRONYM = 1, 2, 4, 8, 16, 32, 64
+"""Flags of a candidate: the name is a label of it, an alias, one without brackets or article; is written with a capital
+or in a script without case; the entity is the type of others; the name is a part of its label or alias only, such as a
+surname; these are its initials."""
+FUNCTION, RELATION, RELATION_WORDS, NUMBER, NAMED_TYPE, PARTIAL = 1, 2, 4, 8, 16, 32
 """Flags of a name: all its words are words of grammar; it is the label of a relation; its words occur in such labels;
-it is a number; it names a type."""
+it is a number; it names a type; all its candidates have it as a part of their names only."""
+PLACE = 1
+"""Flag of an entity: it is the value of a relation that leads to places."""
+MANY = 20
+"""Neighbours from which on any entity may be a place."""
+MOST_PARTS = 5
+"""Candidates by a part of their names that a name has beside others at most."""
 
 
 class MentionDictionary:
@@ -126,11 +155,12 @@ class MentionDictionary:
             self.near_rows, self.near = self._array("near.rows"), self._array("near")
             self.role_rows, self.roles = self._array("roles.rows"), self._array("roles")
             self.type_rows, self.types = self._array("types.rows"), self._array("types")
+            self.place_flags, self.words = self._array("entities.flags"), Strings.open(self.folder, "words")
             sizes = {
                 "names": _lengths(self.names, self.flags, self.usual, self.within, self.rows[1:]),
                 "candidates": (int(self.rows[-1]), len(self.entities), len(self.entity_flags), len(self.commonness)),
                 "entities": _lengths(
-                    *(self.keys, self.labels, self.descriptions),
+                    *(self.keys, self.labels, self.descriptions, self.place_flags),
                     *(self.near_rows[1:], self.role_rows[1:], self.type_rows[1:]),
                 ),
                 "neighbours": (int(self.near_rows[-1]), len(self.near)),
@@ -145,6 +175,9 @@ class MentionDictionary:
             if len(set(result)) != 1:
                 raise ArtifactError(f"{folder}: the numbers of {what} differ ({result}); build it again from its graph")
 
+        self.n_whole = max(int(self.meta["names"]), 1)
+        """Names that some entity has as a whole."""
+
     def _array(self, name: str) -> Array:
         path = self.folder / f"{name}.npy"
         loaded: Array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -155,18 +188,45 @@ class MentionDictionary:
 
     def find(self, name: str) -> int:
         """The number of a name, folded here; -1 where it is none."""
-        data = np.frombuffer(fold(name).encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        return int(kernels.find(self.names.blob, self.names.offsets, data)) if len(data) else -1
+        return self.names.find(fold(name))
+
+    def find_whole(self, folded: str) -> int:
+        """The number of a folded name that some entity has as its whole name; -1 where it is none."""
+        number = self.names.find(folded)
+        return -1 if number >= 0 and self.flags[number] & PARTIAL else number
 
     def lookup(self, name: str) -> list[tuple[int, float]]:
         """(entity, commonness) of a name, the most common first."""
         return self.candidates(number) if (number := self.find(name)) >= 0 else []
 
     def candidates(self, number: int, most: int | None = None) -> list[tuple[int, float]]:
-        """(entity, commonness) of a name by its number, the most common first."""
+        """(entity, commonness) of a name by its number, the most common first, those by a part of their names last.
+
+        most: of each of the two kinds.
+        """
         start, stop = int(self.rows[number]), int(self.rows[number + 1])
-        stop = stop if most is None else min(stop, start + most)
-        return list(zip(self.entities[start:stop].tolist(), self.commonness[start:stop].tolist(), strict=True))
+        pairs = list(zip(self.entities[start:stop].tolist(), self.commonness[start:stop].tolist(), strict=True))
+        if most is None:
+            return pairs
+        whole = self.whole_candidates(number)
+        return pairs[: min(whole, most)] + pairs[whole : whole + most]
+
+    def whole_candidates(self, number: int) -> int:
+        """How many entities have a name as their whole name."""
+        start, stop = int(self.rows[number]), int(self.rows[number + 1])
+        last = max(start, stop - MOST_PARTS)
+        return last - start + int((self.entity_flags[last:stop] & PART == 0).sum())
+
+    def is_place(self, entity: int) -> bool:
+        """Whether an entity may be a place: a relation leads to it that leads to places.
+
+        In a graph without such relations it is one with many neighbours.
+        """
+        return bool(self.place_flags[entity] & PLACE) if self.meta["places"] else self.degree(entity) >= MANY
+
+    def degree(self, entity: int) -> int:
+        """Number of neighbours of an entity, itself among them."""
+        return int(self.near_rows[entity + 1]) - int(self.near_rows[entity])
 
     def neighbours_of(self, entity: int) -> Array:
         """Neighbours of an entity both ways and itself, ascending; int32."""

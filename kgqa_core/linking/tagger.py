@@ -23,14 +23,15 @@ from kgqa_core.errors import GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.fold import fold, is_unspaced
 from kgqa_core.linking.mentions import MentionDictionary
-from kgqa_core.linking.spots import SpottedName, find_spots
+from kgqa_core.linking.spots import NAME, SpottedName, find_spots
+from kgqa_core.linking.type_mentions import TypeMention, find_types, is_type_word
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.nn.vectors import ONE, Vectors, dots
 
 if TYPE_CHECKING:
     from kgqa_core.nn.sentence_encoder import SentenceEncoder
 
-VOTE, EXACT, TYPE, ROLE, LIKE = 4.0, 2.0, 0.5, 0.3, 4.0
+VOTE, EXACT, TYPE, ROLE, LIKE = 4.0, 2.0, 0.5, 0.6, 4.0
 """What a candidate's score gains beside the logarithm of its commonness: by a vote of 1, by being written as its label,
 by words of its type in the text, by each word of its relations in it, by a cosine of 1 of encoded texts."""
 VOTERS = 5
@@ -81,6 +82,8 @@ class Mention:
     start, end: its place in the text of its turn.  turn: 0 for the text itself, 1 for the turn before it, and so on.
     candidates: best first, ties by id.  chosen: it is likely to be meant as a name, and no mention that it overlaps is
     preferred.  link_probability, coherence: what the best candidate's ρ is made of.  errors: typing errors in it.
+    kind: how it names the entity: by a whole `name`, as an `adjective`, by an `abbreviation`, by a `part` of the name,
+    or with a `typo`.  type_word: it is a common noun for a type, as `city`.
     """
 
     start: int
@@ -92,18 +95,22 @@ class Mention:
     link_probability: float = 0.0
     coherence: float = 0.0
     errors: int = 0
+    kind: str = NAME
+    type_word: bool = False
 
 
 def select_entities(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[LinkCandidate, Mention]]:
     """The best candidates of chosen mentions with ρ ≥ threshold, best first, ties by id: what a text is about.
 
-    Each entity once, `top` at most.  With the option `fallback` the best mention is selected where there is none.
+    Each entity once, `top` at most.  Words for types are left out where there is another.  With the option `fallback`
+    the best mention is selected where there is none.
     """
     sure = [
         (mention.candidates[0], mention)
         for mention in mentions
         if mention.chosen and mention.candidates[0].rho >= options.threshold
     ]
+    sure = [pair for pair in sure if not pair[1].type_word] or sure
     likely = [mention for mention in mentions if mention.link_probability >= FALLBACK]
     if not sure and likely and options.fallback:
         mention = min(likely, key=lambda m: (m.turn, -m.link_probability, m.start - m.end, m.start))
@@ -198,6 +205,10 @@ class Tagger:
         ]
         return self._decide(spots, turns)
 
+    def find_types(self, text: str) -> tuple[TypeMention, ...]:
+        """Types that a text names, as `countries` in `countries of Africa`, by place and falling confidence."""
+        return find_types(text, self.mentions, self.options.typos)
+
     def entities(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[tuple[int, float]]:
         """(entity, ρ) of the best candidates of the chosen mentions with ρ ≥ threshold, best first, ties by id.
 
@@ -229,7 +240,12 @@ class Tagger:
             for spot in spots
         }
         best = {spot: spot.candidates[order[spot][0]][0] for spot in spots}
-        beside = self._appositions(chosen, best, turns) if self.options.appositions == "first" else set()
+        nouns = {
+            spot: is_type_word(fold(turns[spot.turn][spot.start : spot.end]), spot.name, self.mentions)
+            for spot in spots
+        }
+        names = [spot for spot in chosen if not nouns[spot]]
+        beside = self._appositions(names, best, turns) if self.options.appositions == "first" else set()
         mentions = []
         for spot in spots:
             others = [best[other] for other in near[spot] if best[other] != best[spot]]
@@ -257,6 +273,8 @@ class Tagger:
                     link_probability=round(spot.probability, 6),
                     coherence=round(coherence[order[spot][0]], 6),
                     errors=spot.errors,
+                    kind=spot.kind,
+                    type_word=nouns[spot],
                 )
             )
         return mentions

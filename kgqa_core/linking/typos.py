@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kgqa_core.linking.english import demonyms
 from kgqa_core.linking.fold import Folded, is_unspaced
-from kgqa_core.linking.mentions import MentionDictionary
+from kgqa_core.linking.mentions import MANY, NUMBER, PARTIAL, MentionDictionary, Strings
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 
 Array = NDArray[Any]
@@ -68,20 +70,25 @@ def _beyond(blob: Array, offsets: Array, low: int, high: int, depth: int, width:
 
 
 @_jit
-def near(blob: Array, offsets: Array, text: Array, errors: int, most: int) -> Array:
-    """(name, distance) of the names within `errors` of a text, int64 [found, 2], in their order, `most` at most.
+def near(
+    blob: Array, offsets: Array, low_name: int, high_name: int, text: Array, ends: Array, errors: Array, most: int
+) -> Array:
+    """(end, name, distance) of the names near a beginning of a text; int64 [found, 3], in the order of names.
 
-    text: code points, int64.
+    low_name, high_name: the names that are looked at.  text: code points, int64.  ends: where the beginnings end,
+    ascending.  errors: allowed in each of them.  most: rows at most.
     """
-    size = text.shape[0]
-    levels = size + errors + 2
+    size, furthest = text.shape[0], 0
+    for place in range(errors.shape[0]):
+        furthest = max(furthest, errors[place])
+    levels = size + furthest + 2
     rows = np.zeros((levels, size + 1), dtype=np.int64)
     low, high = np.zeros(levels, dtype=np.int64), np.zeros(levels, dtype=np.int64)
     depth, code = np.zeros(levels, dtype=np.int64), np.zeros(levels, dtype=np.int64)
-    result = np.empty((most, 2), dtype=np.int64)
+    result = np.empty((most, 3), dtype=np.int64)
     count = 0
     rows[0] = np.arange(size + 1)
-    high[0] = offsets.shape[0] - 1
+    low[0], high[0] = low_name, high_name
     level = 0
     while level >= 0 and count < most:
         if low[level] >= high[level]:
@@ -90,9 +97,13 @@ def near(blob: Array, offsets: Array, text: Array, errors: int, most: int) -> Ar
         first = low[level]
         begin = np.int64(offsets[first])
         if np.int64(offsets[first + 1]) - begin == depth[level]:
-            if level > 0 and rows[level, size] <= errors:
-                result[count, 0], result[count, 1] = first, rows[level, size]
-                count += 1
+            for place in range(ends.shape[0]):
+                if level == 0 or abs(ends[place] - level) > furthest or count == most:
+                    continue
+                distance = rows[level, ends[place]]
+                if distance <= errors[place]:
+                    result[count, 0], result[count, 1], result[count, 2] = ends[place], first, distance
+                    count += 1
             low[level] += 1
             continue
         width = _width(np.int64(blob[begin + depth[level]]))
@@ -104,14 +115,18 @@ def near(blob: Array, offsets: Array, text: Array, errors: int, most: int) -> Ar
         below = level + 1
         rows[below, 0] = below
         least = below
-        for k in range(1, size + 1):
+        left, right = max(1, below - furthest), min(size, below + furthest)
+        if left > 1:
+            rows[below, left - 1] = FAR
+        for k in range(left, right + 1):
             cost = 0 if text[k - 1] == sign else 1
-            best = min(rows[level, k] + 1, rows[below, k - 1] + 1, rows[level, k - 1] + cost)
+            above = rows[level, k] if k <= level + furthest else FAR
+            best = min(above + 1, rows[below, k - 1] + 1, rows[level, k - 1] + cost)
             if k > 1 and level > 0 and text[k - 1] == code[level] and text[k - 2] == sign:
                 best = min(best, rows[level - 1, k - 2] + 1)
             rows[below, k] = best
             least = min(least, best)
-        if least <= errors:
+        if least <= furthest:
             low[below], high[below] = first, after
             depth[below] = depth[level] + width
             code[below] = sign
@@ -119,60 +134,236 @@ def near(blob: Array, offsets: Array, text: Array, errors: int, most: int) -> Ar
     return result[:count]
 
 
-SHORTEST = {1: 5, 2: 9}
+FAR = 1 << 20
+"""A distance beyond all reach."""
+SHORTEST = {1: 4, 2: 8}
 """Characters that a name needs for so many errors; those of unspaced scripts count double."""
-WORDS, SIGNS = 5, 12
+SHORT = 5
+"""Characters below which only letters that are left out, swapped or doubled are an error."""
+ARTICLES = frozenset("the el la le los las les il der die das al san".split())
+"""Words of grammar that a name may begin with."""
+WORDS, SIGNS = 6, 12
 """Longest stretches that are looked at, in words and in characters of unspaced scripts."""
-MOST_NAMES = 32
-"""Most names returned for one stretch."""
+MOST_READ, MOST_NAMES = 512, 32
+"""Most names read from one place of a text on, and most returned for one stretch: those of the best-known entities."""
+NearTexts = dict[int, list[tuple[int, int]]]
+"""Size of a beginning of a text → (place, errors) of the nearest sorted texts."""
+LEAST_ADJECTIVE = 5
+"""Letters of an adjective that is typed wrongly, at least."""
+SOME = 5
+"""Neighbours of the entity of a mistyped part of names, at least."""
+FREQUENT = 10
+"""Usualness above which a word's forms are known, too."""
+_ENDINGS = ("s", "es", "ed", "d", "ing", "er", "est", "ly", "ness", "most", "less", "able", "like")
 
 
 def near_names(
-    folded: Folded, covered: Sequence[tuple[int, int]], mentions: MentionDictionary, typos: int
+    folded: Folded, covered: Sequence[tuple[int, int]], mentions: MentionDictionary, typos: int, *, usual: bool = False
 ) -> list[tuple[int, int, int, int]]:
     """(first atom, last atom, name, errors) of names within `typos` insertions, deletions, changes or swaps.
 
-    Only stretches are looked at that touch no covered place (start, end of the text; in order, apart) and hold a word
-    that is unknown: neither a word of grammar nor a usual one.  The nearest names of a stretch are returned, all at the
-    least distance.
+    Only stretches are looked at that hold a word that is unknown: neither one of the dictionary's `words` nor a usual
+    one, nor a form of one.  covered: places of names (start, end of the text; in order, apart); a stretch cuts none,
+    and is more than them.  The nearest names of a stretch are returned, all at the least distance; none where one of
+    the dictionary's `words` is as near.
+    Two words or more that are usual, but none of grammar, relations or types, are looked at for one error, too.
+    usual: such words count as unknown by themselves, and so do characters of unspaced scripts.
     """
-    data = folded.data.tobytes()
-    atoms = [
-        data[begin:end].decode("utf-8", "surrogatepass") for begin, end in zip(folded.begin, folded.end, strict=True)
-    ]
-    spaced = [not _unspaced(atom) for atom in atoms]
-    ends = [end for _, end in covered]
-    free = []
-    for first, last in zip(folded.first.tolist(), folded.last.tolist(), strict=True):
-        place = bisect_right(ends, first)
-        free.append(place == len(ends) or last <= covered[place][0])
-    unknown = [not (atom in FUNCTION_WORDS or usualness(atom)) for atom in atoms]
     results: list[tuple[int, int, int, int]] = []
+    for first, lasts, unknown in _to_correct(folded, covered, mentions, usual):
+        text = folded.slice(first, lasts[-1])
+        spaced = not _unspaced(text)
+        sizes = [len(folded.slice(first, last)) for last in lasts]
+        near_ones = _near_beginnings(text, sizes, mentions.names, [1 if usual or not new else typos for new in unknown])
+        for last, size in zip(lasts, sizes, strict=True):
+            names = _possible(text[:size], near_ones.get(size, []), mentions)
+            if names and not usual and _nearest(text[:size], mentions.words, names[0][1]):
+                continue
+            names = [(name, errors) for name, errors in names if _known_enough(name, usual and spaced, mentions)]
+            results += [(first, last, name, errors) for name, errors in names]
+    return results
+
+
+def near_adjectives(
+    folded: Folded, covered: Sequence[tuple[int, int]], mentions: MentionDictionary, typos: int
+) -> list[tuple[int, int, str, int]]:
+    """(first atom, last atom, word, errors) of adjectives of places that unknown words are near to.
+
+    The arguments are those of `near_names`.
+    """
+    strings = _adjectives()
+    results: list[tuple[int, int, str, int]] = []
+    for first, lasts, unknown in _to_correct(folded, covered, mentions, usual=False):
+        text = folded.slice(first, lasts[-1])
+        sizes = [len(folded.slice(first, last)) for last in lasts]
+        allowed = [typos if new and size >= LEAST_ADJECTIVE else 0 for size, new in zip(sizes, unknown, strict=True)]
+        near_ones = _near_beginnings(text, sizes, strings, allowed)
+        for last, size in zip(lasts, sizes, strict=True):
+            results += [(first, last, strings[place], errors) for place, errors in near_ones.get(size, [])[:1]]
+    return results
+
+
+@lru_cache(maxsize=1)
+def _adjectives() -> Strings:
+    return Strings.of(sorted(demonyms(), key=str.encode))
+
+
+def _to_correct(
+    folded: Folded, covered: Sequence[tuple[int, int]], mentions: MentionDictionary, usual: bool
+) -> list[tuple[int, list[int], list[bool]]]:
+    """(first atom, last atoms, whether a word is unknown up to each) of the stretches that may be typed wrongly."""
+    atoms = folded.atoms()
+    spaced = [not _unspaced(atom) for atom in atoms]
+    inside = _inside(folded, covered)
+    content = [where < 0 and _content(atom, mentions) for atom, where in zip(atoms, inside, strict=True)]
+    unknown = [
+        where < 0 and (_content(atom, mentions) if usual else is_unknown(atom, mentions))
+        for atom, where in zip(atoms, inside, strict=True)
+    ]
+    results: list[tuple[int, list[int], list[bool]]] = []
+    if not any(unknown) and sum(content) < 2:
+        return results
     for first in range(len(atoms)):
-        for last in range(first, min(first + SIGNS, len(atoms))):
-            if not free[last] or (spaced[last] and last - first >= WORDS):
-                break
-            stretch = data[folded.begin[first] : folded.end[last]].decode("utf-8", "surrogatepass")
-            length = len(stretch) + sum(_unspaced(sign) for sign in stretch)
-            allowed = max((errors for errors in range(1, typos + 1) if length >= SHORTEST[errors]), default=0)
-            if not allowed or not any(unknown[first : last + 1]):
+        if spaced[first] and atoms[first] in FUNCTION_WORDS and atoms[first] not in ARTICLES and inside[first] < 0:
+            continue
+        lasts: list[int] = []
+        for last in range(first, min(first + (WORDS if spaced[first] else SIGNS), len(atoms))):
+            if (spaced[last] and atoms[last] in FUNCTION_WORDS) or _cuts(inside, first, last):
                 continue
-            if spaced[first] and atoms[first] in FUNCTION_WORDS or spaced[last] and atoms[last] in FUNCTION_WORDS:
-                continue
-            near = nearest(stretch, mentions, allowed)
-            results += [(first, last, name, errors) for name, errors in near]
+            several = spaced[first] and last > first and content[first] and content[last]
+            several = several and all(content[at] or atoms[at] in FUNCTION_WORDS for at in range(first, last))
+            if any(unknown[first : last + 1]) or several:
+                lasts.append(last)
+        if lasts:
+            results.append((first, lasts, [any(unknown[first : last + 1]) for last in lasts]))
     return results
 
 
 def nearest(stretch: str, mentions: MentionDictionary, typos: int) -> list[tuple[int, int]]:
-    """(name, errors) of the names at the least distance from a folded text that is in 1..typos; none if it is one."""
-    codes = np.array([ord(sign) for sign in stretch], dtype=np.int64)
-    for errors in range(1, typos + 1):
-        rows = near(mentions.names.blob, mentions.names.offsets, codes, errors, MOST_NAMES)
-        if len(rows):
-            least = int(rows[:, 1].min())
-            return [] if least == 0 else [(name, least) for name, distance in rows.tolist() if distance == least]
-    return []
+    """(name, errors) of the names at the least distance from a folded text that is in 1..typos; none if it is one.
+
+    Two errors are forgiven in names only that begin with the same character.
+    """
+    return _nearest(stretch, mentions.names, typos)
+
+
+def correct_type(word: str, mentions: MentionDictionary, typos: int) -> str:
+    """The nearest of the dictionary's `words` to one that is unknown, ties by the alphabet; empty where none is."""
+    if len(word) < SHORT or not is_unknown(word, mentions) or _unspaced(word):
+        return ""
+    near_words = _near_beginnings(word, [len(word)], mentions.words, [typos]).get(len(word), [])
+    return mentions.words[near_words[0][0]] if near_words else ""
+
+
+def _possible(stretch: str, names: list[tuple[int, int]], mentions: MentionDictionary) -> list[tuple[int, int]]:
+    """Names that a stretch may mean, those of the best-known entities where there are many."""
+    short = len(stretch) < SHORT and not _unspaced(stretch)
+    names = [
+        (name, errors)
+        for name, errors in names
+        if not mentions.flags[name] & NUMBER and not (short and not _slip(stretch, mentions.names[name]))
+    ]
+    if len(names) > MOST_NAMES:
+        entities = mentions.entities[mentions.rows[np.array([name for name, _ in names])]].astype(np.int64)
+        degrees = mentions.near_rows[entities + 1] - mentions.near_rows[entities]
+        names = [names[place] for place in sorted(np.argsort(-degrees, kind="stable")[:MOST_NAMES].tolist())]
+    return names
+
+
+def _near_beginnings(text: str, sizes: Sequence[int], strings: Strings, typos: Sequence[int]) -> NearTexts:
+    """(place, errors) of the sorted texts nearest to each beginning of a text, by its size; none to one of them."""
+    length = [size + sum(_unspaced(sign) for sign in text[:size]) for size in sizes]
+    errors = [
+        max((e for e in range(1, most + 1) if own >= SHORTEST[e]), default=0)
+        for own, most in zip(length, typos, strict=True)
+    ]
+    return _search(text, sizes, errors, strings)
+
+
+def _nearest(stretch: str, strings: Strings, typos: int) -> list[tuple[int, int]]:
+    return _search(stretch, [len(stretch)], [typos], strings).get(len(stretch), [])
+
+
+def _search(
+    text: str, sizes: Sequence[int], errors: Sequence[int], strings: Strings
+) -> dict[int, list[tuple[int, int]]]:
+    codes = np.array([ord(sign) for sign in text], dtype=np.int64)
+    results: dict[int, list[tuple[int, int]]] = {}
+    exact: set[int] = set()
+    for most in (1, 2):
+        wanted = [(size, most) for size, own in zip(sizes, errors, strict=True)
+                  if own >= most and size not in exact and size not in results]  # fmt: skip
+        if not wanted:
+            continue
+        low, high = 0, len(strings)
+        if most > 1:
+            low, high = strings.beginning_with(text[0])
+        ends, allowed = (np.array(column, dtype=np.int64) for column in zip(*wanted, strict=True))
+        rows = near(strings.blob, strings.offsets, low, high, codes, ends, allowed, MOST_READ)
+        for end, name, distance in rows.tolist():
+            if distance:
+                results.setdefault(end, []).append((name, distance))
+            else:
+                exact.add(end)
+    for end, found in results.items():
+        least = min(distance for _, distance in found)
+        results[end] = [] if end in exact else [pair for pair in found if pair[1] == least]
+    return results
+
+
+def _known_enough(name: int, usual: bool, mentions: MentionDictionary) -> bool:
+    """Whether a name may be meant by words typed wrongly: a part of names only with some facts, by usual words many."""
+    least = MANY if usual else SOME if mentions.flags[name] & PARTIAL else 0
+    return mentions.degree(int(mentions.entities[int(mentions.rows[name])])) >= least
+
+
+def _slip(stretch: str, name: str) -> bool:
+    """Whether a short stretch differs from a name by a letter left out, doubled or swapped only, not the first."""
+    return stretch[0] == name[0] and (len(name) >= SHORT or set(name) == set(stretch))
+
+
+def _inside(folded: Folded, covered: Sequence[tuple[int, int]]) -> list[int]:
+    """The covered place that each atom lies in, or -1."""
+    ends = [end for _, end in covered]
+    results = []
+    for first, last in zip(folded.first.tolist(), folded.last.tolist(), strict=True):
+        place = bisect_right(ends, first)
+        results.append(place if place < len(ends) and last > covered[place][0] else -1)
+    return results
+
+
+def _cuts(inside: Sequence[int], first: int, last: int) -> bool:
+    """Whether a stretch of atoms holds a part of a covered place only."""
+    left = inside[first] >= 0 and first > 0 and inside[first - 1] == inside[first]
+    right = inside[last] >= 0 and last + 1 < len(inside) and inside[last + 1] == inside[last]
+    return left or right
+
+
+def _content(atom: str, mentions: MentionDictionary) -> bool:
+    if _unspaced(atom):
+        return atom not in FUNCTION_WORDS
+    return atom not in FUNCTION_WORDS and len(atom) >= SHORT and mentions.words.find(atom) < 0
+
+
+def is_unknown(atom: str, mentions: MentionDictionary) -> bool:
+    """Whether a word is neither known nor a form of a known one; no character of an unspaced script is."""
+    if (
+        _unspaced(atom)
+        or atom in FUNCTION_WORDS
+        or usualness(atom)
+        or mentions.words.find(atom) >= 0
+        or atom.isnumeric()
+    ):
+        return False
+    for ending in _ENDINGS:
+        stem = atom.removesuffix(ending)
+        if stem != atom and len(stem) >= 3 and any(_known(form, mentions) for form in (stem, stem + "e", stem[:-1])):
+            return False
+    return True
+
+
+def _known(word: str, mentions: MentionDictionary) -> bool:
+    return len(word) >= 3 and (usualness(word) > FREQUENT or mentions.words.find(word) >= 0)
 
 
 def _unspaced(text: str) -> bool:

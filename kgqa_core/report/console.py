@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
 
 SHOWN_COUNTS = (
@@ -36,7 +37,10 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     answer_text = (
         (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
     )
-    head = VisibleText.assemble(answer_text, f"   about {about}, {reply['seconds']:.2f} s")
+    sure = f"confidence {reply['confidence']:.2f}, " if reply.get("calibrated") and reply["answer"] else ""
+    head = VisibleText.assemble(answer_text, f"   {sure}about {about}, {reply['seconds']:.2f} s")
+    if reply.get("wording"):
+        head.append(f"\n{reply['wording']}", style="italic")
     facts = Table(title="Facts", title_justify="left", title_style="bold")
     facts.add_column("hop", justify="right")
     facts.add_column("score", justify="right")
@@ -46,7 +50,9 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     ranked = VisibleText("Retriever's candidates: ", style="dim")
     ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
     linked = [topic for topic in reply["topics"] if "rho" in topic]
-    parts = [head, *_computed(reply), facts, ranked]
+    parts = [head, *_computed(reply)]
+    if reply.get("model") != AUTO:
+        parts += [facts, ranked]
     return [_linked_line(linked), *parts] if linked else parts
 
 
@@ -55,6 +61,8 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
     if "operation" not in reply:
         return []
     if reply["form"] is None:
+        if reply.get("model") == AUTO:
+            return []
         return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
     line = VisibleText.assemble(("computed ", "dim"), reply["computed"], (" by ", "dim"), reply["form"])
     if not reply["proof"]:

@@ -56,6 +56,12 @@ _UNSEEN = re.compile(
 )
 
 
+GENERATED_SCORES = (
+    "These scores are on questions that were generated from the graph itself, not on questions that people asked"
+)
+"""What a report says first where no real question was scored."""
+
+
 def write(out: Path, *, data: ReportData) -> Path:
     """Writes `report.html` into the folder `out` (or to `out` itself where it ends in .html) and returns its path."""
     path = out if out.suffix == ".html" else out / "report.html"
@@ -108,6 +114,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         "questions_name": _get(data.profile, "questions", "name"),
         "description": data.profile.get("description") or "",
         "model": model,
+        "scored_on": GENERATED_SCORES if data.question_counts.get("generated_scored") else "",
         "headline": _headline(data, model),
         "chart": [
             (METRICS[metric], MEANINGS[metric], tables.chart_rows(aggregates, model, metric))

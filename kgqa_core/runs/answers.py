@@ -41,6 +41,7 @@ def read_answers(
     knowledge: Path | None = None,
     confidence: Path | None = None,
     computed: Path | None = None,
+    wording: Path | None = None,
     *,
     needs_topics: bool = True,
 ) -> list[Answer]:
@@ -56,6 +57,11 @@ def read_answers(
         texts = dict(frame.select("question", "text").rows())
     verdicts = read_verdicts(confidence) if confidence is not None else {}
     results = replies(computed) if computed is not None else {}
+    wordings: dict[str, str] = {}
+    if wording is not None:
+        wordings = dict(
+            read_frame(wording / "answers.parquet", ("question", "output")).select("question", "output").rows()
+        )
     found = []
     for question in read_questions(questions):
         verdict = verdicts.get(question.id)
@@ -66,6 +72,7 @@ def read_answers(
                 question=question.text,
                 output=outputs.get(question.id),
                 text=texts.get(question.id, ""),
+                wording=(wordings.get(question.id) or None) if results.get(question.id, {}).get("answers") else None,
                 reject=None if answered else (question.unlinkable or "no topic entity"),
                 **results.get(question.id, {}),
                 **(verdict_fields(verdict) if verdict is not None else {}),

@@ -14,7 +14,7 @@ from typing import Any
 from kgqa_core.config import upgrade
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval import registry as retrievers
-from kgqa_core.runs.records import Record
+from kgqa_core.runs.records import Record, stage_with_artifact
 from kgqa_core.store.artifacts import read_manifest
 
 DATA = ("kg", "dkg", "questions")
@@ -47,7 +47,7 @@ def data(records: Sequence[Record]) -> list[dict[str, Any]]:
     """The graph, its export and the questions: `{"what", "digests", "same", "counts"}`, counts where they differ."""
     rows = []
     for what in DATA:
-        stages = [_stage(record, what) for record in records]
+        stages = [stage_with_artifact(record, what) for record in records]
         if not any(stages):
             continue
         digests = [_digest(stage) for stage in stages]
@@ -63,7 +63,7 @@ def trained(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Trained parts: `{"what", "digests", "same"}`; same means that the very same weights were used."""
     rows = []
     for what in TRAINED:
-        digests = [_digest(_stage(record, what)) for record in records]
+        digests = [_digest(stage_with_artifact(record, what)) for record in records]
         if any(digests):
             rows.append({"what": what, "digests": digests, "same": _alike(digests)})
     return rows
@@ -77,7 +77,7 @@ def code(records: Sequence[Record]) -> dict[str, Any]:
     names = list(dict.fromkeys(stage["name"] for record in records for stage in record.get("stages", ())))
     rows = []
     for name in names:
-        made = [_made_of(_stage(record, name)) for record in records]
+        made = [_made_of(stage_with_artifact(record, name)) for record in records]
         why = [[] if place == 0 else _reasons(made[0], one) for place, one in enumerate(made)]
         if any(why):
             rows.append({"stage": name, "why": why})
@@ -94,10 +94,6 @@ def commit(record: Record) -> str:
         if manifest is not None and manifest.get("run_id") == record.get("run_id"):
             return str((manifest.get("environment") or {}).get("git", "unknown"))
     return "unknown"
-
-
-def _stage(record: Record, name: str) -> dict[str, Any] | None:
-    return next((stage for stage in record.get("stages", ()) if stage["name"] == name and stage.get("artifact")), None)
 
 
 def _digest(stage: Mapping[str, Any] | None) -> str | None:

@@ -16,7 +16,7 @@ from kgqa_core.config import PASSAGES, Knowledge, Profile, recorded_profile
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
-from kgqa_core.runs.records import stage_artifact
+from kgqa_core.runs.records import stage_artifact, stage_with_artifact
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
 
 log = logging.getLogger("kgqa")
@@ -32,8 +32,9 @@ class SystemParts:
     knowledge: `retriever/format` that the answering model reads.  retriever: the trained retriever of it, where it is
     trained.  others: further trained retrievers, by name, which the abstainer reads.  mentions: the graph's mention
     dictionary, for questions that come without topics.  rewriter: a trained one.  passages: a passage index.
-    operator: the trained classifier of operations, for answerers that compute.  abstainer: trained, to tell when not to
-    answer; rules do where there is none.  cache: folder that keeps vectors and responses for all runs.
+    operator: the trained classifier of operations, for answerers that compute.  label_parser: of the answerer `auto`.
+    abstainer: trained, to tell when not to answer; rules do where there is none.  cache: folder that keeps vectors and
+    responses for all runs.
     """
 
     kg: Path
@@ -46,6 +47,7 @@ class SystemParts:
     rewriter: Path | None = None
     passages: Path | None = None
     operator: Path | None = None
+    label_parser: Path | None = None
     abstainer: Path | None = None
     cache: Path | None = None
 
@@ -65,7 +67,7 @@ def system_parts(
     threshold, when absent.
     Raises InputError when the run has not trained what this needs, ArtifactError when it is damaged.
     """
-    profile = recorded_profile(record)
+    profile = recorded_profile(record).each_answerer[0]
     if min_confidence is not None:
         least = profile.abstention.model_copy(update={"min_confidence": min_confidence})
         profile = profile.model_copy(update={"abstention": least})
@@ -86,7 +88,8 @@ def system_parts(
         others={other: folder(str(TRAINED[other].artifact)) for other in others},
         rewriter=folder("rewriter") if form == "rewritten" and profile.rewriter.adapt else None,
         passages=folder("passage_index") if form in ("both", PASSAGES) else None,
-        operator=folder("operator") if profile.computes else None,
+        operator=folder("operator") if profile.computes and not profile.ranks_all_roads else None,
+        label_parser=folder("label_parser") if profile.ranks_all_roads else None,
         abstainer=abstainer,
         cache=home.cache if home.writable else None,
     )
@@ -96,7 +99,7 @@ def mentions_of_run(
     home: Home, record: Mapping[str, Any], monitor: Monitor = QUIET, compute: ComputeMentions | None = None
 ) -> Path:
     """The mention dictionary of a run's graph: the run's own, or else as `mentions_of_graph` gives it."""
-    if any(stage["name"] == "mentions" and stage["artifact"] for stage in record["stages"]):
+    if stage_with_artifact(record, "mentions"):
         return stage_artifact(record, "mentions").folder
     return mentions_of_graph(home, stage_artifact(record, "kg"), monitor, compute)
 

@@ -71,20 +71,23 @@ def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
     return finished[-1]
 
 
+def stage_with_artifact(record: Record, name: str) -> dict[str, Any] | None:
+    """A stage's entry in a run's record; None where the run has no artifact of it."""
+    return next((stage for stage in record.get("stages", ()) if stage["name"] == name and stage.get("artifact")), None)
+
+
 def stage_artifact(record: Mapping[str, Any], name: str) -> ArtifactRef:
     """A stage's artifact in a run's record, verified.  Raises InputError, ArtifactError."""
-    for stage in record["stages"]:
-        if stage["name"] == name and stage["artifact"]:
-            return verify(Path(stage["artifact"]["path"]))
+    if stage := stage_with_artifact(record, name):
+        return verify(Path(stage["artifact"]["path"]))
     names = [stage["name"] for stage in record["stages"]]
     raise InputError(f"run {record['run_id']} has no stage {name!r}; it has {names}")
 
 
 def artifact_folder(record: Record, name: str) -> Path:
     """Folder of a stage's artifact.  Raises ArtifactError when the run has none."""
-    for stage in record.get("stages", ()):
-        if stage["name"] == name and stage.get("artifact"):
-            return Path(stage["artifact"]["path"])
+    if stage := stage_with_artifact(record, name):
+        return Path(stage["artifact"]["path"])
     raise ArtifactError(f"run {record['run_id']} has no {name}")
 
 

@@ -19,21 +19,27 @@ from kgqa_core.symbolic.tables import PROOF, read_computed
 
 
 def answer_computed(
-    out: Path, *, computed: Path, name: str, monitor: Monitor = QUIET, work: Path | None = None
+    out: Path,
+    *,
+    computed: Path,
+    name: str,
+    answerer: str = SYMBOLIC,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes answers.parquet, its meta.json and proof.parquet, and returns counts.
 
-    computed: artifact folder.  name: `retriever/format` of the experiment.  A question for which nothing was found is a
-    row that abstains.
+    computed: artifact folder.  name: `retriever/format` of the experiment.  answerer: what computed.  A question for
+    which nothing was found is a row that abstains.
     """
     started = time.monotonic()
     knowledge = Knowledge.parse(name)
     retriever, form = str(knowledge.variant), knowledge.format
     rows = [
-        (question, retriever, form, SYMBOLIC, "", listed(answers), not answers, "stop", 0, 0)
+        (question, retriever, form, answerer, "", listed(answers), not answers, "stop", 0, 0)
         for question, answers in read_computed(computed, ("question", "answers")).iter_rows()
     ]
-    meta = {"experiment": f"{knowledge}/{SYMBOLIC}", "model": SYMBOLIC, "revision": "", "prompts": ""}
+    meta = {"experiment": f"{knowledge}/{answerer}", "model": answerer, "revision": "", "prompts": ""}
     counts = {
         "questions": len(rows), "prompts": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0,
         "finish": {"stop": len(rows)}, "errors": 0, "abstained": sum(row[6] for row in rows), "empty_knowledge": 0,

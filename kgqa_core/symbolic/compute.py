@@ -16,11 +16,14 @@ from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 from kgqa_core.symbolic.answer import listed
 from kgqa_core.symbolic.arguments import best_of, paths_of_facts, read_arguments, read_proposed
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.model import load as load_labels
 from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
-from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA, read_computed, read_proof
+from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA, judges, read_computed, read_proof
 from kgqa_core.types import Question, Retrieved
 
 
@@ -30,36 +33,46 @@ def compute(
     kg: Path,
     questions: Path,
     facts: Path,
-    operator: Path,
+    operator: Path | None,
     parsed: Path | None,
     name: str,
     split: str,
     limit: int | None,
     options: SymbolicOptions,
     seed: int,
+    label_parser: Path | None = None,
+    min_confidence: float | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes computed.parquet, a row a question, and proof.parquet, and returns counts.
 
-    facts: of the retriever `name`.  operator: the trained classifier.  parsed: forms to try first, where a parser made
-    some.  split, limit: the questions that are answered, as of `answer`.
+    facts: of the retriever `name`.  operator: the trained classifier; None where a label_parser ranks what all roads
+    propose (`auto`), which declines below min_confidence, its own where it is None.  parsed: forms to try first, where
+    a parser made some.  split, limit: the questions that are answered, as of `answer`.
     Raises QuestionFileError when the split is empty, and ArtifactError.
     """
     chosen = choose(read_questions(questions), split, limit, seed)
-    model = load(operator)
     with KgStore.open(kg) as store:
         paths = read_arguments(facts, {question.id: question.topic_entities for question in chosen}, store)
         forms = read_proposed(parsed) if parsed is not None else None
-        solver = Solver(store, model, options)
+        solver: Solver | AutoSolver
+        if label_parser is not None:
+            chosen = with_linked_candidates(chosen, questions, CANDIDATES)
+            solver = AutoSolver(store, options, load_labels(label_parser), min_confidence)
+        else:
+            assert operator is not None
+            solver = Solver(store, load(operator), options)
         solved = solver.solve(chosen, paths, forms, monitor)
         write(out, solved, proofs(store, solved))
     kinds = Counter(one.kind for one in solved if one.form is not None)
+    roads = Counter(one.road for one in solved if one.road is not None)
     return {
         "questions": len(solved),
         "computed": sum(one.form is not None for one in solved),
         "without_paths": sum(not paths.get(question.id) for question in chosen),
         "kinds": dict(sorted(kinds.items())),
+        **({"roads": dict(sorted(roads.items()))} if roads else {}),
         "truncated": sum(one.truncated for one in solved),
         "timeouts": solver.timeouts,
     }
@@ -81,7 +94,8 @@ def write(out: Path, solved: Sequence[ComputedAnswer], proof: Mapping[str, Seque
     rows = [
         (
             one.question, one.kind, None if one.form is None else str(one.form), list(one.answers), list(one.keys),
-            one.weight, one.truncated, one.tried, list(one.topics), one.words,
+            one.weight, one.truncated, one.tried, list(one.topics), one.words, one.confidence, one.road, one.reason,
+            one.missing,
         )
         for one in ordered
     ]  # fmt: skip
@@ -99,23 +113,29 @@ def write(out: Path, solved: Sequence[ComputedAnswer], proof: Mapping[str, Seque
         raise StorageError(f"cannot write what was computed to {out}: {fault}; free space") from fault
 
 
+CANDIDATES = 3
+"""Entities of a mention that `auto` weighs against each other."""
 SHOWN = 50
 """Rows of proof that a reply holds at most."""
 
 
 class Calculator:
-    """Computes answers for questions as they come, on an open graph with a trained classifier of operations."""
+    """Computes answers for questions as they come, on an open graph."""
 
-    def __init__(self, store: KgStore, operator: Path, options: SymbolicOptions) -> None:
-        self.options = options
-        self.solver = Solver(store, load(operator), options)
+    def __init__(self, store: KgStore, solver: Solver | AutoSolver) -> None:
+        self.options, self.store, self.solver = solver.options, store, solver
+
+    @property
+    def ranks_all_roads(self) -> bool:
+        """Whether this is the answerer `auto`, which reads several entities of a mention."""
+        return isinstance(self.solver, AutoSolver)
 
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What is computed for each question, from the paths that its retriever predicts, or else from its facts.
 
         retrieved: of each question.
         """
-        if any(one.paths for one in retrieved):
+        if retrieved and any(one.paths for one in retrieved):
             return self.solver.solve(questions, {one.question: best_of(dict(one.paths)) for one in retrieved})
         store = self.solver.store
         ends = store.triples({fact.triple for one in retrieved for fact in one.facts})
@@ -127,12 +147,12 @@ class Calculator:
         return self.solver.solve(questions, paths)
 
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
-        """operation, form (as text, None where none found anything), computed (the answer as text) and proof, texts of
-        the first triples that it rests on, and proof_rows, how many there are."""
+        """road, operation, form (as text, None where none found anything), computed (the answer as text) and proof,
+        texts of the first triples that it rests on, and proof_rows, how many there are."""
         rows = solved.proof[:SHOWN]
         texts = Wording(self.solver.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
         form = None if solved.form is None else str(solved.form)
-        return _reply(solved.kind, form, solved.answers, texts, len(solved.proof))
+        return _reply(solved.kind, form, solved.answers, texts, len(solved.proof), solved.road)
 
 
 def replies(computed: Path) -> dict[str, dict[str, Any]]:
@@ -141,12 +161,17 @@ def replies(computed: Path) -> dict[str, dict[str, Any]]:
     for question, text in read_proof(computed).iter_rows():
         proof.setdefault(question, []).append(text)
     found = {}
-    columns = ("question", "kind", "form", "answers")
-    for question, kind, form, answers in read_computed(computed, columns).iter_rows():
+    columns = ("question", "kind", "form", "answers") + (("road",) if judges(computed) else ())
+    for question, kind, form, answers, *road in read_computed(computed, columns).iter_rows():
         texts = proof.get(question, [])
-        found[question] = _reply(kind, form, answers, texts[:SHOWN], len(texts))
+        found[question] = _reply(kind, form, answers, texts[:SHOWN], len(texts), *road)
     return found
 
 
-def _reply(kind: str, form: str | None, answers: Sequence[str], proof: list[str], rows: int) -> dict[str, Any]:
-    return {"operation": kind, "form": form, "computed": listed(answers), "proof": tuple(proof), "proof_rows": rows}
+def _reply(
+    kind: str, form: str | None, answers: Sequence[str], proof: list[str], rows: int, road: str | None = None
+) -> dict[str, Any]:
+    return {
+        "operation": kind, "form": form, "computed": listed(answers), "answers": tuple(answers),
+        "proof": tuple(proof), "proof_rows": rows, "road": road,
+    }  # fmt: skip

@@ -34,7 +34,7 @@ _PLACE = re.compile(
 )
 
 _AWAY = re.compile(
-    r"\b(?:except(?: for)?|excluding|excepting|without|outside|beyond|besides|leaving out|leave out|not counting|"
+    r"\b(?:except(?: for)?|excluding|excepting|without|outside|besides|not counting|"
     r"other than|apart from|aside from|minus|not|none of)\b|n['’]t\b|除了|除去|不包括|不",
     re.IGNORECASE,
 )
@@ -89,7 +89,7 @@ class QuestionReading:
     masked: the text with a token for each mention, and one word for all ordinals and for all words of exclusion, so
     that the classifier need not have met each of them.  mentions: in the order of the text, those not found in it last.
     words: the text without mentions and without marks of punctuation.
-    turned: what is excluded is named first, as in `leaving out X, which … Y`; None where the words do not tell.
+    turned: what is excluded is named first, as in `apart from X, which … Y`; None where the words do not tell.
     place: of a ranking, None where none is named.  date: of the question, None where it names none or several.
     """
 
@@ -101,12 +101,25 @@ class QuestionReading:
     date: Literal | None = None
 
 
-def read_question(
-    question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], token: str
-) -> QuestionReading:
-    """A question as its operation is read from its words.
+@dataclass(frozen=True, slots=True)
+class MarkedMention:
+    """A mention of a text in which a private character stands for each.
 
-    keys, names: of its topic entities, by id.  token: stands for a mention in `masked`.
+    place: of the mark in the text, its end where the mention is not found in it.  entities: (id, key, confidence) of
+    each that it may mean, best first.
+    """
+
+    mark: str
+    place: int
+    entities: tuple[tuple[int, str, float], ...]
+
+
+def mark_mentions(
+    question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]]
+) -> tuple[str, list[MarkedMention]]:
+    """The text with a mark for each mention, and the mentions in its order, those not found in it last.
+
+    keys, names: of the question's topic entities, by id; an entity without a key is left out.
     """
     groups: dict[int, list[int]] = {}
     numbers = question.topic_mentions or tuple(range(len(question.topic_entities)))
@@ -114,22 +127,32 @@ def read_question(
         groups.setdefault(number, []).append(place)
     own = list(groups.values())
     marks = [chr(_FIRST_MARK + number) for number in range(len(own))]
-    marked = mask_mentions(question, own, marks, names)
-    places = [(found if (found := marked.find(mark)) >= 0 else len(marked)) for mark in marks]
-    order = sorted(range(len(own)), key=lambda number: (places[number], number))
+    text = mask_mentions(question, own, marks, names)
     weights = question.topic_weights or (1.0,) * len(question.topic_entities)
-    mentions = []
-    for number in order:
-        known = [
-            (keys[question.topic_entities[i]], weights[i]) for i in own[number] if question.topic_entities[i] in keys
-        ]
-        if known:
-            mentions.append(TopicMention(tuple(sorted(known, key=lambda pair: -pair[1]))))
+    found = []
+    for mark, group in zip(marks, own, strict=True):
+        topics = [(question.topic_entities[i], weights[i]) for i in group]
+        known = [(entity, keys[entity], weight) for entity, weight in topics if entity in keys]
+        at = text.find(mark)
+        best_first = tuple(sorted(known, key=lambda one: -one[2]))
+        found.append(MarkedMention(mark, at if at >= 0 else len(text), best_first))
+    return text, sorted(found, key=lambda one: (one.place, one.mark))
+
+
+def read_question(
+    question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], token: str
+) -> QuestionReading:
+    """A question as its operation is read from its words.
+
+    keys, names: of its topic entities, by id.  token: stands for a mention in `masked`.
+    """
+    marked, found = mark_mentions(question, keys, names)
+    mentions = [TopicMention(tuple((key, rho) for _, key, rho in one.entities)) for one in found if one.entities]
     bare = marked
-    for mark in marks:
-        bare = bare.replace(mark, token)
-    turned = _turned(marked, places[order[0]], places[order[1]]) if len(order) > 1 else None
-    plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(marks))}]", " ", marked)
+    for one in found:
+        bare = bare.replace(one.mark, token)
+    turned = _turned(marked, found[0].place, found[1].place) if len(found) > 1 else None
+    plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(found))}]", " ", marked)
     bare = " ".join(_PLACE.sub(f" {A_PLACE} ", _AWAY.sub(f" {AWAY} ", bare)).split())
     words = " ".join(_MARKS.sub(" ", plain).split())
     return QuestionReading(bare, tuple(mentions), words, turned, place_in(plain), date_in(plain))

@@ -15,7 +15,8 @@ COMPUTED, PROOF = "computed.parquet", "proof.parquet"
 SCHEMA: dict[str, Any] = {
     "question": pl.String, "kind": pl.String, "form": pl.String, "answers": pl.List(pl.String),
     "keys": pl.List(pl.String), "weight": pl.Float64, "truncated": pl.Boolean, "tried": pl.Int32,
-    "topics": pl.List(pl.String), "words": pl.String,
+    "topics": pl.List(pl.String), "words": pl.String, "confidence": pl.Float64, "road": pl.String, "reason": pl.String,
+    "missing": pl.String,
 }  # fmt: skip
 """Columns of computed.parquet: `ComputedAnswer` without its proof; `form` is None where nothing was found."""
 PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}
@@ -25,6 +26,11 @@ PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:
     """Columns of computed.parquet of an artifact, in order of question, which is one.  Raises ArtifactError."""
     return read_frame(computed / COMPUTED, columns).sort("question")
+
+
+def judges(computed: Path) -> bool:
+    """Whether the answers of an artifact come with a judgement of them; those of earlier versions do not."""
+    return "road" in read_frame(computed / COMPUTED).columns
 
 
 def read_proof(computed: Path) -> pl.DataFrame:

@@ -35,7 +35,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("inputs")
     write_questions(folder / "questions.jsonl", write_graph(folder / "graph.tsv", 1500), 80)
     return [
-        "run", "--json", "--kg", str(folder / "graph.tsv"), "--questions", str(folder / "questions.jsonl"),
+        "run", "--json", "--answerer", "builtin",
+        "--kg", str(folder / "graph.tsv"), "--questions", str(folder / "questions.jsonl"),
         "--set", "rigel.encoder=scratch", "--set", "rigel.min_steps=40",
         "--set", "rigel.checkpoint_seconds=0.01",
         "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=3", "--set", "hop_path.checkpoint_seconds=0.01",

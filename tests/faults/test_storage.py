@@ -293,6 +293,7 @@ def test_a_run_whose_disk_fills_ends_within_a_minute_and_without_a_traceback(sma
     write_questions(tmp_path / "questions.jsonl", write_graph(tmp_path / "graph.tsv", 1500), 60)
     words = [
         "run", "--kg", tmp_path / "graph.tsv", "--questions", tmp_path / "questions.jsonl", "--home", small / "home",
+        "--answerer", "builtin",
         "--set", "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path/triples]",
         "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=500", "--set", "hop_path.patience=500",
     ]  # fmt: skip

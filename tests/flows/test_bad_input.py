@@ -25,7 +25,9 @@ def good(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def run(graph: Path, questions: Path, *more: str) -> Outcome:
-    return forked_kgqa("run", "--kg", graph, "--questions", questions, "--home", graph.parent / "home", *more)
+    return forked_kgqa(
+        "run", "--answerer", "builtin", "--kg", graph, "--questions", questions, "--home", graph.parent / "home", *more
+    )
 
 
 def refused(outcome: Outcome, *words: str, code: int = 2) -> None:

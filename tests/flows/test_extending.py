@@ -31,7 +31,7 @@ def test_a_retriever_of_three_files_is_trained_asked_reported_and_tracked(tmp_pa
         given = {"env": {"OPENAI_API_KEY": "none", "PYTHONPATH": str(project)}, "cwd": project}
         home = tmp_path / "home"
         graph = ["--kg", tmp_path / "register.tsv", "--questions", tmp_path / "questions.jsonl", "--home", home]
-        ran = kgqa("run", "--json", *graph, *words, **given)
+        ran = kgqa("run", "--json", "--answerer", "builtin", *graph, *words, **given)
         assert ran.code == 0, ran.err[-4000:]
         wrong = kgqa("run", *graph, "--set", "retrieval.retrievers=[common_relations]", **given)
     assert wrong.code == 2 and "did you mean 'common_relation'" in wrong.err, wrong.err

@@ -87,10 +87,10 @@ def _mentions(graph: Path) -> Path:
     return found
 
 
-def test_typing_errors_are_forgiven_on_demand(graph: Path) -> None:
+def test_typing_errors_are_forgiven_unless_switched_off(graph: Path) -> None:
     asked = ["link", "Where is Gothenbrug?", "--kg", str(graph)]
-    assert "nothing in" in CliRunner().invoke(app, asked).stdout
-    assert "Gothenburg" in CliRunner().invoke(app, [*asked, "--typos", "1"]).stdout
+    assert "Gothenburg" in CliRunner().invoke(app, asked).stdout
+    assert "nothing in" in CliRunner().invoke(app, [*asked, "--typos", "0"]).stdout
 
 
 def test_turns_before_the_text_are_read(graph: Path) -> None:

@@ -20,7 +20,7 @@ from flows.answer import answer_file
 from flows.pipeline import pipeline
 from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.answering.reply import Answer
-from kgqa_core.config import make_profile
+from kgqa_core.config import Knowledge, make_profile
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
 from kgqa_core.errors import InputError
@@ -37,7 +37,7 @@ from tests.support.toy import write_graph, write_questions
 RETRIEVERS = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle")
 BASELINES = ("random", "oracle")
 FEW = ("hop_path", "oracle")
-ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model"}
+ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
 TOPICS = {"gold": (False,), "linked": (True,), "both": (False, True)}
 """Whether the topics of a question are linked, by what a profile calls that."""
 QUESTIONS = 20
@@ -46,6 +46,7 @@ SMALL = {
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 2, "device": "cpu"},
     "relation_ranking": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "triples": 100_000, "device": "cpu"},
     "operation_classifier": {"encoder": "scratch", "scratch_width": 32, "epochs": 4, "device": "cpu"},
+    "label_parser": {"generated": 0, "examples": 60, "steps": 5, "batch_size": 4},
     "evaluation": {"bootstrap": 100},
 }
 
@@ -94,7 +95,8 @@ def run(home: Path, server: ChatServer, answerer: str, retrievers: Sequence[str]
     chosen = choose(every, "test", QUESTIONS, profile.seed)
     assert len(chosen) == QUESTIONS and all(question.topic_keys for question in chosen)
     with KgStore.open(stage_artifact(record, "kg").folder) as store:
-        rows = {name: _rows(record, name, store) for name in profile.retrieval.collected}
+        answered = dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge)
+        rows = {name: _rows(record, name, store) for name in answered}
     return Road(record, chosen, rows)
 
 
@@ -191,8 +193,17 @@ def test_run_ask_and_answer_give_the_same_answers(
     assert compare_all(road, home, tmp_path, FEW, ("both",)) == 2
 
 
+def test_auto_answers_alike_through_run_ask_and_answer(
+    home: Path, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(home))
+    road = run(home, server, "auto", FEW)
+    assert set(road.rows) == {"hop_path", "hop_path@linked"}, "auto is given the paths of one retriever"
+    compare(road, home, tmp_path / "auto", "hop_path", ("both",))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("answerer", list(ANSWERED_BY))
+@pytest.mark.parametrize("answerer", [name for name in ANSWERED_BY if name != "auto"])
 def test_the_whole_matrix_gives_the_same_answers(
     home: Path,
     server: ChatServer,

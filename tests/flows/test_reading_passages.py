@@ -52,7 +52,7 @@ def test_settings_none_passages_triples_and_both_are_answered_and_reported(tmp_p
         ]  # fmt: skip
         assert all("length is a guess" not in str(stage["assumptions"]) for stage in ahead.json["stages"])
 
-        ran = kgqa("run", "--json", *graph, *words, **given)
+        ran = kgqa("run", "--json", "--answerer", "builtin", *graph, *words, **given)
         assert ran.code == 0, ran.err[-4000:]
         names = ("none/none", "passages/passages", "oracle/both", "oracle/triples")
         assert {f"{name}/openai:stub" for name in names} < set(ran.json["scores"])

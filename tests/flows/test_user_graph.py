@@ -24,7 +24,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outcom
     triples = write_graph(folder / "register.tsv", 5000)
     write_questions(folder / "asked.jsonl", triples, 300)
     outcome = kgqa(
-        "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
+        "run", "--json", "--answerer", "builtin",
+        "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
         folder / "home", *QUICK,
     )  # fmt: skip
     yield folder, outcome
@@ -120,7 +121,8 @@ def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> Non
 def test_linked_topics_beside_gold_ones_show_what_linking_costs(own: tuple[Path, Outcome]) -> None:
     folder, first = own
     outcome = kgqa(
-        "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
+        "run", "--json", "--answerer", "builtin",
+        "--kg", folder / "register.tsv", "--questions", folder / "asked.jsonl", "--home",
         folder / "home", "--set", "retrieval.topics=both", "--set", "answering.knowledge=[none, rigel, rigel@linked]",
         "--set", "operations.runner.shards=2", *QUICK,
     )  # fmt: skip

@@ -191,7 +191,17 @@ def test_commands_of_the_home_log_in_by_themselves(ui: Ui, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_run_without_the_login_says_which_is_missing(ui: Ui, tmp_path: Path) -> None:
     write_questions(tmp_path / "questions.jsonl", write_graph(tmp_path / "graph.tsv", 400), 40)
-    words = ["run", "--kg", tmp_path / "graph.tsv", "--questions", tmp_path / "questions.jsonl", "--home", tmp_path]
+    words = [
+        "run",
+        "--answerer",
+        "builtin",
+        "--kg",
+        tmp_path / "graph.tsv",
+        "--questions",
+        tmp_path / "questions.jsonl",
+        "--home",
+        tmp_path,
+    ]
     outcome = kgqa(*words, env={"PREFECT_API_URL": f"{ui.prefect}/api"})
     assert outcome.code == 2 and "Traceback" not in outcome.err, outcome.err[-2000:]
     assert "PREFECT_API_AUTH_STRING" in outcome.err and f"{ui.prefect}/api" in outcome.err

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from kgqa_core.answering.registry import ANSWERERS, KNOWLEDGE_FORMATS, answerer_spec, knowledge_spec
+from kgqa_core.answering.registry import ANSWERERS, KNOWLEDGE_FORMATS, answerer_spec, knowledge_spec, wording_model
 from kgqa_core.answering.reply import Answer, AnswerTopic
 from kgqa_core.config import PASSAGES, Answerer
 from kgqa_core.config.experiment import FORMATS
@@ -22,12 +22,15 @@ def test_the_formats_are_those_of_the_options() -> None:
 def test_the_answerers_are_those_of_the_options() -> None:
     kinds = get_args(get_type_hints(Answerer)["kind"])
     assert set(ANSWERERS) == set(kinds)
-    named = [answerer_spec(name).name for name in ("builtin", "openai:m", "symbolic", "hybrid:hf:x")]
-    assert named == ["model", "model", "symbolic", "hybrid"]
+    named = [
+        answerer_spec(name).name for name in ("builtin", "openai:m", "symbolic", "hybrid:hf:x", "auto", "auto:hf:x")
+    ]
+    assert named == ["model", "model", "symbolic", "hybrid", "auto", "auto"]
+    assert [wording_model(name) for name in ("auto:hf:x", "auto", "hybrid:hf:x")] == ["hf:x", None, None]
 
 
-ASK = ["question", "answer", "model", "knowledge", "text", "topics", "facts", "entities", "truncated"]
-COMPUTED = ["operation", "form", "computed", "proof", "proof_rows"]
+ASK = ["question", "answer", "answers", "model", "knowledge", "text", "topics", "facts", "entities", "truncated"]
+COMPUTED = ["operation", "form", "computed", "proof", "proof_rows", "road"]
 VERDICT = ["answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest"]
 
 
@@ -40,8 +43,11 @@ def test_a_reply_has_the_keys_of_what_was_read_computed_and_judged() -> None:
     judged = replace(plain, operation="count", proof=("(a, b, c)",), answerable=True, confidence=1.0, passages=())
     assert list(judged.to_json()) == [*ASK, "passages", *COMPUTED, *VERDICT]
     assert judged.to_json()["proof"] == ["(a, b, c)"]
+    worded = replace(judged, answers=("Rome", "Milan"), wording="Rome and Milan.")
+    assert worded.to_json()["answers"] == ["Rome", "Milan"] and worded.to_row()["wording"] == "Rome and Milan."
+    assert plain.to_json()["answers"] == ["Rome"]
     rows = [name for name in VERDICT if name != "min_confidence"]
-    assert list(judged.to_row()) == ["id", "question", "answer", "facts", "reject", *COMPUTED, *rows]
+    assert list(judged.to_row()) == ["id", "question", "answer", "answers", "facts", "reject", *COMPUTED, *rows]
 
 
 @pytest.mark.parametrize(("changes", "shown"), [({"answerable": False}, "Rome"), ({"reject": "no topic"}, None)])

@@ -56,7 +56,18 @@ def test_own_graph_and_questions_need_no_profile(tmp_path: Path) -> None:
     assert profile.questions.path == str(tmp_path / "q.jsonl")
     assert profile.answering.answerer == "hf:some/model"
     with pytest.raises(ConfigError, match="--questions"):
-        choose_profile(None, [tmp_path / "g.tsv"])
+        choose_profile(None, [], tmp_path / "q.jsonl")
+
+
+def test_a_graph_alone_gets_generated_questions_and_few_real_ones_are_mixed_in(tmp_path: Path) -> None:
+    alone = choose_profile(None, [tmp_path / "g.tsv"])
+    assert (alone.name, alone.questions.source, alone.questions.path) == ("g", "generated", None)
+    few = choose_profile(
+        None, [tmp_path / "g.tsv"], tmp_path / "few.jsonl", None, ["questions.source=generated"]
+    ).questions
+    assert (few.source, few.path) == ("generated", str(tmp_path / "few.jsonl"))
+    size = parse_settings(["questions.generated.size=40"])
+    assert make_profile(alone.model_dump(mode="json"), size).questions.generated.size == 40
 
 
 def test_every_key_is_documented() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.gold_forms import GIVEN, candidates
-from kgqa_core.datasets.load import input_files, load
+from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.load import input_files, load, sizes_of
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError, QuestionFileError
@@ -139,6 +140,22 @@ def test_questions_that_are_only_asked_may_come_without_topics(
     assert "Frence" in (second.unlinkable or "")
     with pytest.raises(QuestionFileError, match="has a topic entity of this graph"):
         run(tmp_path / "lost", kg, question_file(wrong), unscored=True)
+
+
+def test_questions_without_an_answer_are_listed_and_not_scored(
+    kg: Path, question_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    lost = {**row(2), "answers": [], "answerable": False, "reason": "no fact", "missing": "mayor"}
+    options = QuestionsOptions(path=str(question_file(row(1), lost)))
+    out = tmp_path / "out"
+    out.mkdir()
+    counts = load(out, kg=kg, options=options, seed=7)
+    assert counts["unanswerable"] == 1 and sum(counts["questions"].values()) == 1
+    listed = json.loads((out / "unanswerable.jsonl").read_text(encoding="utf-8"))
+    assert (listed["id"], listed["reason"], listed["missing"]) == (lost["id"], "no fact", "mayor")
+    assert sum(sizes_of(read_question_file(Path(str(options.path))), options, 7).values()) == 1
+    everything = load(out, kg=kg, options=options.model_copy(update={"unscored": True}), seed=7)
+    assert everything["questions"]["test"] == 2 and "unanswerable" not in everything
 
 
 def test_input_files_are_what_is_read(tmp_path: Path, question_file: Callable[..., Path]) -> None:

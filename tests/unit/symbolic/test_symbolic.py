@@ -70,7 +70,7 @@ def test_mentions_stand_in_the_order_of_the_text(store):
 @pytest.mark.parametrize(
     ("text", "turned"),
     [
-        ("Leaving out de, which towns are in fr?", True),
+        ("Apart from de, which towns are in fr?", True),
         ("Which towns outside de are in fr?", True),
         ("Which towns of fr are not in de?", False),
         ("Which towns are in fr, de excluded?", None),
@@ -182,7 +182,7 @@ CASES = {
         "difference", "fr berlin", ["borders", "<inv>-capital"],
         "(MINUS (JOIN (R borders) fr) (JOIN capital berlin))", "es",
     ),
-    "leaving out the one with the capital berlin, neighbours of fr": (
+    "apart from the one with the capital berlin, neighbours of fr": (
         "difference", "berlin fr", ["borders", "<inv>-capital"],
         "(MINUS (JOIN (R borders) fr) (JOIN capital berlin))", "es",
     ),

@@ -235,7 +235,7 @@ def test_a_file_of_questions_has_the_replies_of_single_questions(
     assert set(stored) == {question.id for question in tests}
     counted = next(question for question in tests if question.complexity == "count")
     reply = opened(folders, dkg, "symbolic").ask(counted.text, list(counted.topic_keys))
-    fields = ("operation", "form", "computed", "proof", "proof_rows")
+    fields = ("operation", "form", "computed", "answers", "proof", "proof_rows", "road")
     assert stored[counted.id] == {name: getattr(reply, name) for name in fields}
     assert stored[counted.id]["computed"] == "4" and stored[counted.id]["proof_rows"] == 4
 

@@ -1,0 +1,246 @@
+"""Questions made from a graph alone: a profile of it, forms drawn and run, words, noise, and a question file.
+
+Files in `out`: `questions.jsonl` in our own format (`datasets.jsonl`) with `source: generated`, and `statistics.json`.
+The same graph, options and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.builders.questions.draft import COMPLEXITY, Draft
+from kgqa_core.builders.questions.sample import Sampler
+from kgqa_core.builders.questions.schema_profile import GraphProfile, profile
+from kgqa_core.builders.questions.unanswerable import Missing, Unanswerable
+from kgqa_core.builders.questions.wording import English, WordedQuestion
+from kgqa_core.builders.questions.wording_zh import Chinese
+from kgqa_core.builders.questions.write import TEMPLATE, paraphrase
+from kgqa_core.config import LlmOptions
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
+from kgqa_core.datasets.noise import Noise
+from kgqa_core.datasets.splits import split_by_group
+from kgqa_core.errors import FormError, InputError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.llm.budget import Budget
+from kgqa_core.logic.execute import Result, answer_texts
+from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.measures import TIME
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.logic.paths import to_paths
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.artifacts import write_json
+
+FILE = "questions.jsonl"
+SOURCE = "generated"
+"""Value of `source` of every question that was made here."""
+
+Write = Callable[[Form, str], WordedQuestion]
+
+
+def generate(
+    kg_folder: Path,
+    out: Path,
+    options: GeneratedQuestionsOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    *,
+    llm: LlmOptions | None = None,
+    cache: Path | None = None,
+    budget: Budget | None = None,
+) -> dict[str, Any]:
+    """Writes `questions.jsonl` and `statistics.json` into the folder `out`; returns counts.
+
+    counts: questions, those of each split, by kind, and those without an answer.  llm, cache, budget: of a writer that
+    is a model.  Raises InputError where the graph has no relation or no entity that words can name.
+    """
+    written: dict[str, int] = {}
+
+    def rewrite(rows: Sequence[dict[str, Any]]) -> None:
+        if options.writer != TEMPLATE:
+            written.update(paraphrase(rows, options, llm or LlmOptions(), cache=cache, budget=budget, monitor=monitor))
+
+    with KgStore.open(kg_folder) as store:
+        rows = make(store, options, seed, monitor, rewrite)
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    (out / FILE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    counts = count(rows) | written
+    write_json(out / "statistics.json", counts)
+    return counts
+
+
+def make(
+    store: KgStore,
+    options: GeneratedQuestionsOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    rewrite: Callable[[Sequence[dict[str, Any]]], None] = lambda rows: None,
+) -> list[dict[str, Any]]:
+    """The rows of a question file for a graph that is open.  rewrite: changes their `question` before noise is made.
+
+    Raises InputError as `generate`.
+    """
+    monitor.progress(0, options.size, "questions")
+    graph_profile = profile(store)
+    if not graph_profile.relations or not graph_profile.askable.any():
+        raise InputError(
+            f"{store.path} has {len(graph_profile.relations)} relations and {int(graph_profile.askable.sum())} "
+            "entities that words can name, and questions need both; build the graph with labels"
+        )
+    graph = MemoryGraph(store)
+    sampler = Sampler(graph, graph_profile, options, seed)
+    drafts = sampler.draw(round(options.size * (1 - options.unanswerable)), monitor)
+    language = graph_profile.language if options.language == "auto" else options.language
+    names = namer(graph, graph_profile)
+    write: Write = (Chinese if language == "zh" else English)(graph_profile, names).write
+    rows = _rows(drafts, write, graph, graph_profile.names, language, seed)
+    wanted = round(len(rows) * options.unanswerable / (1 - options.unanswerable))
+    rows += _unanswerable_rows(Missing(sampler.walker, write, drafts, seed).draw(wanted), language)
+    rewrite(rows)
+    rows = _typed(rows, Noise(options.noise, seed))
+    _split(rows, options, seed)
+    monitor.progress(options.size, options.size, "questions")
+    return _numbered(rows)
+
+
+def namer(graph: MemoryGraph, graph_profile: GraphProfile) -> Callable[[str], str]:
+    """The name of an entity by its key.  It raises FormError for one without."""
+
+    def name(key: str) -> str:
+        found = graph.know([key])
+        text = graph_profile.names[found[key]] if key in found else None
+        if text is None:
+            raise FormError(f"{key} has no name")
+        return text
+
+    return name
+
+
+def _rows(
+    drafts: Sequence[Draft], write: Write, graph: MemoryGraph, names: Sequence[str | None], language: str, seed: int
+) -> list[dict[str, Any]]:
+    """Rows of drafts that have words; `group` is left in them for the splits."""
+    keys = graph.store.entity_keys(sorted({node for draft in drafts for node in draft.nodes}))
+    rows = []
+    for draft in drafts:
+        try:
+            wording = write(draft.form, f"wording/{seed}/{draft.key}")
+        except FormError:
+            continue
+        answers = answer_texts(draft.form, Result(draft.nodes, draft.value), keys)
+        rows.append(
+            {
+                "id": "",
+                "question": wording.text,
+                "topic_entities": list(draft.topics),
+                "answers": list(answers),
+                "answer_type": answer_type(draft, graph),
+                "s_expression": str(draft.form),
+                **_path_fields(draft),
+                "complexity": COMPLEXITY[draft.kind],
+                "kind": draft.kind,
+                "language": language,
+                "source": SOURCE,
+                "plain_question": wording.text,
+                "mentions": list(wording.mentions),
+                "group": draft.group,
+                "answer_names": [str(names[node]) for node in draft.nodes if names[node] is not None],
+            }
+        )
+    return rows
+
+
+def _typed(rows: Sequence[dict[str, Any]], noise: Noise) -> list[dict[str, Any]]:
+    """Rows as people type, each text once."""
+    texts: set[str] = set()
+    found = []
+    for row in rows:
+        if row["language"] == "en":
+            row["question"] = noise.apply(row["question"], row["mentions"], row["group"])
+        same = row["question"].casefold().strip(" ?!.")
+        if same not in texts:
+            texts.add(same)
+            found.append(row)
+    return found
+
+
+def _unanswerable_rows(missing: Sequence[Unanswerable], language: str) -> list[dict[str, Any]]:
+    """Rows of questions without an answer."""
+    found = []
+    for one in missing:
+        form = {} if one.form is None else {"missing_form": str(one.form)}
+        found.append(
+            {
+                "id": "",
+                "question": one.worded.text,
+                "topic_entities": list(one.topics),
+                "answers": [],
+                "answerable": False,
+                "reason": one.reason,
+                "missing": one.missing,
+                "missing_keys": list(one.keys),
+                **form,
+                "complexity": None,
+                "hops": 1,
+                "kind": "unanswerable",
+                "language": language,
+                "source": SOURCE,
+                "plain_question": one.worded.text,
+                "mentions": list(one.worded.mentions),
+                "group": f"{one.missing}|{'|'.join(one.topics)}",
+            }
+        )
+    return found
+
+
+def answer_type(draft: Draft, graph: MemoryGraph) -> str:
+    """What a draft's answer is, as question files have it: entities, number, yes/no, date or text."""
+    if isinstance(draft.form, Holds):
+        return "yes/no"
+    if isinstance(draft.form, Count):
+        return "number"
+    first = draft.nodes[0]
+    if not graph.literal[first]:
+        return "entities"
+    place = int(graph.dim[first])
+    return "text" if place < 0 else "date" if graph.dimensions[place] == TIME else "number"
+
+
+def _path_fields(draft: Draft) -> dict[str, Any]:
+    """The relation paths of a form from its topics, and how many hops the longest has."""
+    paths = to_paths(draft.form)
+    lengths = [len(path.relations) for path in paths if path.relations]
+    found = {"relation_path": [list(path.relations) for path in paths if path.relations]} if lengths else {}
+    return found | {"hops": max(lengths, default=1)}
+
+
+def _split(rows: list[dict[str, Any]], options: GeneratedQuestionsOptions, seed: int) -> None:
+    groups = {str(place): row["group"] for place, row in enumerate(rows)}
+    chosen = split_by_group(groups, options.split_shares, seed)
+    for place, row in enumerate(rows):
+        row["split"] = chosen[str(place)]
+
+
+def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for number, row in enumerate(rows, start=1):
+        row["id"] = f"generated-{number:05d}"
+        for name in ("group", "answer_names"):
+            row.pop(name, None)
+    return rows
+
+
+def count(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts of rows: in all, by split, kind, complexity and number of hops."""
+    each = list(rows)
+    return {
+        "questions": len(each),
+        "by_split": dict(sorted(Counter(row["split"] for row in each).items())),
+        "by_kind": dict(sorted(Counter(row["kind"] for row in each).items())),
+        "by_complexity": dict(sorted(Counter(row["complexity"] or "-" for row in each).items())),
+        "by_reason": dict(sorted(Counter(row["reason"] for row in each if "reason" in row).items())),
+        "by_hops": {str(hops): n for hops, n in sorted(Counter(row["hops"] for row in each).items())},
+        "unanswerable": sum(row.get("answerable") is False for row in each),
+    }

@@ -1,0 +1,269 @@
+"""Noun phrases and predicates of forms: the parts that English questions are composed of.
+
+A form of a set becomes a noun phrase (`the films directed by Ada`) or a predicate (`was directed by Ada`); a path nests
+them (`the capitals of the countries that border Chad`).  What wording is taken of several is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from kgqa_core.builders.questions.noun import Noun, article, conjugated
+from kgqa_core.builders.questions.question_words import QuestionWords
+from kgqa_core.builders.questions.relation_words import RelationWords, is_person
+from kgqa_core.errors import FormError
+from kgqa_core.logic.forms import And, Arg, Class, Compare, Entity, Form, Join, Minus, Nth, Or, Step
+from kgqa_core.rewriting.phrases import plural
+
+ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+
+
+class FormPhrases:
+    """Noun phrases and predicates of forms over one graph."""
+
+    def __init__(self, lexicon: QuestionWords) -> None:
+        self.lexicon, self.profile = lexicon, lexicon.profile
+
+    # -- noun phrases --------------------------------------------------------------------------------------------
+
+    def noun(self, form: Form, head: str = "", many: bool | None = None) -> Noun:
+        """The noun phrase of a form; head: what its members are; many: whether it is of several, where that is given.
+
+        Raises FormError.
+        """
+        match form:
+            case Entity():
+                return Noun(fixed=self.lexicon.called(form))
+            case Class(key=key):
+                return Noun(head=self.lexicon.type_label(key), many=True)
+            case Join():
+                return self._joined(form, head, many)
+            case And(parts=parts):
+                return self._both(parts, head, many)
+            case Or(parts=(one, other)):
+                return Noun(fixed=f"{self.noun(one).show()} or {self.noun(other).show()}", many=True)
+            case Minus(of=Join(path=(step, back), of=of), without=Entity() as without) if of == without:
+                straight = (step.relation, step.inverse) == (back.relation, not back.inverse)
+                if straight and self.lexicon.rng.random() < 0.65:
+                    return self._alike(step, without, head)
+                return replace(
+                    self.noun(form.of, head, True), adjective=self.lexicon.rng.choice(("other", "other", ""))
+                )
+            case Minus(of=of, without=without):
+                return self._without(self.noun(of, head, True), of, without)
+            case Arg() | Nth():
+                return self._best(form, head)
+        raise FormError(f"{form} has no noun phrase")
+
+    def _alike(self, step: Step, like: Entity, head: str) -> Noun:
+        """What shares the end of a relation with an entity: `the other films with the same director as X`."""
+        words, x = self.lexicon.words(step), self.lexicon.called(like)
+        options: list[Noun] = []
+        sort = head or (words.tail if step.inverse else words.head)
+        if step.inverse:
+            for noun in words.nouns[:2]:
+                things = plural(words.head or "thing")
+                options.append(Noun(sort or noun, f"that are {plural(noun)} of the same {things} as {x}", many=True))
+                options.append(Noun(noun, f"of the {things} that {x} is {article(noun)} {noun} of", many=True))
+            for verb in words.active[:2]:
+                options.append(
+                    Noun(
+                        sort or "thing",
+                        f"that {conjugated(verb, True)} the same {plural(words.head or 'thing')} as {x}",
+                        many=True,
+                    )
+                )
+        else:
+            for noun in words.nouns[:3]:
+                for post in (
+                    f"with the same {noun} as {x}",
+                    f"that have the same {noun} as {x}",
+                    f"that share their {noun} with {x}",
+                    f"with {x}'s {noun}",
+                ):
+                    options.append(Noun(sort or "thing", post, many=True))
+            for is_, participle in words.passive:
+                are = {"is": "are", "was": "were"}[is_]
+                options.append(Noun(sort or "thing", f"{participle} the same {words.tail or 'one'} as {x}", many=True))
+                options.append(
+                    Noun(sort or "thing", f"that {are} {participle} the same {words.tail or 'one'} as {x}", many=True)
+                )
+            for _, several in words.verbs:
+                options.append(
+                    Noun(sort or "thing", f"that {several} the same {words.tail or 'one'} as {x}", many=True)
+                )
+        if not options:
+            raise FormError(f"{step} has no words")
+        return replace(self.lexicon.pick(options), adjective=self.lexicon.rng.choice(("other", "")), known=bool(sort))
+
+    def _joined(self, form: Join, head: str, given: bool | None) -> Noun:
+        step, inner = form.path[0], form.of if len(form.path) == 1 else Join(form.path[1:], form.of)
+        words = self.lexicon.words(step)
+        inside = self.noun(inner)
+        x = inside.show()
+        noun = self._ends(step)(step, words, inside, x, head, given)
+        for condition in form.where:
+            label = self.profile.qualifiers[condition.relation]
+            value = self.lexicon.value(condition.value)
+            after = (
+                f", {label} {value}",
+                f"with {value} as {label}",
+                f"whose {label} is {value}",
+                f"({label} {value})",
+            )
+            noun = replace(noun, post=f"{noun.post} {self.lexicon.pick(after)}".strip().replace(" ,", ","))
+        return noun
+
+    def _ends(self, step: Step) -> Callable[[Step, RelationWords, Noun, str, str, bool | None], Noun]:
+        return self._tails if step.inverse else self._heads
+
+    def _tails(self, step: Step, words: RelationWords, inside: Noun, x: str, head: str, given: bool | None) -> Noun:
+        """What the relation leads to from x."""
+        relation = self.profile.relations[step.relation]
+        many = (inside.many or not relation.functional) if given is None else given
+        options: list[Noun] = []
+        for noun in words.nouns:
+            if not head or head == words.tail or noun == words.nouns[0]:
+                end = (
+                    f"that {'are' if many else 'is'} a {head}"
+                    if head and head not in noun and head != words.tail
+                    else ""
+                )
+                end = end.replace("that are a ", f"that are {plural(head)} ").strip() if head else end
+                options.append(Noun(noun, f"{words.link.strip()} {x} {end}".strip(), many=many))
+                if inside.fixed and not inside.many and len(x.split()) < 5 and words.link == " of ":
+                    options.append(Noun(noun, end, pre=f"{x}'{'' if x.endswith('s') else 's'}", many=many))
+        tail = head or words.tail
+        sort = tail or ("person" if words.wh == "who" else "thing")
+        for verb in words.active:
+            that = "who" if is_person(sort) else "that"
+            options.append(Noun(sort, f"{that} {conjugated(verb, many)} {x}", many=many, known=bool(tail)))
+        for one, several in words.verbs:
+            options.append(Noun(sort, f"that {x} {several if inside.many else one}", many=many, known=bool(tail)))
+        for is_, participle in words.passive:
+            aux = {"is": "are", "was": "were"}[is_] if inside.many else is_
+            options.append(Noun(sort, f"that {x} {aux} {participle}", many=many, known=bool(tail)))
+        return self.lexicon.pick(options)
+
+    def _heads(self, step: Step, words: RelationWords, inside: Noun, x: str, head: str, given: bool | None) -> Noun:
+        """What has the relation to x."""
+        relation = self.profile.relations[step.relation]
+        many = (inside.many or not relation.inverse_functional) if given is None else given
+        known = head or words.head
+        sort = known or "thing"
+        options: list[Noun] = []
+        for is_, participle in words.passive:
+            aux = {"is": "are", "was": "were"}[is_] if many else is_
+            options.append(Noun(sort, f"{participle} {x}", many=many, known=bool(known)))
+            options.append(Noun(sort, f"that {aux} {participle} {x}", many=many, known=bool(known)))
+        for verb in words.active[:2]:
+            options.append(
+                Noun(
+                    sort,
+                    f"{self.lexicon.rng.choice(('that ', ''))}{x} {conjugated(verb, inside.many)}",
+                    many=many,
+                    known=bool(known),
+                )
+            )
+        for one, several in words.verbs:
+            who = "who" if is_person(sort) else "that"
+            options.append(Noun(sort, f"{who} {several if many else one} {x}", many=many, known=bool(known)))
+        for noun in words.nouns[:2]:
+            has, own = ("have", "their") if many else ("has", "its")
+            for post in (
+                f"whose {noun} is {x}",
+                f"with {noun} {x}",
+                f"with {x} as {noun}",
+                f"that {has} {x} as {own} {noun}",
+            ):
+                options.append(Noun(sort, post, many=many, known=bool(known)))
+        return self.lexicon.pick(options)
+
+    def _both(self, parts: tuple[Form, ...], head: str, many: bool | None) -> Noun:
+        classes = [part for part in parts if isinstance(part, Class)]
+        others = [part for part in parts if not isinstance(part, (Class, Compare))]
+        bounds = [part for part in parts if isinstance(part, Compare)]
+        label = self.lexicon.type_label(classes[0].key) if classes else head
+        several = True if many is None else many
+        noun = self.noun(others[0], label, several) if others else Noun(label, many=several)
+        clauses = [
+            f"{'who' if is_person(noun.head) else 'that'} {self.predicate(part, noun.many)}" for part in others[1:]
+        ]
+        clauses += [self.lexicon.condition(part, noun.many) for part in bounds]
+        clauses += [f"that are {plural(self.lexicon.type_label(part.key))}" for part in classes[1:]]
+        if not clauses:
+            return noun
+        if noun.fixed:
+            return replace(noun, fixed=f"{noun.fixed} {' and '.join(clauses)}")
+        joint = "and " if re.search(r"\b(that|who|whose|with)\b", noun.post) and self.lexicon.rng.random() < 0.6 else ""
+        return replace(noun, post=f"{noun.post} {joint}{' and '.join(clauses)}".strip())
+
+    def _without(self, noun: Noun, of: Form, without: Form) -> Noun:
+        same = isinstance(of, Join) and isinstance(without, Join) and of.path == without.path
+        if (
+            same
+            and isinstance(without, Join)
+            and isinstance(without.of, Entity)
+            and noun.post.endswith(self.lexicon.name_of(of))
+        ):
+            return replace(noun, post=f"{noun.post} but not {self.lexicon.called(without.of)}")
+        sets = self.noun(without).show()
+        that = "who" if is_person(noun.head) else "that"
+        post = self.lexicon.pick(
+            (f"but not {sets}", f"except {sets}", f"{that} are not {sets}", f"without {sets}", f"excluding {sets}")
+        )
+        return replace(noun, post=f"{noun.post} {post}".strip(), many=True)
+
+    def _best(self, form: Arg | Nth, head: str) -> Noun:
+        noun = self.noun(form.of, head, False)
+        place = ORDINALS[form.n] if isinstance(form, Nth) else ""
+        words, step = self.lexicon.words(form.path[0]), form.path[0]
+        adjectives = () if form.counted else words.entry.most if form.best == "max" else words.entry.least
+        if adjectives and not noun.fixed and self.lexicon.rng.random() < 0.8:
+            return replace(noun, adjective=f"{place} {self.lexicon.pick(adjectives)}".strip(), many=False)
+        ends = self.lexicon.extremes(step, words, form.best, form.counted, place, is_person(noun.head))
+        if noun.fixed:
+            return Noun(fixed=f"the one of {noun.fixed} {self.lexicon.pick(ends)}")
+        return replace(noun, post=f"{noun.post} {self.lexicon.pick(ends)}".strip(), many=False)
+
+    # -- predicates ----------------------------------------------------------------------------------------------
+
+    def predicate(self, form: Form, many: bool) -> str:
+        """What a form says of something, or with `many` of several things.  Raises FormError."""
+        be = "are" if many else "is"
+        match form:
+            case Class(key=key):
+                label = self.lexicon.type_label(key)
+                return f"are {plural(label)}" if many else f"is {article(label)} {label}"
+            case Compare():
+                return self.lexicon.compared(form, many)
+            case And(parts=parts):
+                return " and ".join(self.predicate(part, many) for part in parts)
+            case Join(path=(step, *rest), of=of) if not form.where:
+                words = self.lexicon.words(step)
+                inside = self.noun(Join(tuple(rest), of) if rest else of)
+                x = inside.show()
+                options: list[str] = []
+                if step.inverse:
+                    options += [f"{conjugated(verb, many)} {x}" for verb in words.active]
+                    for noun in words.nouns[:3]:
+                        single = self.profile.relations[step.relation].functional
+                        options.append(
+                            f"are {plural(noun)} of {x}"
+                            if many
+                            else f"is {'the' if single else article(noun)} {noun} of {x}"
+                        )
+                    if not options:
+                        options += [f"{be} what {x} {several if inside.many else one}" for one, several in words.verbs]
+                        options += [f"{be} what {x} {is_} {part}" for is_, part in words.passive]
+                else:
+                    plural_aux = {"is": "are", "was": "were"}
+                    options += [f"{plural_aux[is_] if many else is_} {part} {x}" for is_, part in words.passive]
+                    options += [f"{several if many else one} {x}" for one, several in words.verbs]
+                    has, own = ("have", "their") if many else ("has", "its")
+                    options += [f"{has} {x} as {own} {noun}" for noun in words.nouns[:2]]
+                    options += [f"{has} {article(noun)} {noun} that is {x}" for noun in words.nouns[:1] if inside.many]
+                return self.lexicon.pick(options)
+        return f"{be} {self.noun(form).show()}"

@@ -1,0 +1,229 @@
+"""Questions that a graph cannot answer: of a relation, a fact or an entity that it does not hold.
+
+They are what the drops of `builders.answerability` would leave, made without changing the graph: what an ontology of
+its kind often has and this one lacks (RELATION), what things of a kind have and this one has not (FACT), and names
+that nothing in it bears (ENTITY).  The reasons are those of abstention.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgqa_core.builders.questions.draft import Draft
+from kgqa_core.builders.questions.paths import PathHop, Walker
+from kgqa_core.builders.questions.relation_words import is_person, relation_words
+from kgqa_core.builders.questions.schema_profile import RelationProfile
+from kgqa_core.builders.questions.wording import WordedQuestion
+from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.errors import FormError
+from kgqa_core.logic.forms import Class, Form, Holds, Join, elements
+from kgqa_core.metrics.normalise import is_cjk
+
+ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
+"""Why a graph does not hold an answer, as `abstention.labels` has it."""
+
+_FRAMES = ("what is the {n} of {x}", "{x}'s {n}", "{n} of {x}", "what {n} does {x} have", "tell me the {n} of {x}",
+           "do you know the {n} of {x}", "which {n} does {x} have", "who or what is the {n} of {x}")  # fmt: skip
+_TRIES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswerable:
+    """One question without an answer.
+
+    reason: ENTITY, RELATION or FACT.  missing: what the graph does not hold, in words.  form: what the question would
+    be if it did, None where a relation or an entity of it has no key here.  topics: keys of entities that it does hold.
+    """
+
+    worded: WordedQuestion
+    reason: str
+    missing: str
+    topics: tuple[str, ...]
+    form: Form | None = None
+    keys: tuple[str, ...] = ()
+
+
+class Missing:
+    """Draws questions of each reason.  write: words a form; drafts: answerable ones, whose entities are replaced."""
+
+    def __init__(
+        self, walker: Walker, write: Callable[[Form, str], WordedQuestion], drafts: Sequence[Draft], seed: int
+    ) -> None:
+        self.walker, self.write, self.profile, self.graph = walker, write, walker.profile, walker.graph
+        self.drafts = [draft for draft in drafts if elements(draft.form).entities]
+        self.rng = random.Random(f"unanswerable/{seed}")
+        self.names = {name.casefold() for name in self.profile.names if name is not None}
+        self.nodes = np.flatnonzero(self.profile.askable)
+        self.hops = walker.hops(lambda hop: not hop.relation.is_type)
+        worded = {key: relation_words(relation, self.profile) for key, relation in self.profile.relations.items()}
+        self.kinds = {key: (words.head, words.tail) for key, words in worded.items()}
+        self.entries = self._absent_entries()
+        self._parts: tuple[list[str], list[str]] | None = None
+
+    def draw(self, size: int) -> list[Unanswerable]:
+        """`size` questions, of each reason about as many; fewer where the graph is too small."""
+        found: dict[str, Unanswerable] = {}
+        makers = [self.relation, self.fact, self.entity] if self.profile.language == "en" else [self.fact, self.entity]
+        misses = 0
+        while len(found) < size and misses < _TRIES * len(makers):
+            one = makers[len(found) % len(makers) if misses < _TRIES else self.rng.randrange(len(makers))]()
+            if one is None or one.worded.text in found:
+                misses += 1
+                continue
+            found[one.worded.text] = one
+            misses = 0
+        return list(found.values())
+
+    # -- a relation that is not there ----------------------------------------------------------------------------
+
+    def _absent_entries(self) -> list[RelationEntry]:
+        """Common relations of which no relation, qualifier or type of the graph has any of the words."""
+        book = thesaurus()
+        here = {relation.label.casefold() for relation in self.profile.relations.values()}
+        here |= {label.casefold() for label in self.profile.qualifiers.values()}
+        here |= {each.label.casefold() for each in self.profile.types.values()}
+        for label in list(here):
+            entry = book.relation(label)
+            if entry is not None:
+                here |= {word.casefold() for word in (*entry.labels, *entry.nouns)}
+        words = {word for label in here for word in re.findall(r"[a-z]{4,}", label)}
+        entries = list(dict.fromkeys(book.relations.values()))
+        return [
+            entry
+            for entry in entries
+            if entry.nouns or entry.ask
+            if not any(word in words for name in (*entry.labels, *entry.nouns) for word in name.split())
+        ]
+
+    def relation(self) -> Unanswerable | None:
+        """A common relation that the graph lacks, of an entity whose kind usually has it."""
+        if not self.entries:
+            return None
+        entry = self.rng.choice(self.entries)
+        hop = self.walker.pick([hop for hop in self.hops if _fits(self._kind(hop), entry.head)])
+        node = None if hop is None else self.walker.topic(hop)
+        if node is None:
+            return None
+        name, noun = str(self.profile.names[node]), entry.nouns[0] if entry.nouns else entry.labels[0]
+        noun = self.rng.choice(entry.nouns) if entry.nouns else noun
+        if entry.ask and self.rng.random() < 0.5:
+            text = self.rng.choice(entry.ask).replace("<x>", name)
+        else:
+            text = self.rng.choice(_FRAMES).format(n=noun, x=name)
+        return Unanswerable(_worded(text, name), RELATION, entry.labels[0], (self.walker.keys[node],))
+
+    def _kind(self, hop: PathHop) -> str:
+        """What the entities at which a hop starts are called."""
+        return self.kinds[hop.relation.key][hop.backward]
+
+    # -- a fact that is not there --------------------------------------------------------------------------------
+
+    def fact(self) -> Unanswerable | None:
+        """A relation that things of its kind have, of one that has it not; or the second of two such relations."""
+        if self.rng.random() < 0.3:
+            return self._second_fact()
+        hop = self.walker.pick(self.hops)
+        node = None if hop is None else self._without(hop)
+        if hop is None or node is None:
+            return None
+        return self._of_form(Join((hop.step,), self.walker.entity(node)), hop.relation)
+
+    def _without(self, hop: PathHop) -> int | None:
+        """An entity like those at which a hop starts, at which it does not."""
+        like = self.walker.topic(hop)
+        if like is None:
+            return None
+        around = [other for other in self.walker.around(like) if other.relation.id != hop.relation.id]
+        for _ in range(4):
+            other = self.walker.pick(around)
+            node = None if other is None else self.walker.topic(other)
+            if node is not None and not len(self._reached(node, hop)):
+                return node
+        return None
+
+    def _reached(self, node: int, hop: PathHop) -> np.ndarray:
+        start = np.array([node], dtype=np.int64)
+        return self.graph.hop(start, hop.relation.id, backward=hop.backward)[1]
+
+    def _second_fact(self) -> Unanswerable | None:
+        path = self.walker.walk(1)
+        if path is None or self.graph.literal[path.nodes[0]] or path.hops[0].relation.is_type:
+            return None
+        reached = self._kind(PathHop(path.hops[0].relation, not path.hops[0].backward))
+        hop = self.walker.pick([hop for hop in self.hops if self._kind(hop) == reached])
+        if hop is None or len(self.graph.hop(path.nodes, hop.relation.id, backward=hop.backward)[1]):
+            return None
+        form = Join((hop.step, *(each.step for each in path.hops)), self.walker.entity(path.topic))
+        return self._of_form(form, hop.relation)
+
+    def _of_form(self, form: Form, relation: RelationProfile) -> Unanswerable | None:
+        try:
+            if self.graph.execute(form).nodes:
+                return None
+            worded = self.write(form, f"missing/{form}")
+        except FormError:
+            return None
+        return Unanswerable(worded, FACT, relation.label, elements(form).entities, form, (relation.key,))
+
+    # -- an entity that is not there -----------------------------------------------------------------------------
+
+    def entity(self) -> Unanswerable | None:
+        """An answerable question with the name of one entity replaced by one that nothing in the graph bears."""
+        if not self.drafts:
+            return None
+        draft = self.rng.choice(self.drafts)
+        if isinstance(draft.form, Holds) and isinstance(draft.form.of, Class):
+            return None
+        try:
+            worded = self.write(draft.form, f"missing/{draft.key}")
+        except FormError:
+            return None
+        lost = self.rng.randrange(len(worded.mentions))
+        name = self.invented(worded.mentions[lost])
+        if name is None or worded.text.count(worded.mentions[lost]) == 0:
+            return None
+        text = worded.text.replace(worded.mentions[lost], name)
+        mentions = tuple(name if place == lost else other for place, other in enumerate(worded.mentions))
+        used = elements(draft.form)
+        topics = tuple(key for place, key in enumerate(used.entities) if place != lost)
+        return Unanswerable(WordedQuestion(text, mentions), ENTITY, name, topics)
+
+    def invented(self, like: str) -> str | None:
+        """A name made of parts of others, shaped like this one, that is not in the graph."""
+        if self._parts is None:
+            named = [name.split() for name in self.profile.names if name is not None and name[:1].isupper()]
+            self._parts = ([parts[0] for parts in named], [parts[-1] for parts in named if len(parts) > 1])
+        firsts, lasts = self._parts
+        for _ in range(_TRIES):
+            if any(map(is_cjk, like)):
+                other = str(self.profile.names[int(self.rng.choice(self.nodes))])
+                name = like[: max(1, len(like) // 2)] + other[len(other) // 2 :]
+            elif len(like.split()) > 1 and lasts and firsts:
+                name = f"{self.rng.choice(firsts)} {self.rng.choice(lasts)}"
+            else:
+                one, other = (self.rng.choice(firsts or [like]) for _ in range(2))
+                name = (one[: max(2, len(one) // 2)] + other[len(other) // 2 :]).capitalize()
+            if name.casefold() not in self.names and len(name) > (1 if any(map(is_cjk, name)) else 3):
+                return name
+        return None
+
+
+def _fits(kind: str, wanted: str) -> bool:
+    """Whether things of a kind usually have a relation whose heads are so called."""
+    if not wanted:
+        return True
+    same = {wanted, *thesaurus().type(wanted)}
+    if wanted == "place":
+        same |= {"city", "country", "town", "region", "state", "village"}
+    return kind in same or (wanted == "person" and is_person(kind))
+
+
+def _worded(text: str, name: str) -> WordedQuestion:
+    shown = text if text.startswith(name) else text[:1].upper() + text[1:]
+    asks = re.match(r"(tell me)\b", text) is None and re.search(r"\b(what|who|which|where|when|how|do|does|is)\b", text)
+    return WordedQuestion(shown + ("?" if asks else ""), (name,))

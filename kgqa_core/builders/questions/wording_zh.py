@@ -1,0 +1,130 @@
+"""Questions in Chinese from forms, for graphs whose relations have Chinese names: a small set of patterns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from kgqa_core.builders.questions.schema_profile import GraphProfile
+from kgqa_core.builders.questions.wording import WordedQuestion
+from kgqa_core.errors import FormError
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Minus,
+    Nth,
+    Or,
+    Steps,
+    elements,
+)
+
+_WHO = (
+    "人",
+    "者",
+    "员",
+    "家",
+    "师",
+    "父",
+    "母",
+    "妻",
+    "夫",
+    "子",
+    "女",
+    "友",
+    "演",
+    "长",
+    "导演",
+    "作者",
+    "老师",
+    "学生",
+)
+_WHERE = ("地", "地点", "国家", "城市", "籍", "籍贯", "出生地", "位置", "所在")
+_WHEN = ("日期", "时间", "年份", "年", "生日")
+
+
+class Chinese:
+    """Words forms of one graph.  names: an entity's name by its key."""
+
+    def __init__(self, profile: GraphProfile, names: Callable[[str], str]) -> None:
+        self.profile, self.names = profile, names
+        self.rng = random.Random(0)
+
+    def write(self, form: Form, seed: str) -> WordedQuestion:
+        """A question whose answer the form is.  Raises FormError for a form that this grammar does not write."""
+        self.rng = random.Random(seed)
+        return WordedQuestion(self._question(form), tuple(self.names(key) for key in elements(form).entities))
+
+    def _question(self, form: Form) -> str:
+        pick = self.rng.choice
+        match form:
+            case Count(of=of):
+                return pick(("{}有多少个？", "{}有几个？", "一共有多少个{}？", "{}的数量是多少？")).format(
+                    self._noun(of)
+                )
+            case Holds(of=Join() as of, one=Entity(key=key)):
+                return pick(("{b}是{a}吗？", "{a}是{b}吗？", "{b}是不是{a}？")).format(
+                    a=self._noun(of), b=self.names(key)
+                )
+            case Holds(of=of, one=one) if of == one:
+                return f"有没有{self._noun(of)}？"
+            case Greater(one=Entity(key=a), other=Entity(key=b), path=path, best=best):
+                more = "更多" if best == "max" else "更少"
+                return f"{self.names(a)}和{self.names(b)}哪个的{self._label(path)}{more}？"
+            case Join():
+                return self._path(form)
+        return pick(("{}是什么？", "{}有哪些？", "列出{}", "{}")).format(self._noun(form))
+
+    def _path(self, form: Join) -> str:
+        pick, step = self.rng.choice, form.path[0]
+        noun, label = self._noun(form), self._label((step,))
+        if not step.inverse:
+            rest = form.path[1:]
+            x = self._noun(Join(rest, form.of) if rest else form.of)
+            return pick(
+                ("{r}是{x}的有哪些？", "{r}是{x}的是谁？", "谁的{r}是{x}？", "哪些的{r}是{x}？", "什么的{r}是{x}？",
+                 "{n}有哪些？", "{x}是谁的{r}？", "以{x}为{r}的有哪些？")
+            ).format(r=label, x=x, n=noun)  # fmt: skip
+        frames: tuple[str, ...]
+        if label.endswith(_WHO):
+            frames = ("{}是谁？", "谁是{}？", "{}叫什么名字？", "{}是哪位？", "{}都有谁？", "{}", "请问{}是谁？")
+        elif label.endswith(_WHEN):
+            frames = ("{}是什么时候？", "{}是哪年？", "{}是多少？", "{}", "请问{}是什么时候？")
+        elif label.endswith(_WHERE):
+            frames = ("{}是哪里？", "{}在哪里？", "{}是什么？", "{}是什么地方？", "{}", "请问{}是哪里？")
+        else:
+            frames = ("{}是什么？", "{}有哪些？", "{}是啥？", "{}", "请问{}是什么？", "告诉我{}", "你知道{}是什么吗？")
+        return pick(frames).format(noun)
+
+    def _noun(self, form: Form) -> str:
+        match form:
+            case Entity(key=key):
+                return self.names(key)
+            case Class(key=key) if key in self.profile.types:
+                return self.profile.types[key].label
+            case Join(path=(step, *rest), of=of, where=()):
+                x = self._noun(Join(tuple(rest), of) if rest else of)
+                label = self._label((step,))
+                if step.inverse:
+                    return f"{x}的{label}" if self.rng.random() < 0.9 else f"{x}{label}"
+                return f"{label}是{x}的" + self.rng.choice(("东西", "事物", "对象"))
+            case And(parts=parts):
+                return "并且".join(self._noun(part) for part in parts)
+            case Or(parts=parts):
+                return "或者".join(self._noun(part) for part in parts)
+            case Minus(of=of, without=without):
+                return f"除了{self._noun(without)}以外的{self._noun(of)}"
+            case Arg(best=best, of=of, path=path):
+                return f"{self._noun(of)}中{self._label(path)}最{'多' if best == 'max' else '少'}的"
+            case Nth(n=n, best=best, of=of, path=path):
+                return f"{self._noun(of)}中{self._label(path)}第{n}{'多' if best == 'max' else '少'}的"
+        raise FormError(f"{form} has no Chinese wording")
+
+    def _label(self, path: Steps) -> str:
+        return "的".join(self.profile.relations[step.relation].label for step in path)

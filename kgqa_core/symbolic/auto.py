@@ -1,0 +1,189 @@
+"""The answerer `auto`: every road proposes forms, one calibrated scale ranks them, and the best is run for its proof.
+
+Roads: `labels`, forms made around the mentions by the labels of the graph; `retriever`, those of the paths that a
+retriever predicts or walks; `parser`, those of a trained semantic parser.  All are scored by the same network, so that
+none needs to be trusted before another.  Where no form is likely enough the question is declined, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kgqa_core.config import SymbolicOptions
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import execute
+from kgqa_core.logic.forms import Form, Holds
+from kgqa_core.logic.lookup import index
+from kgqa_core.logic.parser import parse
+from kgqa_core.logic.paths import from_path
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.symbolic.arguments import Proposed, Weighted
+from kgqa_core.symbolic.by_labels.calibrate import Choice, choose
+from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, labels_of
+from kgqa_core.symbolic.by_labels.examples import candidate_of
+from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.model import LabelModel, load
+from kgqa_core.symbolic.by_labels.parser import CONTENT_FREE, LabelParser, answers_of
+from kgqa_core.symbolic.by_labels.reading import stem
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.types import ENTITY, FACT, RELATION, Question
+
+LABELS, RETRIEVER, PARSER = "labels", "retriever", "parser"
+ROADS = (LABELS, RETRIEVER, PARSER)
+BATCH = 64
+PROPOSED = 12
+"""Paths of a retriever, and forms of a parser, that become candidates."""
+
+
+@dataclass
+class AutoSolver:
+    """Answers questions on one graph, which stays open as long as the solver is used.
+
+    model: a trained label parser; the packaged head start where it is None.  options: of proof and answers.
+    min_confidence: below which a question is declined; the calibration's own where it is None.
+    """
+
+    store: KgStore
+    options: SymbolicOptions
+    model: LabelModel | None = None
+    min_confidence: float | None = None
+    timeouts: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        index(self.store)
+        model = self.model or load(None)
+        self.graph = LabelGraph(self.store)
+        self.calibration = model.calibration
+        self.parser = LabelParser(self.graph, LabelScorer(model.network), model.hops)
+
+    @property
+    def threshold(self) -> float:
+        """Confidence below which a question is declined."""
+        if self.min_confidence is not None:
+            return self.min_confidence
+        return self.calibration.threshold if self.calibration is not None else 0.5
+
+    def solve(
+        self,
+        questions: Sequence[Question],
+        paths: Mapping[str, Sequence[Weighted]] | None = None,
+        parsed: Mapping[str, Sequence[Proposed]] | None = None,
+        monitor: Monitor = QUIET,
+    ) -> list[ComputedAnswer]:
+        """What is computed for each question, in their order.
+
+        paths: relation paths by question, from a retriever; parsed: forms by question, from a parser.
+        """
+        found: list[ComputedAnswer] = []
+        for start in range(0, len(questions), BATCH):
+            own = questions[start : start + BATCH]
+            queries = self.parser.read(own)
+            prepared = self.parser.prepare(
+                [(question.id, query) for question, query in zip(own, queries, strict=True)],
+                proposed=[
+                    self._proposed(query, (paths or {}).get(question.id, ()), (parsed or {}).get(question.id, ()))
+                    for question, query in zip(own, queries, strict=True)
+                ],
+            )
+            for question, query, ranked in zip(own, queries, self.parser.rank(prepared), strict=True):
+                found.append(self._answer(question, query, choose(ranked)))
+            monitor.progress(len(found), len(questions), "questions")
+        return found
+
+    def _proposed(
+        self, query: LabelQuery, paths: Sequence[Weighted], parsed: Sequence[Proposed]
+    ) -> list[tuple[Candidate, str]]:
+        """Forms of the other roads as candidates, with the road of each."""
+        forms: list[tuple[Form, str]] = []
+        for slot in query.slots:
+            for entity, key, _ in slot.entities[:1]:
+                if not self.graph.memory.literal[entity]:
+                    forms += [(from_path(key, path), RETRIEVER) for path, _ in paths[:PROPOSED]]
+        for text, _ in parsed[:PROPOSED]:
+            try:
+                forms.append((parse(text), PARSER))
+            except FormError:
+                continue
+        found = []
+        for form, road in forms:
+            made = candidate_of(form, query, self.graph)
+            if made is not None and (made.nodes is None or len(made.nodes)):
+                found.append((made, road))
+        return found
+
+    def _answer(self, question: Question, query: LabelQuery, choice: Choice) -> ComputedAnswer:
+        confidence = self._confidence(choice)
+        best_meant = [slot.entities[0][0] for slot in query.slots]
+        names = self.store.names(best_meant)
+        words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
+        best = choice.best
+        sure = best is not None and not choice.empty and choice.share > choice.none and confidence >= self.threshold
+        made = ComputedAnswer(
+            question.id,
+            KINDS[best.kind] if best is not None else "none",
+            topics=tuple(names[entity] for entity in best_meant),
+            words=words,
+            tried=len(choice.ranked.order) if choice.ranked is not None else 0,
+            confidence=round(confidence, 6) if self.calibration is not None else None,
+        )
+        if not sure or best is None:
+            kind, missing = self._reason(query, choice)
+            return replace(made, reason=kind, missing=missing)
+        proof, truncated = self._proof(best.form)
+        if best.nodes is not None and len(best.nodes) > self.options.most_answers:
+            best, truncated = replace(best, nodes=best.nodes[: self.options.most_answers]), True
+        answers = answers_of(best, self.graph)
+        keys = answers
+        if best.nodes is not None:
+            own = self.store.entity_keys(best.nodes.tolist())
+            keys = tuple(own[node] for node in best.nodes.tolist())
+        return replace(
+            made,
+            form=best.form,
+            answers=answers,
+            keys=keys,
+            weight=round(choice.share, 6),
+            proof=proof,
+            truncated=truncated,
+            road=best.road,
+        )
+
+    def _confidence(self, choice: Choice) -> float:
+        if choice.best is None:
+            return 0.0
+        return self.calibration.confidence(choice) if self.calibration is not None else choice.share
+
+    def _proof(self, form: Form) -> tuple[tuple[int, ...], bool]:
+        """Triples that a form's result rests on; of a `no` those of what there is instead."""
+        try:
+            result = execute(form, self.store, seconds=self.options.timeout_seconds)
+            if isinstance(form, Holds) and not result.value:
+                return execute(form.of, self.store, seconds=self.options.timeout_seconds).proof, result.truncated
+            return result.proof, result.truncated
+        except FormTimeout:
+            self.timeouts += 1
+        except FormError:
+            pass
+        return (), False
+
+    def _reason(self, query: LabelQuery, choice: Choice) -> tuple[str, str | None]:
+        """Why a question is declined, one of `types.REASONS`, and what is missing in words."""
+        best = choice.best
+        if not query.slots and not query.types:
+            return ENTITY, self._strange(query, None)
+        if best is not None and choice.empty and choice.share > choice.none:
+            labels = labels_of(best.form, self.graph)
+            return FACT, labels[0] if labels else None
+        return RELATION, self._strange(query, best)
+
+    def _strange(self, query: LabelQuery, best: Candidate | None) -> str | None:
+        """The words of a question that neither grammar nor the best form accounts for."""
+        labels = labels_of(best.form, self.graph) if best else []
+        known = {stem(word) for label in labels for word in WORD.findall(label.lower())}
+        known |= {stem(w) for place, _ in query.types for w in WORD.findall(self.graph.type_labels[place])}
+        words = [w for w in WORD.findall(query.text) if w.lower() not in CONTENT_FREE and len(w) > 2]
+        left = [word for word in words if stem(word.lower()) not in known]
+        return " ".join(left or words) or None

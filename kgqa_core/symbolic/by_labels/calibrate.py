@@ -1,0 +1,125 @@
+"""How sure the label parser is of an answer: candidates that find the same answer share their probability.
+
+    P(answer is right) = logistic(w · x + b)
+
+x: from the softmax over all candidates and "none".  Learnt on questions whose right answer, or lack of one, is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from kgqa_core.symbolic.by_labels.candidates import Candidate
+from kgqa_core.symbolic.by_labels.parser import Ranked
+
+INPUTS = 8
+RIDGE = 0.02
+"""Weight of the squares of the coefficients."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best answer of a question.
+
+    best: the candidate that gives it; None where there is none.  share: probability of all candidates with this answer.
+    none: that of "no form".  other: that of the next best answer.
+    """
+
+    best: Candidate | None
+    share: float
+    none: float
+    other: float
+    place: int = -1
+    ranked: Ranked | None = None
+
+    def inputs(self) -> list[float]:
+        """What a calibration reads."""
+        if self.ranked is None or self.best is None:
+            return [0.0] * INPUTS
+        likeness = self.ranked.likeness[self.place]
+        return [
+            _logit(self.share), _logit(self.none), _logit(self.share + self.none), math.log(max(self.best.rho, 1e-3)),
+            float(likeness[1]), float(likeness[2]), float(self.empty),
+            float(self.ranked.prepared.features[self.ranked.order[self.place]][4]),
+        ]  # fmt: skip
+
+    @property
+    def empty(self) -> bool:
+        """Whether the best form finds nothing."""
+        return self.best is not None and (
+            self.best.missing or (self.best.nodes is not None and not len(self.best.nodes)) or self.best.value == 0
+            and not isinstance(self.best.value, bool)
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Coefficients of the logistic map.  threshold: confidence below which nothing is answered."""
+
+    weights: tuple[float, ...]
+    bias: float
+    threshold: float = 0.5
+
+    def confidence(self, choice: Choice) -> float:
+        """Probability that the answer of a choice is right, in [0, 1]."""
+        if choice.best is None:
+            return 0.0
+        x = self.bias + sum(w * v for w, v in zip(self.weights, choice.inputs(), strict=True))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, x))))
+
+
+def choose(ranked: Ranked) -> Choice:
+    """The answer that most probability is on."""
+    scores = np.array([*ranked.scores, ranked.none])
+    shares = np.exp(scores - scores.max())
+    shares /= shares.sum()
+    groups: dict[object, float] = {}
+    first: dict[object, int] = {}
+    for place, (one, share) in enumerate(zip(ranked.candidates, shares[:-1].tolist(), strict=True)):
+        key = answer_key(one)
+        groups[key] = groups.get(key, 0.0) + share
+        first.setdefault(key, place)
+    if not groups:
+        return Choice(None, 0.0, 1.0, 0.0)
+    order = sorted(groups, key=lambda key: (-groups[key], first[key]))
+    place = first[order[0]]
+    other = groups[order[1]] if len(order) > 1 else 0.0
+    return Choice(ranked.candidates[place], groups[order[0]], float(shares[-1]), other, place, ranked)
+
+
+def answer_key(one: Candidate) -> object:
+    """What is the same for candidates with the same answer."""
+    return (type(one.value).__name__, one.value) if one.nodes is None else one.nodes.tobytes()
+
+
+def calibrate(choices: Sequence[Choice], right: Sequence[bool], threshold: float = 0.5) -> Calibration | None:
+    """A calibration learnt from choices and whether each is right; None where all are or none is."""
+    rows = [(choice.inputs(), good) for choice, good in zip(choices, right, strict=True) if choice.best is not None]
+    if len({good for _, good in rows}) < 2:
+        return None
+    x = torch.tensor([row for row, _ in rows], dtype=torch.float64)
+    y = torch.tensor([float(good) for _, good in rows], dtype=torch.float64)
+    weights = torch.zeros(INPUTS + 1, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        logits = x @ weights[:-1] + weights[-1]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, y)
+        loss = loss + RIDGE * (weights[:-1] ** 2).mean()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    found = [round(value, 6) for value in weights.detach().tolist()]
+    return Calibration(tuple(found[:-1]), found[-1], threshold)
+
+
+def _logit(share: float) -> float:
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return math.log(share / (1 - share))

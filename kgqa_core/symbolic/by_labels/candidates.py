@@ -1,0 +1,546 @@
+"""Candidate forms of a question: operations over what leads from its mentions and types, by the labels that fit best.
+
+Ways are taken from the graph around each mention, those first whose label is likest to the question, so that a
+relation need not have been seen in any training.  Each candidate is run, and forms that find nothing are left out
+unless they state what the graph has no fact of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.logic.forms import (
+    BESTS,
+    OPS,
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Step,
+    children,
+)
+from kgqa_core.logic.memory import NONE, Ints
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.operator import KINDS as OPERATIONS
+
+KINDS = (*OPERATIONS, "value")
+"""Those of the classifier of operations, and `value`: what has a number or date that compares with one of the text."""
+
+FIRST, SECOND, THIRD = 12, 24, 16
+"""Paths of one, two and three relations from a mention that are kept, the likest first."""
+WIDE = 8
+"""Paths of a length that are made longer."""
+TYPED = 0.25
+"""What a way gains that leads to things of a type that the question names."""
+MEASURES, MEMBERS, SIDES = 6, 12, 7
+"""Measures of a set, sets that are ranked, and sets of each mention that are combined."""
+LEAST_KIND = math.log(0.01)
+MEANINGS = 2
+"""Entities of a mention that are compared, or looked for in a set."""
+UNSURE = 0.05
+"""What a candidate loses for the logarithm of the linker's confidence in such an entity."""
+MOST = 320
+"""Candidates of a question."""
+LONGER = 0.15
+"""What a set that is ranked loses for each relation of its path."""
+LARGE = 50_000
+"""Nodes that a set may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A mention of a question.  entities: (id, key, rho) of each entity that it may mean, best first."""
+
+    word: str
+    entities: tuple[tuple[int, str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelQuery:
+    """A question as candidates are made for it.
+
+    text: with a slot's word for each mention and `n` for each value.  slots: in order of the text.  types: (place of
+    the type in the graph, confidence).  place: of a ranking.  values: numbers and dates of the text.
+    """
+
+    text: str
+    slots: tuple[Slot, ...] = ()
+    types: tuple[tuple[int, float], ...] = ()
+    place: int | None = None
+    values: tuple[Literal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PathSet:
+    """What some ways lead to from an entity, or the members of a type.
+
+    nodes: ascending.  score: mean likeness of its ways to the question.  slot: number of its mention, -1 for a type.
+    """
+
+    form: Form
+    nodes: Ints
+    score: float
+    slot: int
+    rho: float
+    ways: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A form with what it finds.
+
+    kind: place in KINDS.  nodes: what it denotes, None for a value.  value: of a count, or of a yes/no.  ways: that it
+    uses.  slots: numbers of the mentions that it uses.  types: places of the types that it names or that all of its
+    members have.  score: mean likeness of its ways, for the order in which candidates are cut.  missing: it states what
+    the graph has no fact of.  road: which part of the system proposed it.
+    """
+
+    form: Form
+    kind: int
+    nodes: Ints | None
+    value: int | bool | None
+    ways: tuple[int, ...]
+    slots: tuple[int, ...]
+    types: tuple[int, ...]
+    rho: float
+    score: float
+    missing: bool = False
+    road: str = "labels"
+
+
+class CandidateMaker:
+    """Makes the candidates of questions on one graph.
+
+    hops: longest path.  likeness: of each way to the question [2 * relations], higher is better.
+    """
+
+    def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
+        self.graph, self.hops = graph, hops
+        self._members: dict[int, Ints] = {}
+
+    def make(self, query: LabelQuery, likeness: NDArray[np.float64], kinds: Sequence[float]) -> list[Candidate]:
+        """The candidates of a question, the likest first, each form once.
+
+        kinds: log probability of each of KINDS; the least likely are not made.
+        """
+        return _Maker(self, query, likeness, kinds).candidates()
+
+    def members(self, place: int) -> Ints:
+        """Entities of a type or of one below it, ascending."""
+        if place not in self._members:
+            self._members[place] = self.graph.memory.members(self.graph.type_keys[place])
+        return self._members[place]
+
+
+class _Maker:
+    def __init__(
+        self, owner: CandidateMaker, query: LabelQuery, likeness: NDArray[np.float64], kinds: Sequence[float]
+    ) -> None:
+        self.owner, self.graph, self.query, self.likeness = owner, owner.graph, query, likeness
+        self.kinds = kinds
+        self.found: dict[Form, Candidate] = {}
+        self.wanted = {place for place, _ in query.types}
+        self.paths = [self._paths_of(number) for number in range(len(query.slots))]
+        self.classes = [
+            PathSet(Class(self.graph.type_keys[t]), owner.members(t), conf, -1, 1.0) for t, conf in query.types
+        ]
+
+    def candidates(self) -> list[Candidate]:
+        likely = max(self.kinds)
+        for number, kind in enumerate(KINDS):
+            if self.kinds[number] < LEAST_KIND and self.kinds[number] < likely:
+                continue
+            for one in getattr(self, f"_{kind.replace('/', '_')}")(number):
+                known = self.found.get(one.form)
+                if known is None or known.score < one.score:
+                    self.found[one.form] = one
+        order = sorted(self.found.values(), key=lambda one: (-one.score - self.kinds[one.kind] * 0.1, str(one.form)))
+        return order[:MOST]
+
+    # -- paths -------------------------------------------------------------------------------------------------
+
+    def _paths_of(self, number: int) -> list[PathSet]:
+        """Sets that paths lead to from a mention, of each length the likest."""
+        graph, found = self.graph, []
+        for entity, key, rho in self.query.slots[number].entities[:3]:
+            start = graph.nodes_of(entity, key)
+            layer: list[tuple[tuple[int, ...], Ints, float]] = [((), start, 0.0)]
+            for length, most in zip(range(1, self.owner.hops + 1), (FIRST, SECOND, THIRD), strict=False):
+                ahead = []
+                for ways, nodes, total in layer[:WIDE]:
+                    if not len(nodes) or (ways and not graph.to_entities(ways[-1])):
+                        continue
+                    for way in graph.ways(nodes, graph.end_type(ways[-1]) if ways else -1).tolist():
+                        if self._useless(way) or (ways and self._back(ways[-1], way)):
+                            continue
+                        own = float(self.likeness[way]) + TYPED * (graph.end_type(way) in self.wanted)
+                        ahead.append((ways, nodes, way, total + own))
+                ahead.sort(key=lambda one: (-one[3], one[0], one[2]))
+                layer = []
+                for ways, nodes, way, total in ahead[:most]:
+                    reached = graph.follow(nodes, way)
+                    if length > 1:
+                        reached = np.setdiff1d(reached, start, assume_unique=True)
+                    if 0 < len(reached) <= LARGE:
+                        layer.append(((*ways, way), reached, total))
+                found += [
+                    PathSet(graph.join(ways, graph.named(entity, key)), nodes, total / length, number, rho, ways)
+                    for ways, nodes, total in layer
+                ]
+            found += self._missing(number, entity, key, rho)
+        return found
+
+    def _missing(self, number: int, entity: int, key: str, rho: float) -> Iterator[PathSet]:
+        """Paths of one relation that things of an entity's types have, and it has not."""
+        graph = self.graph
+        ways = np.setdiff1d(graph.ways_of_types(graph.types_of(entity)), graph.ways(np.array([entity])))
+        for way in sorted(ways.tolist(), key=lambda way: (-self.likeness[way], way))[:3]:
+            if not self._useless(way):
+                yield PathSet(
+                    graph.join((way,), graph.named(entity, key)), NONE, float(self.likeness[way]), number, rho, (way,)
+                )
+
+    def _useless(self, way: int) -> bool:
+        return way >= self.graph.relations and bool(self.graph.is_type[way - self.graph.relations])
+
+    def _back(self, way: int, then: int) -> bool:
+        """Whether a way goes back where it came from, to nothing but that."""
+        return then == self.graph.turned(way) and way < self.graph.relations and not self.graph.to_entities(way)
+
+    # -- sets --------------------------------------------------------------------------------------------------
+
+    def _sets(self, most: int = 10_000) -> Iterator[PathSet]:
+        """Sets of things: what paths lead to, narrowed to a type of the question where that leaves something out."""
+        for own in self.paths:
+            for one in sorted(own, key=lambda p: -p.score)[:most]:
+                yield one
+                yield from self._narrowed(one)
+
+    def _has_things(self, one: PathSet) -> bool:
+        """Whether a path leads to a set of entities."""
+        return bool(one.ways) and self.graph.to_entities(one.ways[-1])
+
+    def _narrowed(self, one: PathSet) -> Iterator[PathSet]:
+        if not self._has_things(one):
+            return
+        seen: set[bytes] = set()
+        for members in self.classes:
+            both = np.intersect1d(one.nodes, members.nodes, assume_unique=True)
+            if 0 < len(both) < len(one.nodes) and both.tobytes() not in seen:
+                seen.add(both.tobytes())
+                yield PathSet(And((members.form, one.form)), both, one.score + 0.05, one.slot, one.rho, one.ways)
+
+    def _one(
+        self,
+        form: Form,
+        kind: int,
+        nodes: Ints | None,
+        parts: Sequence[PathSet],
+        ways: Sequence[int] = (),
+        value: int | bool | None = None,
+        slots: Sequence[int] = (),
+    ) -> Candidate:
+        used = tuple(way for part in parts for way in part.ways) + tuple(ways)
+        own = tuple(dict.fromkeys([*(part.slot for part in parts if part.slot >= 0), *slots]))
+        rho = math.prod([part.rho for part in parts if part.slot >= 0] or [1.0])
+        scores = [part.score for part in parts if part.ways or part.slot < 0] + [float(self.likeness[w]) for w in ways]
+        score = sum(scores) / max(len(scores), 1) + 0.3 * len(own)
+        return Candidate(form, kind, nodes, value, used, own, self._types_in(form, nodes), rho, score)
+
+    def _types_in(self, form: Form, nodes: Ints | None) -> tuple[int, ...]:
+        """Types of the question that a form names or whose members it finds, or that its ways pass."""
+        found = types_named(form, self.graph)
+        for (place, _), members in zip(self.query.types, self.classes, strict=True):
+            if nodes is not None and len(nodes) and _inside(nodes[:20], members.nodes):
+                found.add(place)
+        return tuple(sorted(found))
+
+    # -- operations --------------------------------------------------------------------------------------------
+
+    def _none(self, kind: int) -> Iterator[Candidate]:
+        for one in self._sets():
+            yield self._one(one.form, kind, one.nodes, [one])
+        for members in self.classes:
+            yield self._one(members.form, kind, members.nodes, [members])
+
+    def _count(self, kind: int) -> Iterator[Candidate]:
+        for one in self._sets(14):
+            if self._has_things(one):
+                yield self._one(Count(one.form), kind, None, [one], value=len(one.nodes))
+        for members in self.classes:
+            yield self._one(Count(members.form), kind, None, [members], value=len(members.nodes))
+        for both in self._intersect(kind):
+            assert both.nodes is not None
+            yield Candidate(
+                Count(both.form), kind, None, len(both.nodes), both.ways, both.slots, both.types, both.rho, both.score
+            )
+
+    def _ranked_sets(self) -> list[PathSet]:
+        things = [one for one in self._sets(MEMBERS) if self._has_things(one) and len(one.nodes) > 1]
+        both = [
+            PathSet(one.form, one.nodes, one.score, -2, one.rho, one.ways)
+            for one in self._pairs(3)
+            if len(one.nodes) > 1
+        ]
+        things.sort(key=lambda p: -p.score + LONGER * len(p.ways))
+        return [*things[: 2 * MEMBERS], *self.classes, *both]
+
+    def _measures(self, one: PathSet) -> list[tuple[tuple[Step, ...], tuple[int, ...], bool]]:
+        """(steps, ways, whether counted) of what the members of a set can be ranked by, the likest first."""
+        graph = self.graph
+        end = graph.end_type(one.ways[-1]) if one.ways else -1
+        ways = graph.ways(one.nodes, end).tolist()
+        numbers = [w for w in ways if graph.is_measure(w)]
+        things = [w for w in ways if graph.to_entities(w) and not graph.is_type[w % graph.relations]]
+        numbers.sort(key=lambda w: (-self.likeness[w], w))
+        things.sort(key=lambda w: (-self.likeness[w], w))
+        return [((graph.step(w),), (w,), False) for w in numbers[:MEASURES]] + [
+            ((graph.step(w),), (w,), True) for w in things[:MEASURES]
+        ]
+
+    def _best(self, kind: int) -> Iterator[Candidate]:
+        yield from self._ranking(kind, 1)
+
+    def _nth(self, kind: int) -> Iterator[Candidate]:
+        if self.query.place is not None and self.query.place > 1:
+            yield from self._ranking(kind, self.query.place)
+
+    def _ranking(self, kind: int, place: int) -> Iterator[Candidate]:
+        for one in self._ranked_sets():
+            for steps, ways, counted in self._measures(one):
+                ranked = self.graph.values(one.nodes, ways[0], counted)
+                for best in BESTS:
+                    nodes = _at(one.nodes, *ranked, best, place)
+                    if not len(nodes):
+                        continue
+                    form = (
+                        Nth(place, best, one.form, steps, counted) if place > 1 else Arg(best, one.form, steps, counted)
+                    )
+                    own = [] if one.slot >= -1 else range(len(self.query.slots))
+                    yield self._one(form, kind, nodes, [one], ways, slots=own)
+
+    def _compare(self, kind: int) -> Iterator[Candidate]:
+        for one, other in combinations(range(len(self.query.slots)), 2):
+            sides = (self.query.slots[one].entities[:MEANINGS], self.query.slots[other].entities[:MEANINGS])
+            for (a, a_key, a_rho), (b, b_key, b_rho) in product(*sides):
+                if a == b or self.graph.memory.literal[[a, b]].any():
+                    continue
+                both = np.array(sorted((a, b)), dtype=np.int64)
+                shared = np.intersect1d(self.graph.ways(np.array([a])), self.graph.ways(np.array([b])))
+                part = PathSet(Entity(a_key), both, 0.0, one, 1.0)
+                for steps, ways, counted in self._measures(part):
+                    for best in BESTS if ways[0] in shared else ():
+                        form = Greater(Entity(a_key), Entity(b_key), steps, best, counted)
+                        nodes = self.graph.memory.nodes(form)
+                        if len(nodes):
+                            made = self._one(form, kind, nodes, [], ways, slots=(one, other))
+                            yield _less_sure(made, a_rho * b_rho)
+
+    def _pairs(self, most: int = SIDES) -> Iterator[PathSet]:
+        """Sets that two mentions lead to both; three where there are three."""
+        for one, other in combinations(range(len(self.paths)), 2):
+            sides = [(p, q) for p in self._side(one, most) for q in self._side(other, most)]
+            for p, q in [*sides, *self._alike(one, other)]:
+                both = np.intersect1d(p.nodes, q.nodes, assume_unique=True)
+                if not len(both):
+                    continue
+                made = PathSet(
+                    And((p.form, q.form)), both, (p.score + q.score) / 2, one, p.rho * q.rho, (*p.ways, *q.ways)
+                )
+                yield made
+                yield from self._narrowed(made)
+
+    def _alike(self, one: int, other: int) -> Iterator[tuple[PathSet, PathSet]]:
+        """Sets that the same ways lead to from two mentions."""
+        own = {p.ways: p for p in self.paths[other] if len(p.nodes) and len(p.ways) == 1}
+        for p in self.paths[one]:
+            if p.ways in own and len(p.nodes) and self.graph.to_entities(p.ways[-1]):
+                yield p, own[p.ways]
+
+    def _side(self, number: int, most: int) -> list[PathSet]:
+        things = [p for p in self.paths[number] if self.graph.to_entities(p.ways[-1]) and len(p.nodes)]
+        return sorted(things, key=lambda p: -p.score)[:most]
+
+    def _intersect(self, kind: int) -> Iterator[Candidate]:
+        for one in self._pairs():
+            slots = range(2) if len(self.paths) == 2 else slots_of(one.form, self.query)
+            yield self._one(one.form, kind, one.nodes, [one], slots=slots)
+
+    def _difference(self, kind: int) -> Iterator[Candidate]:
+        sides = [self._side(number, SIDES) for number in range(len(self.paths))]
+        for one, other in permutations(range(len(sides)), 2):
+            for p in sides[one]:
+                for q in sides[other]:
+                    for of in (p, *self._narrowed(p)):
+                        left = np.setdiff1d(of.nodes, q.nodes, assume_unique=True)
+                        if 0 < len(left) < len(of.nodes):
+                            yield self._one(Minus(of.form, q.form), kind, left, [of, q])
+        for one, other in permutations(range(len(sides)), 2):
+            entity, key, _ = self.query.slots[other].entities[0]
+            named = PathSet(self.graph.named(entity, key), self.graph.nodes_of(entity, key), 0.0, other, 1.0)
+            for p in sides[one]:
+                for of in (p, *self._narrowed(p)):
+                    if len(of.nodes) > 1 and _inside(named.nodes, of.nodes):
+                        left = np.setdiff1d(of.nodes, named.nodes, assume_unique=True)
+                        yield self._one(Minus(of.form, named.form), kind, left, [of], slots=(other,))
+        for members in self.classes:
+            for number in range(len(sides)):
+                for q in sides[number]:
+                    left = np.setdiff1d(members.nodes, q.nodes, assume_unique=True)
+                    if 0 < len(left) < len(members.nodes):
+                        yield self._one(Minus(members.form, q.form), kind, left, [members, q])
+
+    def _yes_no(self, kind: int) -> Iterator[Candidate]:
+        for compared in self._compare(kind):
+            assert compared.nodes is not None and isinstance(compared.form, Greater)
+            for form in (compared.form.one, compared.form.other):
+                assert isinstance(form, Entity)
+                holds = bool(np.isin(self.graph.memory.know([form.key])[form.key], compared.nodes))
+                yield Candidate(
+                    Holds(compared.form, form), kind, None, holds, compared.ways, compared.slots, compared.types,
+                    compared.rho, compared.score,
+                )  # fmt: skip
+        for one, other in permutations(range(len(self.paths)), 2):
+            for p in sorted(self.paths[one], key=lambda p: -p.score)[: 2 * SIDES]:
+                if self.graph.to_entities(p.ways[-1]):
+                    yield from self._holds(kind, p, other)
+        for number, slot in enumerate(self.query.slots):
+            entity, key, rho = slot.entities[0]
+            if self.graph.memory.literal[entity]:
+                continue
+            for members in self.classes:
+                holds = bool(np.isin(entity, members.nodes))
+                yield self._one(Holds(members.form, Entity(key)), kind, None, [members], value=holds, slots=(number,))
+            for condition in self._conditions(np.array([entity], dtype=np.int64)):
+                holds = bool(len(condition.nodes))
+                yield self._one(
+                    Holds(condition.form, Entity(key)), kind, None, [condition], value=holds, slots=(number,)
+                )
+
+    def _holds(self, kind: int, p: PathSet, other: int) -> Iterator[Candidate]:
+        """Whether another mention is among what a path leads to."""
+        for entity, key, rho in self.query.slots[other].entities[:MEANINGS]:
+            holds = bool(np.isin(entity, p.nodes))
+            if self.graph.memory.literal[entity] or not (holds or self._like(p, entity)):
+                continue
+            made = self._one(Holds(p.form, Entity(key)), kind, None, [p], value=holds, slots=(other,))
+            made.missing = not len(p.nodes)
+            yield _less_sure(made, rho)
+
+    def _like(self, p: PathSet, entity: int) -> bool:
+        """Whether an entity is of a type that what a path leads to has."""
+        end = self.graph.end_type(p.ways[-1])
+        return end < 0 or end in self.graph.types_of(entity)
+
+    def _value(self, kind: int) -> Iterator[Candidate]:
+        if not self.query.values:
+            return
+        for members in [*self.classes, *filter(self._has_things, self._sets(SIDES))]:
+            for condition in self._conditions(members.nodes):
+                if len(condition.nodes):
+                    form = And((members.form, condition.form))
+                    made = self._one(form, kind, condition.nodes, [members, condition])
+                    yield made
+                    yield Candidate(
+                        Count(form), kind, None, len(condition.nodes), made.ways, made.slots, made.types, made.rho,
+                        made.score,
+                    )  # fmt: skip
+
+    def _conditions(self, nodes: Ints) -> Iterator[PathSet]:
+        """Conditions that compare a number or date of the members with one of the text, and who fulfils each."""
+        part = PathSet(Entity(""), nodes, 0.0, -1, 1.0)
+        for literal in self.query.values:
+            for steps, ways, counted in self._measures(part):
+                forms: list[Form] = [Compare(op, steps, literal, counted) for op in OPS]
+                forms += [] if counted else [Join(steps, literal)]
+                for form in forms:
+                    try:
+                        own = np.intersect1d(nodes, self.graph.memory.nodes(form), assume_unique=True)
+                    except (FormError, FormTimeout):
+                        continue
+                    if len(own) or isinstance(form, Compare):
+                        yield PathSet(form, own, float(self.likeness[ways[0]]), -1, 1.0, ways)
+
+
+def nodes_of(form: Form) -> Iterator[Form]:
+    """A form and every form in it."""
+    yield form
+    for part in children(form):
+        yield from nodes_of(part)
+
+
+def _less_sure(made: Candidate, rho: float) -> Candidate:
+    """A candidate that names a further entity, with the linker's confidence in it."""
+    made.rho *= rho
+    made.score += UNSURE * math.log(max(rho, 1e-3))
+    return made
+
+
+def _inside(some: Ints, members: Ints) -> bool:
+    """Whether all of some nodes are among members, which are ascending."""
+    places = np.minimum(np.searchsorted(members, some), max(len(members) - 1, 0))
+    return bool(len(members) and (members[places] == some).all())
+
+
+def _at(nodes: Ints, places: Ints, x: NDArray[np.float64], best: str, n: int) -> Ints:
+    """The members with the n-th best distinct value, each counted by its own best."""
+    if not len(places):
+        return NONE
+    sign = 1.0 if best == "max" else -1.0
+    own = np.full(len(nodes), -np.inf)
+    np.maximum.at(own, places, x * sign)
+    values = np.unique(own[own > -np.inf])
+    return NONE if n > len(values) else nodes[own == values[-n]]
+
+
+def types_named(form: Form, graph: LabelGraph) -> set[int]:
+    """Places of the types that a form names or that its relations lead from and to."""
+    found: set[int] = set()
+    for node in nodes_of(form):
+        if isinstance(node, Class) and node.key in graph.type_of_key:
+            found.add(graph.type_of_key[node.key])
+        for step in getattr(node, "path", ()):
+            relation = graph.memory.relation_ids[step.relation]
+            found |= {int(graph.head_type[relation]), int(graph.tail_type[relation])}
+    return found - {-1}
+
+
+def slots_of(form: Form, query: LabelQuery) -> tuple[int, ...]:
+    """Numbers of the mentions that a form names an entity of."""
+    keys = {node.key for node in nodes_of(form) if isinstance(node, Entity)}
+    return tuple(n for n, slot in enumerate(query.slots) if any(key in keys for _, key, _ in slot.entities))
+
+
+def labels_of(form: Form, graph: LabelGraph) -> list[str]:
+    """The labels of the relations and types of a form."""
+    found = []
+    for node in nodes_of(form):
+        if isinstance(node, Class) and node.key in graph.type_of_key:
+            found.append(graph.type_labels[graph.type_of_key[node.key]])
+        found += [graph.labels[graph.memory.relation_ids[step.relation]] for step in getattr(node, "path", ())]
+    return found
+
+
+def by_key(slots: Sequence[Slot]) -> Mapping[str, str]:
+    """The word of each entity's slot, by key; an entity that two slots may mean has the first one's."""
+    found: dict[str, str] = {}
+    for slot in slots:
+        for _, key, _ in slot.entities:
+            found.setdefault(key, slot.word)
+    return found

@@ -1,0 +1,184 @@
+"""Training examples of the label parser: a question, its candidates, and which of them are right."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.logic.forms import (
+    Arg,
+    Compare,
+    Count,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    children,
+    elements,
+)
+from kgqa_core.logic.memory import outside
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.parser import parse
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_named
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.scorer import EncodedTexts
+from kgqa_core.symbolic.operator import operation_of
+from kgqa_core.types import Question
+
+OTHER_KINDS = 2
+"""Kinds beside the right one whose candidates a training question has."""
+BLOCK = 64
+"""Questions that are encoded at once."""
+
+
+@dataclass(frozen=True)
+class LabelExample:
+    """A question with candidates to choose from.
+
+    right: whether each candidate is; none is where the graph holds no answer.  kind, best, order: classes of the heads,
+    `IGNORED` where the form has none.  relations: of each candidate, to leave out what uses one of the right one.
+    weight: how often the question counts.
+    """
+
+    question: str
+    query: LabelQuery
+    texts: list[str]
+    features: NDArray[np.float32]
+    right: NDArray[np.bool_]
+    relations: list[frozenset[int]]
+    kinds: NDArray[np.int64]
+    kind: int
+    best: int
+    order: int
+    weight: float = 1.0
+
+
+IGNORED = -100
+
+
+def kind_of(form: Form) -> str:
+    """The operation of a form, one of KINDS."""
+    return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
+
+
+def _compares(form: Form) -> bool:
+    own = isinstance(form, Compare) or (isinstance(form, Join) and isinstance(form.of, Literal))
+    return own or any(_compares(part) for part in children(form))
+
+
+def best_of(form: Form) -> str | None:
+    """Whether a form wants the largest or the smallest, None where it ranks nothing."""
+    if isinstance(form, (Arg, Nth, Greater)):
+        return form.best
+    return next((found for part in children(form) if (found := best_of(part))), None)
+
+
+def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate | None:
+    """A form as a candidate of a question; None where it cannot be run in memory or names what the graph has not."""
+    try:
+        if outside(form) or any(key not in graph.memory.relation_ids for key in elements(form).relations):
+            return None
+        memory = graph.answering
+        nodes, value = None, None
+        if isinstance(form, Count):
+            value = len(memory.nodes(form.of))
+        elif isinstance(form, Holds):
+            one = memory.nodes(form.one)
+            value = bool(len(one) and np.isin(one, memory.nodes(form.of)).all())
+        else:
+            nodes = memory.nodes(form)
+    except (FormError, FormTimeout):
+        return None
+    ways = tuple(graph.memory.relation_ids[key] for key in elements(form).relations)
+    types = tuple(sorted(types_named(form, graph)))
+    return Candidate(
+        form, KINDS.index(kind_of(form)), nodes, value, ways, slots_of(form, query), types, rho=1.0, score=9.0
+    )
+
+
+def make_examples(
+    parser: LabelParser,
+    questions: Sequence[tuple[Question, str | None, float]],
+    seed: int,
+    most: int = 64,
+    monitor: Monitor = QUIET,
+) -> tuple[list[LabelExample], dict[str, int]]:
+    """Examples of questions with their gold forms (None: the graph holds no answer) and weights; and counts.
+
+    A question whose gold form the parser could not have made keeps it as one more candidate, and is counted as
+    `uncovered`; one whose form cannot be run is left out and counted as `without_form`.
+    """
+    counts = {"examples": 0, "uncovered": 0, "without_form": 0, "unanswerable": 0}
+    graph, found = parser.graph, []
+    queries = parser.read([question for question, _, _ in questions])
+    flat = [np.zeros(size, dtype=np.float32) for size in (len(KINDS), 2, 2)]
+    encoded: EncodedTexts | None = None
+    for place, ((question, text, weight), query) in enumerate(zip(questions, queries, strict=True)):
+        if place % BLOCK == 0:
+            monitor.progress(place, len(questions), "questions with candidates")
+            encoded = parser.scorer.questions([one.text for one in queries[place : place + BLOCK]])
+        chooser = random.Random(f"{seed} {question.id}")
+        gold = parse(text) if text is not None else None
+        kind = kind_of(gold) if gold is not None else chooser.choice(KINDS[:2])
+        log = [-math.inf] * len(KINDS)
+        for name in {kind, *chooser.sample(KINDS, OTHER_KINDS)}:
+            log[KINDS.index(name)] = 0.0
+        assert encoded is not None
+        likeness = parser.way_likeness(encoded, place % BLOCK)
+        candidates = parser.maker.make(query, likeness, log)[:most]
+        right = [False] * len(candidates)
+        if gold is not None:
+            made = candidate_of(gold, query, graph)
+            if made is None or not made.slots and not elements(gold).classes:
+                counts["without_form"] += 1
+                continue
+            right = [_same(one, made) for one in candidates]
+            if not any(right):
+                counts["uncovered"] += 1
+                candidates, right = [made, *candidates], [True, *right]
+        else:
+            counts["unanswerable"] += 1
+        texts = parser.texts(query, candidates)
+        features = parser.features(query, candidates, flat, likeness)
+        own = next((one for one, good in zip(candidates, right, strict=True) if good), None)
+        best = best_of(own.form) if own is not None else None
+        order = IGNORED
+        if own is not None and isinstance(own.form, (Minus, Holds)) and len(own.slots) > 1:
+            order = int(next(iter(slots_of(own.form.of, query)), 0) > 0)
+        found.append(
+            LabelExample(
+                question.id, query, texts, features, np.array(right, dtype=np.bool_),
+                [frozenset(way % graph.relations for way in one.ways) for one in candidates],
+                np.array([one.kind for one in candidates], dtype=np.int64),
+                KINDS.index(kind) if gold is not None else IGNORED,
+                IGNORED if best is None else ("max", "min").index(best), order, weight,
+            )
+        )  # fmt: skip
+        counts["examples"] += 1
+    return found, counts
+
+
+def _same(one: Candidate, gold: Candidate) -> bool:
+    """Whether a candidate is the gold form, or finds the same by the same relations and operation."""
+    if normalise(one.form) == normalise(gold.form):
+        return True
+    if one.kind != gold.kind or {*elements(one.form).relations} != {*elements(gold.form).relations}:
+        return False
+    if best_of(one.form) != best_of(gold.form) or type(one.form) is not type(gold.form) and one.nodes is None:
+        return False
+    if set(elements(one.form).entities) != set(elements(gold.form).entities):
+        return False
+    if gold.nodes is None:
+        return one.nodes is None and one.value == gold.value and not isinstance(gold.value, bool)
+    return one.nodes is not None and np.array_equal(one.nodes, gold.nodes)

@@ -1,0 +1,311 @@
+"""A graph as the label parser sees it: what its relations and types are called, and what follows what.
+
+A *way* is a directed relation: the relation's id, plus `relations` where it is followed from tail to head.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
+from kgqa_core.logic.lookup import ending
+from kgqa_core.logic.measures import TIME
+from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
+
+TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
+"""Relations that state types, which `Class` stands for in the other direction."""
+MOST_ENDS = 60
+"""Entities whose relations are looked up one by one; of more a sample."""
+PURE, LEAST_TYPED = 0.85, 0.1
+"""Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed."""
+LONGEST_TEXT, MOST_TEXTS = 24, 2_000_000
+"""Characters of a text by which things can be asked for, and how many such texts are held."""
+WORD = re.compile(r"[^\W_]+")
+"""A word of a question or a label."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=([a-z]?))")
+_SEPARATORS = re.compile(r"[_\-./:#]+")
+
+
+class PathGraph(MemoryGraph):
+    """Runs forms as candidates mean them: a path of two or more relations leaves out where it starts."""
+
+    def __init__(self, memory: MemoryGraph) -> None:
+        self.__dict__.update(memory.__dict__)
+
+    def nodes(self, form: Form) -> Ints:
+        """Ids of what a form of sets denotes, ascending."""
+        if not isinstance(form, Join) or not isinstance(form.of, (Entity, Literal)):
+            return super().nodes(form)
+        start = nodes = super().nodes(form.of)
+        for place, step in enumerate(reversed(form.path)):
+            nodes = self.back(nodes, (step,))
+            nodes = np.setdiff1d(nodes, start, assume_unique=True) if place else nodes
+        return nodes
+
+
+class LabelGraph:
+    """Names, types and neighbourhoods of one open graph, held in memory.
+
+    memory: the graph's triples, which also runs forms; answering: runs them as candidates mean them.  labels
+    [relations]: words of each relation.  type_ids, type_labels: types with entities, by place.  head_type, tail_type
+    [relations]: place of the type that most heads (or tails) have, -1 where none has one.  measured [relations]: share
+    of tails that are numbers or dates; dated: share that are dates; entity_tails: share that are entities.  triples
+    [relations].
+    """
+
+    def __init__(self, store: KgStore) -> None:
+        self.store = store
+        self.memory = MemoryGraph(store)
+        self.answering = PathGraph(self.memory)
+        memory = self.memory
+        self.relations = memory.relations
+        self.keys = [""] * self.relations
+        for key, number in memory.relation_ids.items():
+            self.keys[number] = key
+        names = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+        self.labels = [words_of(names.get(key, key)) for key in self.keys]
+        self.triples = np.bincount(memory.relation, minlength=self.relations)
+        self._known_ways: dict[int, NDArray[np.int64]] = {}
+        self._datatypes: dict[int, str] = {}
+        self._text_keys: dict[int, str] = {}
+        self._read_types()
+        self._read_ends()
+
+    def _read_types(self) -> None:
+        run = self.store.connection.execute
+        rows = run("SELECT entity, type FROM types ORDER BY entity, type").fetchnumpy()
+        entities, types = (np.asarray(rows[name], dtype=np.int64) for name in ("entity", "type"))
+        over = run("SELECT type, super FROM supertypes").fetchall()
+        self.type_ids = np.unique(np.concatenate([types, np.array([s for _, s in over], dtype=np.int64)]))
+        place = {int(t): n for n, t in enumerate(self.type_ids)}
+        self.supers: dict[int, set[int]] = {}
+        for one, above in over:
+            if one in place:
+                self.supers.setdefault(place[one], set()).add(place[above])
+        keys = self.store.entity_keys(self.type_ids.tolist())
+        called = self.store.names(self.type_ids.tolist())
+        self.type_keys = [keys[int(t)] for t in self.type_ids]
+        self.type_labels = [words_of(called.get(int(t), keys[int(t)])).lower() for t in self.type_ids]
+        self.type_of_key = {key: n for n, key in enumerate(self.type_keys)}
+        self._type_rows = np.searchsorted(entities, np.arange(self.memory.entities + 1))
+        self._types = np.searchsorted(self.type_ids, types)
+        self.type_sizes = np.bincount(self._types, minlength=len(self.type_ids))
+
+    def _read_ends(self) -> None:
+        memory = self.memory
+        self.head_type, self.head_share = self._most_common(memory.head)
+        self.tail_type, _ = self._most_common(memory.tail)
+        count = np.maximum(self.triples, 1)
+
+        def share(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+            return np.bincount(memory.relation[mask[memory.tail]], minlength=self.relations) / count
+
+        number = memory.dim >= 0
+        time = np.array([dim == TIME for dim in memory.dimensions] or [False])
+        dated = number & time[np.maximum(memory.dim, 0)]
+        self.measured, self.dated, self.entity_tails = share(number), share(dated), share(~memory.literal)
+        self.is_type = np.array([key in TYPE_KEYS for key in self.keys])
+
+    def _most_common(self, end: Ints) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The type that most of these ends of each relation have (-1: none), and its share of those that have any."""
+        counts = self._type_rows[end + 1] - self._type_rows[end]
+        relation = np.repeat(self.memory.relation, counts)
+        types = self._types[_slices(self._type_rows[end], counts)]
+        size = max(len(self.type_ids), 1)
+        pairs, numbers = np.unique(relation * size + types, return_counts=True)
+        order = np.lexsort((pairs, numbers))
+        found = np.full(self.relations, -1, dtype=np.int64)
+        found[pairs[order] // size] = pairs[order] % size
+        most = np.zeros(self.relations)
+        most[pairs[order] // size] = numbers[order]
+        typed = np.bincount(
+            self.memory.relation[self._type_rows[end + 1] > self._type_rows[end]], minlength=self.relations
+        )
+        return found, np.where(typed >= LEAST_TYPED * self.triples, most / np.maximum(typed, 1), 0.0)
+
+    # -- types -------------------------------------------------------------------------------------------------
+
+    def types_of(self, entity: int) -> list[int]:
+        """Places of the types of an entity and of those above them, ascending."""
+        found = set(self._types[self._type_rows[entity] : self._type_rows[entity + 1]].tolist())
+        todo = list(found)
+        while todo:
+            for above in self.supers.get(todo.pop(), ()):
+                if above not in found:
+                    found.add(above)
+                    todo.append(above)
+        return sorted(found)
+
+    @cached_property
+    def _of_type(self) -> tuple[dict[int, NDArray[np.int64]], dict[int, NDArray[np.int64]]]:
+        """Ways that entities of a type have, by place of the type: out of them, and into them."""
+        memory, size = self.memory, max(len(self.type_ids), 1)
+        found = []
+        for end, shift in ((memory.head, 0), (memory.tail, self.relations)):
+            counts = self._type_rows[end + 1] - self._type_rows[end]
+            types = self._types[_slices(self._type_rows[end], counts)]
+            pairs = np.unique(np.repeat(memory.relation + shift, counts) * size + types)
+            by_type: dict[int, NDArray[np.int64]] = {}
+            order = np.argsort(pairs % size, kind="stable")
+            own, ways = pairs[order] % size, pairs[order] // size
+            for first, last in pairwise([*np.flatnonzero(np.diff(own, prepend=-1)).tolist(), len(own)]):
+                by_type[int(own[first])] = ways[first:last]
+            found.append(by_type)
+        return found[0], found[1]
+
+    def ways_of_types(self, types: list[int]) -> NDArray[np.int64]:
+        """Ways that entities of any of these types have."""
+        parts = [own[one] for own in self._of_type for one in types if one in own]
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+
+    @cached_property
+    def label_words(self) -> frozenset[str]:
+        """Words of the labels of relations and types, in lower case."""
+        labels = [*self.labels, *self.type_labels]
+        return frozenset(word for label in labels for word in WORD.findall(label.lower()))
+
+    @cached_property
+    def types_by_words(self) -> dict[str, list[int]]:
+        """Places of the types whose labels have at most three words, by these words, the largest types first."""
+        found: dict[str, list[int]] = {}
+        for place in sorted(range(len(self.type_labels)), key=lambda n: (-int(self.type_sizes[n]), n)):
+            words = WORD.findall(self.type_labels[place])
+            if words and len(words) <= 3:
+                found.setdefault(" ".join(words), []).append(place)
+        return found
+
+    # -- ways --------------------------------------------------------------------------------------------------
+
+    def ways(self, nodes: Ints, end_type: int = -1) -> NDArray[np.int64]:
+        """Ways out of any of some nodes, ascending.
+
+        Of more than `MOST_ENDS` nodes those that a sample has, and those of entities of `end_type`, where it is given.
+        """
+        if len(nodes) == 1:
+            return self._ways_of(int(nodes[0]))
+        if len(nodes) > MOST_ENDS:
+            some = self.ways(nodes[np.linspace(0, len(nodes) - 1, MOST_ENDS).astype(np.int64)])
+            return np.union1d(some, self.ways_of_types([end_type])) if end_type >= 0 else some
+        return np.unique(np.concatenate([self._ways_of(node) for node in nodes.tolist()] or [NONE]))
+
+    def _ways_of(self, node: int) -> NDArray[np.int64]:
+        if node not in self._known_ways:
+            memory, parts = self.memory, []
+            for index, shift in ((memory._forward, 0), (memory._backward, self.relations)):
+                low, high = np.searchsorted(index, (node * self.relations, (node + 1) * self.relations))
+                parts.append(np.unique(index[low:high] - node * self.relations) + shift)
+            self._known_ways[node] = np.concatenate(parts)
+        return self._known_ways[node]
+
+    def values(self, nodes: Ints, way: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
+        """(places in `nodes`, value) of what a way measures of them, or how many it leads each of them to."""
+        memory = self.memory
+        source, reached = memory.hop(nodes, way % self.relations, backward=way >= self.relations)
+        if counted:
+            counts = np.bincount(source, minlength=len(nodes))
+            some = np.flatnonzero(counts)
+            return some, counts[some].astype(np.float64)
+        dim = memory.dim[reached]
+        known = dim >= 0
+        if not known.any():
+            return NONE, np.zeros(0)
+        pairs = np.unique(np.stack((dim[known].astype(np.int64), source[known])), axis=1)  # a member counts once
+        chosen = dim == np.bincount(pairs[0]).argmax()
+        return source[chosen], memory.x[reached[chosen]]
+
+    def follow(self, nodes: Ints, way: int) -> Ints:
+        """What a way leads to from any of some nodes, ascending."""
+        reached = self.memory.hop(nodes, way % self.relations, backward=way >= self.relations)[1]
+        return np.unique(reached)
+
+    def turned(self, way: int) -> int:
+        """The way back."""
+        return way + self.relations if way < self.relations else way - self.relations
+
+    def step(self, way: int) -> Step:
+        """A way as a step of what is measured of the things at its start."""
+        return Step(self.keys[way % self.relations], way >= self.relations)
+
+    def join(self, ways: tuple[int, ...], of: Form) -> Form:
+        """What some ways, one after the other, lead to from `of`."""
+        steps: Steps = tuple(self.step(self.turned(way)) for way in reversed(ways))
+        return Join(steps, of) if steps else of
+
+    def named(self, node: int, key: str) -> Form:
+        """An entity, or a literal, as a form."""
+        if not self.memory.literal[node]:
+            return Entity(key)
+        return Literal(key, self._datatypes.get(node, XSD + "string"))
+
+    def nodes_of(self, node: int, key: str) -> Ints:
+        """What `named` denotes, ascending: an entity alone, of a text all literals that have it."""
+        return (
+            self.memory.nodes(self.named(node, key)) if self.memory.literal[node] else np.array([node], dtype=np.int64)
+        )
+
+    def noun(self, relation: int) -> str:
+        """What the heads of a relation are called: their type, where nearly all have it."""
+        place = int(self.head_type[relation])
+        return self.type_labels[place] if place >= 0 and self.head_share[relation] > PURE else ""
+
+    @cached_property
+    def texts(self) -> dict[str, tuple[int, ...]]:
+        """Short literals that are texts, in lower case, by which things can be asked for: codes, numbers, names."""
+        rows = self.store.connection.execute(
+            "SELECT id, key, datatype FROM entities WHERE kind = 'literal' AND number IS NULL AND time IS NULL "
+            f"AND length(key) BETWEEN 2 AND {LONGEST_TEXT} ORDER BY id LIMIT {MOST_TEXTS}"
+        ).fetchall()
+        found: dict[str, tuple[int, ...]] = {}
+        for node, key, datatype in rows:
+            self._datatypes[node] = datatype
+            self._text_keys[node] = key
+            found[key.lower()] = (*found.get(key.lower(), ()), node)
+        return found
+
+    def text_of(self, node: int) -> str:
+        """A short literal as the graph has it."""
+        return self._text_keys[node]
+
+    def to_entities(self, way: int) -> bool:
+        """Whether a way leads to entities."""
+        return way >= self.relations or bool(self.entity_tails[way] > 0.5)
+
+    def is_measure(self, way: int) -> bool:
+        """Whether a way leads to numbers or dates."""
+        return way < self.relations and bool(self.measured[way] > 0.5)
+
+    def end_type(self, way: int) -> int:
+        """Place of the type of most of what a way leads to, -1 where there is none."""
+        return int(self.head_type[way - self.relations] if way >= self.relations else self.tail_type[way])
+
+    def is_end(self, relation: int) -> bool:
+        """Whether another relation ends what this one begins."""
+        return ending(self.keys[relation]) is not None
+
+
+def words_of(label: str) -> str:
+    """A label or key in words: separators and capitals inside words part them; of an IRI its last part.
+
+    >>> words_of("starred_actors"), words_of("birthPlace"), words_of("directed by")
+    ('starred actors', 'birth place', 'directed by')
+    """
+    if "://" in label or label.startswith("urn:"):
+        label = re.split(r"[/#:]", label.rstrip("/#"))[-1]
+    if " " in label.strip():
+        return " ".join(label.replace("_", " ").split())
+    parted = _CAMEL.sub(lambda m: f" {m[1].lower() if m[2] else m[1]}", _SEPARATORS.sub(" ", label))
+    return " ".join(parted.split()) or label
+
+
+def _slices(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Indices of the slices that begin at `starts` and have `counts` items, one after the other."""
+    total = int(counts.sum())
+    before = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(counts) else np.zeros(0, dtype=np.int64)
+    return np.repeat(starts - before, counts) + np.arange(total)

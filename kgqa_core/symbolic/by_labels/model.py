@@ -1,0 +1,103 @@
+"""The label parser on disk, and what it starts from: a packaged adapter that was trained on other graphs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from kgqa_core.errors import ArtifactError, ModelError
+from kgqa_core.nn.saved_model import WEIGHTS, load_config, load_weights, save_config
+from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
+from kgqa_core.symbolic.by_labels.encoder import TextEncoder
+from kgqa_core.symbolic.by_labels.scorer import ScoreNetwork, describe
+
+KIND, VERSION = "label parser", 2
+HEAD_START = Path(__file__).parent / "head_start"
+"""The packaged adapter (docs/model_cards/label_parser.md)."""
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """A scorer with what it was trained for.
+
+    hops: longest path of its candidates.  calibration: of its confidence, None where none was learnt.
+    """
+
+    network: ScoreNetwork
+    hops: int
+    calibration: Calibration | None = None
+
+
+def learned(network: ScoreNetwork) -> dict[str, Tensor]:
+    """The parameters that are learnt: adapters of the encoder, and everything on top of it."""
+    own = {f"encoder.{name}" for name in network.encoder.adapter()}
+    return {
+        name: value for name, value in network.state_dict().items() if name in own or not name.startswith("encoder.")
+    }
+
+
+def save(folder: Path, model: LabelModel, encoder: str = "minilm") -> None:
+    """Writes model.safetensors (what is learnt) and config.json into `folder`.
+
+    Raises ModelError where the adapters are part of the encoder already.
+    """
+    if not model.network.encoder.adapter():
+        raise ModelError("the adapters of this label parser are merged; load it with merge=False to save it again")
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = learned(model.network)
+    save_file({name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}, folder / WEIGHTS)
+    calibration = asdict(model.calibration) if model.calibration is not None else None
+    save_config(
+        folder,
+        {"kind": KIND, "version": VERSION, "encoder": encoder, "hops": model.hops, "calibration": calibration}
+        | describe(model.network),
+    )
+
+
+def load(folder: Path | None, *, merge: bool = True) -> LabelModel:
+    """The model of a folder, or the packaged head start; without one of either an untrained one.
+
+    merge: make the adapters part of the encoder, for answering.  Raises ArtifactError when it is missing or damaged.
+    """
+    where = HEAD_START if folder is None else folder
+    if folder is None and not (where / WEIGHTS).is_file():
+        return LabelModel(untrained(), 2)
+    config: dict[str, Any] = load_config(where, KIND, VERSION, "label parser", "encoder", "hops", "inner", "features")
+    network = untrained(encoder=config["encoder"])
+    if wrong := sorted(name for name, value in describe(network).items() if config.get(name) != value):
+        raise ArtifactError(f"{where} holds a label parser of another version (its {wrong[0]} differs); train it again")
+    full, names = network.state_dict(), learned(network).keys()
+
+    def whole(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        if odd := sorted(names ^ weights.keys()):
+            raise RuntimeError(f"{odd[:3]} are in one of them only")
+        return {**full, **weights}
+
+    load_weights(where, network, whole)
+    if merge:
+        network.encoder.merge()
+    return LabelModel(network, int(config["hops"]), _calibration(config.get("calibration"), where))
+
+
+def untrained(seed: int = 0, encoder: str = "minilm") -> ScoreNetwork:
+    """A scorer that has learnt nothing, the same for the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return ScoreNetwork(TextEncoder(encoder)).eval()
+
+
+def _calibration(stored: Any, where: Path) -> Calibration | None:
+    if stored is None:
+        return None
+    try:
+        own = Calibration(tuple(map(float, stored["weights"])), float(stored["bias"]), float(stored["threshold"]))
+    except (KeyError, TypeError, ValueError):
+        own = Calibration((), 0.0)
+    if len(own.weights) != INPUTS:
+        raise ArtifactError(f"the calibration in {where} does not have {INPUTS} weights; train the label parser again")
+    return own

@@ -1,0 +1,258 @@
+"""The label parser: forms of a question, best first, on a graph whose relations no training need have seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Greater, Holds, Literal, Minus, Nth
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.symbolic.by_labels.candidates import (
+    KINDS,
+    Candidate,
+    CandidateMaker,
+    LabelQuery,
+    by_key,
+    labels_of,
+    nodes_of,
+)
+from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS, Phrases
+from kgqa_core.symbolic.by_labels.reading import read_query, stem
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, EncodedTexts, LabelScorer
+from kgqa_core.types import Question
+
+SCORED = 64
+"""Candidates whose phrases are compared with the question."""
+CONTENT_FREE = frozenset(
+    "a an the of in on at to for from by with and or is are was were be been do does did has have had what which who "
+    "whom whose where when how why that this these those it its there many much me my you please tell can could would "
+    "give list name show find all any each some than as if not no x y z w n s t".split()
+)
+"""Words of a question that say nothing of what it asks for, the words of slots among them."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question with its candidates, before they are scored.
+
+    texts: the phrase of each candidate.  features [candidates, FEATURES].  encoded: the question, alone.
+    """
+
+    question: str
+    query: LabelQuery
+    candidates: list[Candidate]
+    texts: list[str]
+    features: NDArray[np.float32]
+    encoded: EncodedTexts
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Candidates of a question, best first, with their scores and that of "this graph has no form"."""
+
+    prepared: Prepared
+    order: list[int]
+    scores: list[float]
+    none: float
+    likeness: NDArray[np.float32]
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The candidates, best first."""
+        return [self.prepared.candidates[place] for place in self.order]
+
+
+class LabelParser:
+    """Ranks forms of questions over one graph with a trained scorer."""
+
+    def __init__(self, graph: LabelGraph, scorer: LabelScorer, hops: int = 2) -> None:
+        self.graph, self.scorer, self.hops = graph, scorer, hops
+        self.maker = CandidateMaker(graph, hops)
+        self.phrases = Phrases(graph)
+        self._ways = self._way_texts()
+        self._way_block: EncodedTexts | None = None
+        self._log_triples = np.log1p(graph.triples) / 15
+
+    def _way_texts(self) -> list[str]:
+        """The words of every way."""
+        graph, found = self.graph, []
+        for relation in range(graph.relations):
+            found.append(graph.labels[relation])
+        for relation in range(graph.relations):
+            found.append(f"{graph.noun(relation)} with {graph.labels[relation]}".strip())
+        return found
+
+    def clear(self) -> None:
+        """Forgets what was encoded; to be called when the weights of the scorer have changed."""
+        self.scorer.clear()
+        self._way_block = None
+
+    def read(self, questions: Sequence[Question]) -> list[LabelQuery]:
+        """What is read of questions: their slots, types and values."""
+        topics = sorted({entity for question in questions for entity in question.topic_entities})
+        keys, names = self.graph.store.entity_keys(topics), self.graph.store.surface_forms(topics)
+        return [read_query(question, keys, names, self.graph) for question in questions]
+
+    @torch.inference_mode()
+    def prepare(
+        self,
+        queries: Sequence[tuple[str, LabelQuery]],
+        most: int = SCORED,
+        proposed: Sequence[Sequence[tuple[Candidate, str]]] | None = None,
+    ) -> list[Prepared]:
+        """Candidates of questions (id, query), the likest by their ways; `most` of each.
+
+        proposed: of each question further candidates, each with the road that it came by.
+        """
+        network, found = self.scorer.network, []
+        for start in range(0, len(queries), 64):
+            own = queries[start : start + 64]
+            encoded = self.scorer.questions([query.text for _, query in own])
+            heads = [torch.log_softmax(head(encoded.pooled), -1).numpy() for head in network.heads]
+            for place, (name, query) in enumerate(own):
+                likeness = self.way_likeness(encoded, place)
+                guess = [head[place] for head in heads]
+                candidates = self.maker.make(query, likeness, guess[0].tolist())[:most]
+                known = {str(normalise(one.form)) for one in candidates} if proposed else set()
+                for one, road in proposed[start + place] if proposed else ():
+                    if (text := str(normalise(one.form))) not in known:
+                        known.add(text)
+                        one.road = road
+                        candidates.append(one)
+                texts = self.texts(query, candidates)
+                features = self.features(query, candidates, guess, likeness)
+                single = encoded.rows(torch.full((1,), place))
+                found.append(Prepared(name, query, candidates, texts, features, single))
+        return found
+
+    def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
+        """The phrase of each candidate."""
+        slots = by_key(query.slots)
+        return [self.phrases.write(one.form, slots) for one in candidates]
+
+    def way_likeness(self, encoded: EncodedTexts, place: int) -> NDArray[np.float64]:
+        """How like each way's words are to one question of a batch [2 * relations]."""
+        if self._way_block is None:
+            self._way_block = self.scorer.phrases(self._ways)
+        likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
+        result: NDArray[np.float64] = 0.5 * likeness[:, 0] + likeness[:, 2]
+        return result
+
+    @torch.inference_mode()
+    def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
+        """The candidates of each question, best first."""
+        network, found = self.scorer.network, []
+        for one in prepared:
+            if one.candidates:
+                likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts))
+                scores = network.score(likeness, torch.from_numpy(one.features))
+            else:
+                likeness, scores = torch.zeros(0, 3), torch.zeros(0)
+            none = float(network.none(none_features(scores, likeness, one.query)))
+            order = np.argsort(-scores.numpy(), kind="stable")
+            values = scores.double().numpy()[order]
+            found.append(Ranked(one, order.tolist(), values.tolist(), none, likeness.numpy()[order]))
+        return found
+
+    def parse(self, questions: Sequence[Question]) -> list[Ranked]:
+        """The ranked candidates of questions."""
+        queries = self.read(questions)
+        return self.rank(self.prepare([(q.id, query) for q, query in zip(questions, queries, strict=True)]))
+
+    # -- features ----------------------------------------------------------------------------------------------
+
+    def features(
+        self,
+        query: LabelQuery,
+        candidates: Sequence[Candidate],
+        guess: Sequence[NDArray[np.float32]],
+        likeness: NDArray[np.float64],
+    ) -> NDArray[np.float32]:
+        """What is known of candidates beside their texts [candidates, FEATURES]."""
+        words = [stem(word) for word in WORD.findall(query.text.lower())]
+        content = {word for word in words if word not in CONTENT_FREE}
+        pairs = _pairs(query.text)
+        rows = np.zeros((len(candidates), FEATURES), dtype=np.float32)
+        wanted = {place for place, _ in query.types}
+        rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
+        for row, one in zip(rows, candidates, strict=True):
+            form = one.form
+            inner = form.of if isinstance(form, Count) else form
+            label_words = {stem(w) for text in labels_of(form, self.graph) for w in WORD.findall(text.lower())}
+            label_words -= CONTENT_FREE
+            best = next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
+            classes = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form) if isinstance(node, Class)}
+            literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(form))
+            nth = next((node.n for node in nodes_of(form) if isinstance(node, Nth)), 1)
+            row[0] = max(guess[0][one.kind], -8) / 4
+            row[1] = max(guess[1][BESTS.index(best)], -8) / 4 if best else 0
+            if isinstance(form, (Minus, Holds)) and len(one.slots) > 1:
+                row[2] = max(guess[2][int(one.slots[0] > one.slots[1])], -8) / 4
+            row[3] = math.log(max(one.rho, 1e-3)) / 4
+            row[4] = -sum(rho for number, rho in enumerate(rhos) if number not in one.slots)
+            row[5] = len(one.ways) / 3
+            row[6] = float(one.missing or (one.nodes is not None and not len(one.nodes)))
+            row[7] = math.log1p(len(one.nodes)) / 8 if one.nodes is not None else 0
+            row[8] = float((query.place or 1) != nth)
+            row[9] = float(bool(query.values) and not literals)
+            row[10] = float(literals > 0)
+            row[11] = len(wanted & set(one.types)) / 2
+            row[12] = len(wanted - set(one.types)) / 2
+            row[13] = len(classes - wanted) / 2
+            own = [float(likeness[way]) for way in one.ways]
+            row[16] = len(label_words & content) / len(label_words) if label_words else 0
+            row[17] = len(label_words & content) / len(content) if content else 0
+            row[18] = float(self._log_triples[[way % self.graph.relations for way in one.ways]].mean()) if own else 0
+            row[19] = float(one.nodes is not None and len(one.nodes) == 1)
+            row[20] = float(self._several_values(one))
+            row[21] = len(one.slots) / 3
+            row[22] = float(isinstance(one.value, bool) or isinstance(inner, Class))
+            if pairs:
+                label_pairs = {pair for text in labels_of(form, self.graph) for pair in _pairs(text)}
+                row[23] = len(label_pairs & pairs) / len(label_pairs) if label_pairs else 0
+        return rows
+
+    def _several_values(self, one: Candidate) -> bool:
+        if one.nodes is None or len(one.nodes) < 2:
+            return False
+        return bool((self.graph.memory.dim[one.nodes[:5]] >= 0).all())
+
+
+def none_features(scores: torch.Tensor, likeness: torch.Tensor, query: LabelQuery) -> torch.Tensor:
+    """[1, 6]: the best scores and likenesses of a question's candidates, and how it was linked."""
+    top = scores.topk(min(2, len(scores))).values.tolist() if len(scores) else []
+    best = likeness.amax(0).tolist() if len(likeness) else [0.0, 0.0, 0.0]
+    rho = max((max(r for _, _, r in slot.entities) for slot in query.slots), default=0.0)
+    row = [(top[0] if top else -10.0) / 10, (top[1] if len(top) > 1 else -10.0) / 10, *best[:3], rho]
+    return torch.tensor([row])
+
+
+def _pairs(text: str) -> set[str]:
+    """Pairs of characters of words that are written without spaces between them."""
+    return {
+        word[place : place + 2]
+        for word in WORD.findall(text)
+        if ord(word[0]) > 0x2E80
+        for place in range(max(len(word) - 1, 1))
+    }
+
+
+def answers_of(one: Candidate, graph: LabelGraph) -> tuple[str, ...]:
+    """The answer of a candidate as text: names, a number, `yes` or `no`."""
+    if isinstance(one.value, bool):
+        return ("yes" if one.value else "no",)
+    if one.value is not None:
+        return (str(one.value),)
+    assert one.nodes is not None
+    nodes = one.nodes.tolist()
+    names: Mapping[int, str] = graph.store.names(nodes)
+    return tuple(dict.fromkeys(names[node] for node in nodes))
+
+
+__all__ = ["KINDS", "NUMBER", "SLOTS", "LabelParser", "Prepared", "Ranked", "answers_of"]

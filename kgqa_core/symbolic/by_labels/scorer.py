@@ -1,0 +1,155 @@
+"""How well each candidate form fits a question: an encoder reads both, by their words and not by ids.
+
+    score(q, f) = a(q)·f + Σ_t w_t max_u cos(q_t, f_u) + Σ_u v_u max_t cos(q_t, f_u) + g(features)
+
+The first term compares whole texts (a: a linear map), the second and third their tokens in both directions (Khattab and
+Zaharia 2020, with learned weights w, v of tokens); g is a small network of what else is known of a candidate.  What is
+learnt on one graph serves others, for a relation is nothing but its label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kgqa_core.logic.forms import BESTS
+from kgqa_core.symbolic.by_labels.candidates import KINDS
+from kgqa_core.symbolic.by_labels.encoder import TextEncoder
+
+INNER = 128
+"""Numbers of a token's direction."""
+FEATURES = 24
+"""Numbers that describe a candidate beside its text."""
+ORDERS = 2
+SCALE = 8.0
+NONE_FEATURES = 6
+"""Numbers that the score of "no form" is made of; the words of the question are not among them, for they are new."""
+MOST_PHRASES = 50_000
+"""Phrases that are kept."""
+
+
+class ScoreNetwork(nn.Module):
+    """The parameters of the scorer.  encoder: of both texts."""
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        width = encoder.width
+        self.tower = nn.Linear(width, width, bias=False)
+        self.direction = nn.Linear(width, INNER, bias=False)
+        self.weights = nn.ModuleList(nn.Linear(width, 1) for _ in range(2))
+        self.sharpness = nn.Parameter(torch.tensor([SCALE, SCALE, SCALE]))
+        self.features = nn.Sequential(nn.Linear(FEATURES + 3, 48), nn.ReLU(), nn.Linear(48, 1))
+        self.linear = nn.Linear(FEATURES, 1, bias=False)
+        self.heads = nn.ModuleList(nn.Linear(width, size) for size in (len(KINDS), len(BESTS), ORDERS))
+        self.none = nn.Sequential(nn.Linear(NONE_FEATURES, 32), nn.ReLU(), nn.Linear(32, 1))
+        nn.init.eye_(self.tower.weight)
+        nn.init.orthogonal_(self.direction.weight)
+        nn.init.zeros_(self.linear.weight)
+        for head in (self.features[2], self.none[2]):
+            assert isinstance(head, nn.Linear)
+            nn.init.zeros_(head.weight)
+            nn.init.zeros_(head.bias)
+
+    def encode(self, texts: Sequence[str], side: int) -> EncodedTexts:
+        """Questions (side 0) or phrases (side 1)."""
+        states, mask = self.encoder(texts)
+        real = mask.unsqueeze(-1).to(states.dtype)
+        pooled = (states * real).sum(1) / real.sum(1).clamp(min=1)
+        vectors = nn.functional.normalize(self.tower(pooled) if side == 0 else pooled, dim=-1)
+        tokens = nn.functional.normalize(self.direction(states), dim=-1) * real
+        weights = self.weights[side](states).squeeze(-1).masked_fill(mask == 0, -1e9).softmax(-1)
+        return EncodedTexts(pooled, vectors, tokens, weights)
+
+    def compare(self, question: EncodedTexts, phrase: EncodedTexts) -> Tensor:
+        """Likeness of pairs, row by row: [pairs, 3], of whole texts, of question's and of phrase's tokens."""
+        likeness = question.tokens @ phrase.tokens.transpose(1, 2)
+        return torch.stack(
+            [
+                (question.vectors * phrase.vectors).sum(-1),
+                (likeness.amax(2).clamp(min=0) * question.weights).sum(1),
+                (likeness.amax(1).clamp(min=0) * phrase.weights).sum(1),
+            ],
+            -1,
+        )
+
+    def score(self, likeness: Tensor, features: Tensor) -> Tensor:
+        """Scores [pairs] of likeness [pairs, 3] and features [pairs, FEATURES]."""
+        whole = (likeness * self.sharpness).sum(-1) + self.linear(features).squeeze(-1)
+        more: Tensor = self.features(torch.cat([features, likeness], -1)).squeeze(-1)
+        return whole + more
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """pooled, vectors [batch, width], tokens [batch, length, INNER], weights [batch, length]."""
+
+    pooled: Tensor
+    vectors: Tensor
+    tokens: Tensor
+    weights: Tensor
+
+    def rows(self, places: Tensor) -> EncodedTexts:
+        """The texts at some places."""
+        return EncodedTexts(self.pooled[places], self.vectors[places], self.tokens[places], self.weights[places])
+
+
+class LabelScorer:
+    """A network that is not trained any more for now; phrases are encoded once and kept."""
+
+    def __init__(self, network: ScoreNetwork) -> None:
+        self.network = network
+        self._known: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
+
+    def clear(self) -> None:
+        """Forgets all phrases; to be called when the weights have changed."""
+        self._known = {}
+
+    @torch.inference_mode()
+    def questions(self, texts: Sequence[str]) -> EncodedTexts:
+        """Texts of questions, encoded."""
+        return self.network.encode(texts, 0)
+
+    @torch.inference_mode()
+    def phrases(self, texts: Sequence[str]) -> EncodedTexts:
+        """Phrases, encoded; those that were met before come from memory."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if len(self._known) + len(new) > MOST_PHRASES:
+            self.clear()
+            new = list(dict.fromkeys(texts))
+        new.sort(key=lambda text: (len(text), text))
+        for start in range(0, len(new), 64):
+            own = self.network.encode(new[start : start + 64], 1)
+            for text, vector, tokens, weights in zip(
+                new[start : start + 64], own.vectors, own.tokens, own.weights, strict=True
+            ):
+                length = int((weights > 0).sum())
+                self._known[text] = vector.clone(), tokens[:length].clone(), weights[:length].clone()
+        rows = [self._known[text] for text in texts]
+        vectors = torch.stack([vector for vector, _, _ in rows])
+        pad = nn.utils.rnn.pad_sequence
+        tokens = pad([one for _, one, _ in rows], batch_first=True)
+        weights = pad([one for _, _, one in rows], batch_first=True)
+        return EncodedTexts(vectors, vectors, tokens, weights)
+
+    @torch.inference_mode()
+    def likeness(self, question: EncodedTexts, place: int, phrases: EncodedTexts) -> Tensor:
+        """[phrases, 3]: likeness of one question of a batch to phrases."""
+        size = len(phrases.vectors)
+        one = question.rows(torch.full((1,), place))
+        expanded = EncodedTexts(
+            one.pooled.expand(size, -1),
+            one.vectors.expand(size, -1),
+            one.tokens.expand(size, -1, -1),
+            one.weights.expand(size, -1),
+        )
+        return self.network.compare(expanded, phrases)
+
+
+def describe(network: ScoreNetwork) -> dict[str, Any]:
+    """Sizes that a stored network must have."""
+    return {"inner": INNER, "features": FEATURES, "kinds": list(KINDS), "width": network.encoder.width}

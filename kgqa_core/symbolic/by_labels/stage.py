@@ -1,0 +1,245 @@
+"""Stage `label_parser`: the label parser adapted to one graph, by its training questions and generated ones.
+
+Half of the training questions start from their gold topics, the others from those that the tagger finds, where a
+dictionary is given and finds the gold ones among others, so that names that mean nothing here are met in training.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.noise import Noise
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.errors import FormError, TrainingError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.linking.questions import link_question
+from kgqa_core.linking.tagger import Tagger, open_tagger
+from kgqa_core.logic.forms import elements
+from kgqa_core.logic.parser import parse
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
+from kgqa_core.symbolic.by_labels.candidates import LabelQuery
+from kgqa_core.symbolic.by_labels.examples import candidate_of, make_examples
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.model import LabelModel, load, save, untrained
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.by_labels.train import FitOptions, fit
+from kgqa_core.symbolic.train import gold_form
+from kgqa_core.types import INVERSE, Question
+
+GENERATED = "questions.jsonl"
+Labelled = tuple[Question, str | None, float]
+"""A question, its gold form (None: the graph holds no answer), and its weight."""
+Subject = tuple[frozenset[int], frozenset[str]]
+"""Topic entities and relations of a question."""
+GOLD_TOPICS = 0.5
+"""Share of training questions that start from gold topics."""
+
+
+def train(
+    out: Path,
+    *,
+    kg: Path,
+    questions: Path,
+    generated: Path | None,
+    mentions: Path | None,
+    options: LabelParserOptions,
+    linking: LinkingOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes model.safetensors and config.json, and returns counts.
+
+    questions: of the run, those with gold forms or with paths that make one are learnt from.  generated: a folder with
+    questions made from the graph.  mentions: a dictionary of its names.
+    Raises TrainingError when there is no question to learn from, though steps are to be trained.
+    """
+    chooser = random.Random(seed)
+    with KgStore.open(kg) as store:
+        start = load(None, merge=False) if options.start == "packaged" else LabelModel(untrained(seed), 2)
+        graph, scorer = LabelGraph(store), LabelScorer(start.network)
+        parser = LabelParser(graph, scorer, options.hops)
+        tagger = open_tagger(mentions, kg, linking) if mentions is not None else None
+        every, noise = read_questions(questions), Noise(options.noise, seed)
+        own = _of_run(every, questions / "unanswerable.jsonl", graph)
+        made = _of_file(generated / GENERATED, graph, _tested(every)) if generated is not None else {}
+        drawn = _drawn(own.get("train", []), options.examples, chooser)
+        learning = _typed(drawn, noise, store) + made.get("train", [])
+        counts: dict[str, Any] = {
+            "questions": {"own": len(own.get("train", [])), "generated": len(made.get("train", []))}
+        }
+        if options.steps:
+            if not learning:
+                raise TrainingError(
+                    "no training question has a gold form, and no question is generated; set label_parser.generated "
+                    "above 0, or label_parser.steps to 0 to answer with the packaged head start alone"
+                )
+            monitor.note(f"label parser: {len(learning):,} questions to learn from")
+            linked = _linked(learning, tagger, linking, chooser)
+            examples, found = make_examples(parser, linked, seed, monitor=monitor)
+            if not examples:
+                raise TrainingError(
+                    f"none of {len(learning):,} questions has a form that can be run in this graph; set "
+                    "label_parser.generated above 0, or label_parser.steps to 0"
+                )
+            counts |= found
+            plan = FitOptions(
+                options.steps, options.batch_size, options.candidates, options.encoder_learning_rate,
+                options.learning_rate, options.missing_relation_rate, checkpoint_seconds=options.checkpoint_seconds,
+            )  # fmt: skip
+            trained = fit(scorer, examples, plan, seed, monitor, work)
+            counts["training"] = {name: round(value, 4) for name, value in trained.items()}
+            parser.clear()
+        dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
+        dev += _drawn(made.get("dev", []), options.calibration_questions, chooser)
+        calibration, measured = _calibrate(parser, _linked(dev, tagger, linking, chooser, gold=0.0), options)
+    save(out, LabelModel(start.network, options.hops, calibration))
+    return counts | {"dev": measured}
+
+
+def _calibrate(parser: LabelParser, dev: Sequence[Labelled], options: LabelParserOptions) -> tuple[Any, dict[str, Any]]:
+    """A calibration learnt from dev questions, and how they were answered."""
+    choices, right, hits = [], [], Counter[str]()
+    ranked = parser.parse([question for question, _, _ in dev])
+    for (_, text, _), one in zip(dev, ranked, strict=True):
+        choice = choose(one)
+        gold = candidate_of(parse(text), LabelQuery(""), parser.graph) if text is not None else None
+        good = gold is not None and choice.best is not None and answer_key(choice.best) == answer_key(gold)
+        declined = choice.best is None or choice.empty or choice.none >= choice.share
+        hits["answerable" if text is not None else "unanswerable"] += 1
+        hits["right"] += good and not choice.empty
+        hits["declined rightly"] += declined and text is None
+        hits["declined wrongly"] += declined and text is not None
+        choices.append(choice)
+        right.append(good and not choice.empty)
+    found = calibrate(choices, right, options.threshold)
+    return found, dict(sorted(hits.items()))
+
+
+def _of_run(every: Sequence[Question], unanswerable: Path, graph: LabelGraph) -> dict[str, list[Labelled]]:
+    """Questions of a run with their gold forms, by split, and those of a file that the graph does not answer."""
+    everything = [one for one in every if one.split in ("train", "dev") and one.unlinkable is None]
+    keys = graph.store.entity_keys({entity for question in everything for entity in question.topic_entities})
+    found: dict[str, list[Labelled]] = defaultdict(list)
+    for question in everything:
+        form = gold_form(question, keys, graph.memory)
+        if form is not None:
+            found[question.split].append((question, str(form), 1.0))
+    for row in _rows(unanswerable):
+        if row.get("split") in ("train", "dev"):
+            found[row["split"]].append((_without_answer(row, graph), None, 1.0))
+    return found
+
+
+def _tested(every: Sequence[Question]) -> set[Subject]:
+    """What the test questions of a run are about: their topics, and the relations of their paths or form."""
+    found: set[Subject] = set()
+    for question in every:
+        if question.split != "test":
+            continue
+        topics = frozenset(question.topic_entities)
+        found |= {(topics, frozenset(one.removeprefix(INVERSE) for one in path)) for path in question.relation_paths}
+        if question.s_expression:
+            try:
+                found.add((topics, frozenset(elements(parse(question.s_expression)).relations)))
+            except FormError:
+                continue
+    return found
+
+
+def _of_file(path: Path, graph: LabelGraph, tested: set[Subject]) -> dict[str, list[Labelled]]:
+    """Generated questions with their forms, by split, without those about what a test question is about."""
+    found: dict[str, list[Labelled]] = defaultdict(list)
+    for row in _rows(path):
+        if row.get("answerable") is False or not row.get("s_expression"):
+            found[row["split"]].append((_without_answer(row, graph), None, 1.0))
+            continue
+        try:
+            used = elements(parse(row["s_expression"]))
+        except FormError:
+            continue
+        ids = graph.memory.know(used.entities)
+        if (frozenset(ids.values()), frozenset(used.relations)) in tested:
+            continue
+        question = Question(row["id"], row["question"], topic_keys=tuple(ids), topic_entities=tuple(ids.values()))
+        found[row["split"]].append((question, row["s_expression"], 1.0))
+    return found
+
+
+def _without_answer(row: dict[str, Any], graph: LabelGraph) -> Question:
+    ids = graph.memory.know(row.get("topic_entities") or ())
+    return Question(row["id"], row["question"], topic_keys=tuple(ids), topic_entities=tuple(ids.values()))
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _typed(some: Sequence[Labelled], noise: Noise, store: KgStore) -> list[Labelled]:
+    """Questions as people might have typed them; those in other languages than English stay."""
+    names = store.names({entity for question, _, _ in some for entity in question.topic_entities})
+    found = []
+    for question, form, weight in some:
+        if question.language == "en":
+            mentions = [names[entity] for entity in question.topic_entities if names[entity] in question.text]
+            question = replace(question, text=noise.apply(question.text, mentions, question.id))
+        found.append((question, form, weight))
+    return found
+
+
+def _drawn(some: list[Labelled], most: int, chooser: random.Random) -> list[Labelled]:
+    """At most so many questions, those of rare shapes (relations and operation) first, the rest drawn."""
+    if len(some) <= most:
+        return list(some)
+    groups: dict[str, list[Labelled]] = defaultdict(list)
+    for one in sorted(some, key=lambda one: one[0].id):
+        groups[_shape(one[1])].append(one)
+    for own in groups.values():
+        chooser.shuffle(own)
+    order = sorted(groups)
+    found: list[Labelled] = []
+    while len(found) < most:
+        for shape in order:
+            if groups[shape] and len(found) < most:
+                found.append(groups[shape].pop())
+        order = [shape for shape in order if groups[shape]]
+    return found
+
+
+def _shape(form: str | None) -> str:
+    if form is None:
+        return "-"
+    parsed = parse(form)
+    return f"{type(parsed).__name__} {' '.join(elements(parsed).relations)}"
+
+
+def _linked(
+    some: Sequence[Labelled],
+    tagger: Tagger | None,
+    options: LinkingOptions,
+    chooser: random.Random,
+    gold: float = GOLD_TOPICS,
+) -> list[Labelled]:
+    """Questions with linked topics, but for a share with gold ones, and those whose gold topics are not found."""
+    if tagger is None:
+        return list(some)
+    found = []
+    for question, form, weight in some:
+        linked, _ = link_question(tagger, question, options)
+        whole = np.isin(question.topic_entities, linked.topic_entities).all() if form is not None else True
+        keep = gold > 0 and (not whole or chooser.random() < gold)
+        found.append((question if keep and form is not None else linked, form, weight))
+    return found

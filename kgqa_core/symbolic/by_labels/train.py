@@ -1,0 +1,254 @@
+"""Trains the scorer of the label parser on questions with gold forms, of one graph or of many.
+
+    loss = -log Σ_{f right} softmax([scores of candidates, none])_f + cross-entropies of the heads
+
+A share of the answerable questions loses every candidate with one of its right form's relations, as if the graph did
+not have that relation, and "none" becomes right: so the model learns to decline in the words of real questions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn import checkpoint
+from kgqa_core.nn.checkpoint import TrainingState
+from kgqa_core.nn.training import CHECKPOINT, CLIP, WEIGHT_DECAY
+from kgqa_core.symbolic.by_labels.examples import IGNORED, LabelExample
+from kgqa_core.symbolic.by_labels.parser import none_features
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, EncodedTexts, LabelScorer, ScoreNetwork
+
+CHUNK = 32
+"""Phrases that are encoded at once."""
+REPORTED = 25
+"""Steps between two words on the progress."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How the scorer is trained.
+
+    candidates: of a question in a batch.  dropped: share of questions that lose the relations of their right form.
+    """
+
+    steps: int = 600
+    batch_size: int = 16
+    candidates: int = 8
+    learning_rate: float = 2e-4
+    head_rate: float = 2e-3
+    dropped: float = 0.12
+    warmup: float = 0.06
+    checkpoint_seconds: float = 30.0
+
+
+@dataclass
+class _LabelBatch:
+    texts: list[str]
+    phrases: list[str]
+    pairs: Tensor
+    features: Tensor
+    sizes: list[int]
+    right: list[Tensor]
+    kinds: Tensor
+    bests: Tensor
+    orders: Tensor
+    candidate_kinds: Tensor
+    weights: Tensor
+
+
+def _batch(examples: Sequence[LabelExample], options: FitOptions, chooser: random.Random) -> _LabelBatch:
+    phrases: dict[str, int] = {}
+    pairs, features, sizes, right, kinds_of = [], [], [], [], []
+    answerable = []
+    for number, one in enumerate(examples):
+        places = list(range(len(one.texts)))
+        good = [p for p in places if one.right[p]]
+        dropped = bool(good) and chooser.random() < options.dropped
+        if dropped:
+            gone = set().union(*(one.relations[p] for p in good))
+            gone = {chooser.choice(sorted(gone))} if gone else gone
+            places = [p for p in places if not one.right[p] and not one.relations[p] & gone]
+            good = []
+        answerable.append(bool(good))
+        wrong = [p for p in places if not one.right[p]]
+        near = wrong[: options.candidates // 2]
+        rest = wrong[options.candidates // 2 :]
+        chosen = good[:2] + near
+        chosen += chooser.sample(rest, min(len(rest), max(options.candidates - len(chosen), 0)))
+        sizes.append(len(chosen))
+        for p in chosen:
+            pairs.append((number, phrases.setdefault(one.texts[p], len(phrases))))
+            features.append(one.features[p])
+            kinds_of.append(one.kinds[p])
+        right.append(torch.tensor([bool(one.right[p]) and bool(good) for p in chosen] + [not good]))
+    return _LabelBatch(
+        [one.query.text for one in examples],
+        list(phrases),
+        torch.tensor(pairs, dtype=torch.long).reshape(-1, 2),
+        torch.from_numpy(np.array(features, dtype=np.float32).reshape(len(pairs), FEATURES)),
+        sizes,
+        right,
+        torch.tensor([one.kind for one in examples]),
+        torch.tensor([one.best for one in examples]),
+        torch.tensor([one.order for one in examples]),
+        torch.tensor(kinds_of, dtype=torch.long),
+        torch.tensor([one.weight for one in examples]),
+    )
+
+
+def _encoded(network: ScoreNetwork, phrases: list[str]) -> EncodedTexts:
+    """Phrases, encoded with those of about their length."""
+    order = sorted(range(len(phrases)), key=lambda n: (len(phrases[n]), phrases[n]))
+    parts = [
+        network.encode([phrases[n] for n in order[start : start + CHUNK]], 1) for start in range(0, len(order), CHUNK)
+    ]
+    longest = max(part.tokens.shape[1] for part in parts)
+    padded = [longest - part.tokens.shape[1] for part in parts]
+    pad = nn.functional.pad
+    back = torch.empty(len(order), dtype=torch.long)
+    back[torch.tensor(order)] = torch.arange(len(order))
+    return EncodedTexts(
+        torch.cat([part.pooled for part in parts]),
+        torch.cat([part.vectors for part in parts]),
+        torch.cat([pad(part.tokens, (0, 0, 0, size)) for part, size in zip(parts, padded, strict=True)]),
+        torch.cat([pad(part.weights, (0, size)) for part, size in zip(parts, padded, strict=True)]),
+    ).rows(back)
+
+
+def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _LabelBatch) -> tuple[Tensor, int]:
+    """The loss of a batch, and for how many of its questions the best choice is right."""
+    network = scorer.network
+    question = network.encode(batch.texts, 0)
+    logits = [head(question.pooled) for head in network.heads]
+    logs = [torch.log_softmax(one, -1).detach() for one in logits]
+    features = batch.features.clone()
+    own = batch.pairs[:, 0]
+    if len(own):
+        features[:, 0] = logs[0][own, batch.candidate_kinds].clamp(min=-8) / 4
+    likeness = features.new_zeros(0, 3)
+    if len(own):
+        phrase = _encoded(network, batch.phrases)
+        likeness = network.compare(question.rows(own), phrase.rows(batch.pairs[:, 1]))
+    scores = network.score(likeness, features)
+    total, hits, start = scores.sum() * 0, 0, 0
+    for number, size in enumerate(batch.sizes):
+        mine, like = scores[start : start + size], likeness[start : start + size]
+        start += size
+        more = none_features(mine.detach(), like.detach(), examples[number].query)
+        none = network.none(more).reshape(1)
+        log = torch.log_softmax(torch.cat([mine, none]), 0)
+        right = batch.right[number]
+        total = total - batch.weights[number] * torch.logsumexp(log[right], 0)
+        hits += int(right[log.argmax()])
+    total = total / max(len(batch.sizes), 1)
+    for head, wanted, weight in zip(logits, (batch.kinds, batch.bests, batch.orders), (0.5, 0.3, 0.3), strict=True):
+        if (wanted != IGNORED).any():
+            total = total + weight * nn.functional.cross_entropy(head, wanted, ignore_index=IGNORED)
+    return total, hits
+
+
+def fit(
+    scorer: LabelScorer,
+    examples: Sequence[LabelExample],
+    options: FitOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, float]:
+    """Trains the scorer's parameters that want a gradient, in place; returns loss and accuracy of the last tenth.
+
+    work: folder of the checkpoint from which a killed training goes on, to the same weights.  Raises ValueError where
+    there is no example.
+    """
+    if not examples:
+        raise ValueError("a label parser learns from at least one example")
+    network = scorer.network
+    encoder = {id(p) for p in network.encoder.parameters()}
+    own = [p for p in network.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in own if id(p) in encoder], "lr": options.learning_rate},
+        {"params": [p for p in own if id(p) not in encoder], "lr": options.head_rate},
+    ]
+    optimizer = torch.optim.AdamW(groups, weight_decay=WEIGHT_DECAY)
+    peak = [group["lr"] for group in optimizer.param_groups]
+    torch.manual_seed(seed)
+    key = _key(network, examples, options, seed)
+    found = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
+    state = found[0] if found is not None else TrainingState(key)
+    network.encoder.remember(states=True)
+    saved = time.monotonic()
+    for step in range(state.step, options.steps):
+        chooser = random.Random(f"{seed} {step}")
+        some = [examples[place] for place in _places(len(examples), options.batch_size, seed, step)]
+        batch = _batch(some, options, chooser)
+        rate = _rate(step, options)
+        for group, top in zip(optimizer.param_groups, peak, strict=True):
+            group["lr"] = top * rate
+        loss, right = loss_of(scorer, some, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(own, CLIP)
+        optimizer.step()
+        state.step = step + 1
+        state.curve.append([step, 0, "train", float(loss.detach()), right / len(some)])
+        if work is not None and time.monotonic() - saved >= options.checkpoint_seconds:
+            checkpoint.store(work / CHECKPOINT, state, network, optimizer, {})
+            saved = time.monotonic()
+        if state.step % REPORTED == 0 or state.step == options.steps:
+            monitor.progress(state.step, options.steps, "steps")
+    network.encoder.remember(states=False)
+    scorer.clear()
+    if work is not None:
+        (work / CHECKPOINT).unlink(missing_ok=True)
+    last = state.curve[-max(1, options.steps // 10) :]
+    return {
+        "loss": sum(row[3] for row in last) / max(len(last), 1),
+        "accuracy": sum(row[4] for row in last) / max(len(last), 1),
+    }
+
+
+def _places(count: int, size: int, seed: int, step: int) -> list[int]:
+    """The examples of a step: every pass takes each once, in an order of its own."""
+    found: list[int] = []
+    for number in range(step * size, (step + 1) * size):
+        turn, place = divmod(number, count)
+        found.append(_order(count, seed, turn)[place])
+    return found
+
+
+@lru_cache(maxsize=4)
+def _order(count: int, seed: int, turn: int) -> list[int]:
+    order = list(range(count))
+    random.Random(f"{seed} pass {turn}").shuffle(order)
+    return order
+
+
+def _rate(step: int, options: FitOptions) -> float:
+    """Share of the peak learning rate: it rises over `warmup` of the steps and falls as a cosine."""
+    rising = min(1.0, (step + 1) / max(1, options.warmup * options.steps))
+    return rising * 0.5 * (1 + math.cos(math.pi * step / options.steps))
+
+
+def _key(network: ScoreNetwork, examples: Sequence[LabelExample], options: FitOptions, seed: int) -> str:
+    """Identifies a training by what decides its weights."""
+    sha = hashlib.sha256()
+    for name, value in sorted(checkpoint.trainable_weights(network).items()):
+        sha.update(name.encode())
+        sha.update(value.contiguous().numpy().tobytes())
+    for one in examples:
+        sha.update(repr((one.question, one.query.text, one.texts, one.kind, one.best, one.order, one.weight)).encode())
+        sha.update(one.features.tobytes())
+        sha.update(one.right.tobytes())
+    decisive = {name: value for name, value in asdict(options).items() if name != "checkpoint_seconds"}
+    return checkpoint.key_of(sha.hexdigest(), decisive, seed)

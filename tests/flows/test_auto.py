@@ -1,0 +1,56 @@
+"""The answerer `auto` from a graph alone, through `run`, `ask` and `answer`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.forked_command import forked_kgqa
+from tests.support.question_graph import triples
+
+SMALL = (
+    "--set", "questions.generated.size=150", "--set", "label_parser.generated=150", "--set", "label_parser.steps=40",
+    "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=2", "--set", "answering.more=[]",
+    "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a run over a graph of films and countries, without a question file."""
+    folder = tmp_path_factory.mktemp("auto")
+    (folder / "films.nt").write_text("\n".join(triples()) + "\n", encoding="utf-8")
+    done = forked_kgqa("run", "--json", "--kg", folder / "films.nt", "--home", folder / "home", *SMALL)
+    assert done.code == 0, done.err[-3000:]
+    assert "label_parser" in " ".join(done.json["stages"])
+    return folder / "home"
+
+
+def test_a_question_in_own_words_is_answered_with_proof_and_confidence(home: Path) -> None:
+    asked = forked_kgqa("ask", "hey, whats the capital of norland", "--home", home, "--json")
+    assert asked.code == 0, asked.err[-3000:]
+    reply = asked.json
+    assert reply["answers"] == ["Norland City"] and reply["answer"] == "Norland City" and reply["model"] == "auto"
+    assert reply["proof"] and reply["road"] in ("labels", "retriever") and 0.5 <= reply["confidence"] <= 1
+
+
+def test_a_question_that_the_graph_cannot_answer_is_declined_with_the_reason(home: Path) -> None:
+    asked = forked_kgqa("ask", "Who is the president of Norland?", "--home", home, "--json")
+    assert asked.code == 0, asked.err[-3000:]
+    assert asked.json["answer"] is None and asked.json["answers"] == [] and asked.json["answerable"] is False
+    assert asked.json["reason"] and "president" in (asked.json["missing"] or "")
+
+
+def test_a_file_is_answered_as_single_questions_are(home: Path, tmp_path: Path) -> None:
+    texts = ["capital norland", "what is the weather like", "how many films are there"]
+    rows = [json.dumps({"id": f"q{n}", "question": text}) for n, text in enumerate(texts)]
+    (tmp_path / "q.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    out = tmp_path / "a.jsonl"
+    done = forked_kgqa("answer", "--questions", tmp_path / "q.jsonl", "--out", out, "--home", home)
+    assert done.code == 0, done.err[-3000:]
+    answered = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    for row, text in zip(answered, texts, strict=True):
+        single = forked_kgqa("ask", text, "--home", home, "--json").json
+        assert (row["answers"], row["reason"], row["road"]) == (single["answers"], single["reason"], single["road"])

@@ -1,0 +1,59 @@
+"""Questions that the graph does not answer: for each reason what it says is missing is missing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.abstention.labels import REASONS
+from kgqa_core.builders.questions import unanswerable
+from kgqa_core.builders.questions.generate import FILE, generate
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.execute import execute
+from kgqa_core.logic.parser import parse
+
+
+@pytest.fixture(scope="module")
+def rows(film_kg: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    out = tmp_path_factory.mktemp("unanswerable")
+    generate(film_kg, out, GeneratedQuestionsOptions(size=300, unanswerable=0.4), 7)
+    lines = (out / FILE).read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row.get("answerable") is False]
+
+
+def of(rows: list[dict[str, Any]], reason: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["reason"] == reason]
+
+
+def test_the_reasons_are_those_of_abstention_and_each_has_its_share(rows: list[dict[str, Any]]) -> None:
+    assert {unanswerable.ENTITY, unanswerable.RELATION, unanswerable.FACT} == set(REASONS)
+    counts = Counter(row["reason"] for row in rows)
+    assert set(counts) == set(REASONS) and min(counts.values()) > 0.5 * max(counts.values())
+    assert all(row["answers"] == [] for row in rows)
+
+
+def test_a_missing_fact_is_not_in_the_graph(film_kg: Path, rows: list[dict[str, Any]]) -> None:
+    with KgStore.open(film_kg) as store:
+        for row in of(rows, unanswerable.FACT):
+            assert execute(parse(row["missing_form"]), store, proof=False).empty, row
+            assert row["missing_keys"][0] in store.relation_keys()
+
+
+def test_a_missing_entity_has_a_name_that_nothing_bears(film_kg: Path, rows: list[dict[str, Any]]) -> None:
+    with KgStore.open(film_kg) as store:
+        names = store.label_index()
+        for row in of(rows, unanswerable.ENTITY):
+            assert row["missing"].casefold() not in names and row["missing"] in row["plain_question"], row
+
+
+def test_a_missing_relation_has_no_word_of_any_relation_of_the_graph(film_kg: Path, rows: list[dict[str, Any]]) -> None:
+    with KgStore.open(film_kg) as store:
+        here = {word for name in store.relation_names() for word in name.casefold().split() if len(word) > 3}
+    for row in of(rows, unanswerable.RELATION):
+        assert not here & set(row["missing"].split()), row
+        assert row["topic_entities"]

@@ -1,0 +1,105 @@
+"""Confidence: candidates with one answer share their probability; what is fitted rises with how likely an answer is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from kgqa_core.logic.forms import Entity
+from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choose
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
+from kgqa_core.symbolic.by_labels.parser import Prepared, Ranked
+from kgqa_core.symbolic.by_labels.scorer import FEATURES
+
+
+def candidate(nodes: list[int] | None, value: int | bool | None = None, missing: bool = False) -> Candidate:
+    own = None if nodes is None else np.array(nodes, dtype=np.int64)
+    return Candidate(Entity("x"), 0, own, value, (), (), (), 1.0, 0.0, missing)
+
+
+def ranked(scored: list[tuple[Candidate, float]], none: float) -> Ranked:
+    """Candidates with their scores, best first."""
+    features = np.zeros((len(scored), FEATURES), dtype=np.float32)
+    prepared = Prepared("q", LabelQuery("?"), [one for one, _ in scored], [""] * len(scored), features, None)  # type: ignore[arg-type]
+    likeness = np.zeros((len(scored), 3), dtype=np.float32)
+    return Ranked(prepared, list(range(len(scored))), [score for _, score in scored], none, likeness)
+
+
+def test_candidates_with_one_answer_share_their_probability() -> None:
+    two, other = (candidate([1, 2]), candidate([1, 2])), candidate([3])
+    choice = choose(ranked([(other, 1.0), (two[0], 0.9), (two[1], 0.9)], none=0.0))
+    total = math.exp(1.0) + 2 * math.exp(0.9) + 1
+    assert choice.best is two[0] and choice.place == 1
+    assert choice.share == pytest.approx(2 * math.exp(0.9) / total)
+    assert choice.other == pytest.approx(math.exp(1.0) / total)
+    assert choice.share + choice.other + choice.none == pytest.approx(1.0)
+
+
+def test_count_of_one_is_no_yes_and_no_set() -> None:
+    keys = {answer_key(one) for one in (candidate(None, 1), candidate(None, True), candidate([1]), candidate([]))}
+    assert len(keys) == 4
+    assert answer_key(candidate(None, 1)) == answer_key(candidate(None, 1))
+
+
+def test_equal_answers_are_tied_by_their_rank() -> None:
+    first, second = candidate([1]), candidate([2])
+    assert choose(ranked([(first, 1.0), (second, 1.0)], 0.0)).best is first
+
+
+def test_question_without_candidates_has_no_answer() -> None:
+    choice = choose(ranked([], 0.0))
+    assert (choice.best, choice.share, choice.none, choice.empty) == (None, 0.0, 1.0, False)
+    assert choice.inputs() == [0.0] * INPUTS
+    assert Calibration((1.0,) * INPUTS, 5.0).confidence(choice) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("one", "empty"),
+    [
+        (candidate([1]), False), (candidate([]), True), (candidate(None, 0), True), (candidate(None, 3), False),
+        (candidate(None, False), False), (candidate(None, False, missing=True), True),
+    ],
+)  # fmt: skip
+def test_nothing_found_is_empty_and_a_no_is_an_answer(one: Candidate, empty: bool) -> None:
+    assert choose(ranked([(one, 1.0)], 0.0)).empty is empty
+
+
+def some_choices(shares: list[float]) -> list[Choice]:
+    """Choices whose best answer has these probabilities; the rest is on `none`."""
+    return [choose(ranked([(candidate([1]), math.log(share / (1 - share)))], 0.0)) for share in shares]
+
+
+def test_fitted_confidence_rises_with_the_probability() -> None:
+    shares = [n / 41 for n in range(1, 41)]
+    choices = some_choices(shares)
+    fitted = calibrate(choices, [share > 0.4 for share in shares], threshold=0.6)
+    assert fitted is not None and fitted.threshold == 0.6
+    found = [fitted.confidence(one) for one in choices]
+    assert found == sorted(found) and 0 <= found[0] < 0.1 and 0.9 < found[-1] <= 1
+    assert calibrate(choices, [share > 0.4 for share in shares], threshold=0.6) == fitted
+
+
+def test_fitted_confidence_is_the_share_of_right_answers() -> None:
+    choices = some_choices([0.5] * 40)
+    fitted = calibrate(choices, [n % 4 > 0 for n in range(40)])
+    assert fitted is not None
+    assert fitted.confidence(choices[0]) == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_nothing_is_fitted_where_all_or_none_are_right(right: bool) -> None:
+    assert calibrate(some_choices([0.2, 0.8]), [right, right]) is None
+    assert calibrate([], []) is None
+
+
+def test_questions_without_candidates_are_no_evidence() -> None:
+    choices = [*some_choices([0.2, 0.8]), choose(ranked([], 0.0))]
+    assert calibrate(choices, [True, True, False]) is None
+
+
+def test_extreme_inputs_keep_confidence_in_range() -> None:
+    [choice] = some_choices([1 - 1e-9])
+    for weight in (1e6, -1e6):
+        assert 0 <= Calibration((weight,) * INPUTS, 0.0).confidence(choice) <= 1

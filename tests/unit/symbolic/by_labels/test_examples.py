@@ -1,0 +1,119 @@
+"""Training examples: candidates of a question, which of them are right, and what is left out and counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa_core.logic.parser import parse
+from kgqa_core.symbolic.by_labels.candidates import KINDS, LabelQuery
+from kgqa_core.symbolic.by_labels.examples import IGNORED, LabelExample, best_of, candidate_of, kind_of, make_examples
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, LabelScorer
+from tests.support.label_graph import X, question_about
+
+
+@pytest.fixture(scope="module")
+def parser(graph: LabelGraph, scorer: LabelScorer) -> LabelParser:
+    return LabelParser(graph, scorer)
+
+
+def example(
+    parser: LabelParser, text: str, form: str | None, *names: str, seed: int = 7
+) -> tuple[LabelExample | None, dict[str, int]]:
+    question = question_about(parser.graph, "q", text, *(X + name for name in names))
+    found, counts = make_examples(parser, [(question, form and form.replace("<", f"<{X}"), 2.0)], seed)
+    return (found[0] if found else None), counts
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "best"),
+    [
+        ("(JOIN (R capital) c0)", "none", None),
+        ("(COUNT (JOIN (R borders) c0))", "count", None),
+        ("(ARGMIN (TYPE country) population)", "best", "min"),
+        ("(JOIN (R capital) (ARGMAX (TYPE country) population))", "best", "max"),
+        ("(NTHMAX 2 (TYPE country) population)", "nth", "max"),
+        ("(LESS c0 c1 population)", "compare", "min"),
+        ("(MINUS (JOIN (R borders) c0) c1)", "difference", None),
+        ("(AND (JOIN borders c0) (JOIN borders c1))", "intersect", None),
+        ("(AND (TYPE city) (JOIN (R capital) c0))", "none", None),
+        ("(HOLDS (GREATER c0 c1 population) c0)", "yes/no", "max"),
+        ('(COUNT (AND (TYPE country) (gt population "5"^^xsd:integer)))', "value", None),
+        ('(JOIN release_year "1999"^^xsd:gYear)', "value", None),
+    ],
+)
+def test_operation_and_direction_of_a_form(form: str, kind: str, best: str | None) -> None:
+    assert (kind_of(parse(form)), best_of(parse(form))) == (kind, best)
+
+
+def test_gold_form_is_right_among_candidates_that_are_wrong(parser: LabelParser) -> None:
+    made, counts = example(parser, "what is the capital of Norland", "(JOIN (R <capital>) <c0>)", "c0")
+    assert made is not None and counts == {"examples": 1, "uncovered": 0, "without_form": 0, "unanswerable": 0}
+    assert [text for text, good in zip(made.texts, made.right, strict=True) if good] == ["capital of x"]
+    assert len(made.texts) == len(made.right) == len(made.relations) == len(made.kinds) == len(made.features) > 5
+    assert made.features.shape[1] == FEATURES and made.weight == 2.0
+    assert (made.kind, made.best, made.order) == (KINDS.index("none"), IGNORED, IGNORED)
+    capital = parser.graph.memory.relation_ids[X + "capital"]
+    assert made.relations[made.right.tolist().index(True)] == {capital}
+
+
+def test_form_beyond_the_candidates_is_added_and_counted(parser: LabelParser) -> None:
+    form = "(JOIN (R <capital>) (JOIN (R <borders>) (JOIN (R <borders>) <c0>)))"
+    made, counts = example(parser, "capitals of what borders what borders Norland", form, "c0")
+    assert made is not None and counts["uncovered"] == 1
+    assert made.right[0] and made.right.sum() == 1 and made.texts[0] == "capital of borders of borders of x"
+
+
+def test_order_of_two_mentions_is_learnt_from_differences(parser: LabelParser) -> None:
+    form = "(MINUS (JOIN (R <borders>) <c0>) <c1>)"
+    first, _ = example(parser, "neighbours of Norland except Sudland", form, "c0", "c1")
+    second, _ = example(parser, "except Sudland, neighbours of Norland", form, "c0", "c1")
+    assert first is not None and second is not None
+    assert (first.order, second.order) == (0, 1)
+
+
+def test_direction_of_a_ranking_is_learnt(parser: LabelParser) -> None:
+    made, _ = example(parser, "the smallest country by population", "(ARGMIN (TYPE <country>) <population>)")
+    assert made is not None
+    assert (made.kind, made.best) == (KINDS.index("best"), 1)
+
+
+def test_question_without_an_answer_has_no_right_candidate(parser: LabelParser) -> None:
+    made, counts = example(parser, "who is the president of Norland", None, "c0")
+    assert made is not None and counts["unanswerable"] == 1
+    assert len(made.right) and not made.right.any() and made.kind == IGNORED
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("(JOIN (R <president>) <c0>)", ("c0",)),
+        ("(JOIN (R <capital>) <nowhere>)", ("c0",)),
+        ("(JOIN (R <capital>) <c0>)", ()),
+        ("(TC (JOIN (R <capital>) <c0>) <capital> 2001)", ("c0",)),
+    ],
+)
+def test_form_that_cannot_be_run_or_is_about_nothing_mentioned_is_left_out(
+    parser: LabelParser, form: str, names: tuple[str, ...]
+) -> None:
+    made, counts = example(parser, "what is it", form, *names)
+    assert made is None and counts == {"examples": 0, "uncovered": 0, "without_form": 1, "unanswerable": 0}
+
+
+def test_same_seed_makes_the_same_examples_and_another_other_candidates(parser: LabelParser) -> None:
+    args = (parser, "how many countries border Norland", "(COUNT (JOIN (R <borders>) <c0>))", "c0")
+    texts = [example(*args, seed=seed)[0] for seed in (7, 7, 8)]
+    assert texts[0] is not None and texts[1] is not None and texts[2] is not None
+    assert texts[0].texts == texts[1].texts and texts[0].right.tolist() == texts[1].right.tolist()
+    kinds = [set(one.kinds.tolist()) for one in texts if one is not None]
+    assert all(KINDS.index("count") in own for own in kinds)
+
+
+def test_path_back_to_its_topic_finds_what_its_candidate_finds(parser: LabelParser) -> None:
+    form = parse(f"(JOIN (R <{X}borders>) (JOIN (R <{X}borders>) <{X}c0>))")
+    graph = parser.graph
+    made = candidate_of(form, LabelQuery("?"), graph)
+    [topic] = graph.memory.know([X + "c0"]).values()
+    assert made is not None and made.nodes is not None
+    assert topic in graph.memory.nodes(form) and topic not in made.nodes

@@ -1,0 +1,153 @@
+"""What is read of a question: slots in the order of its text, types, numbers, places, codes and misspelt words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.logic.forms import Literal
+from kgqa_core.symbolic.by_labels.candidates import LabelQuery
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.reading import MOST_SLOTS, corrected, mask_values, read_query, stem, types_in
+from kgqa_core.types import Question
+from tests.support.graphs import small_graph
+from tests.support.label_graph import X, question_about
+
+
+def read(graph: LabelGraph, question: Question) -> LabelQuery:
+    topics = sorted(question.topic_entities)
+    keys, names = graph.store.entity_keys(topics), graph.store.surface_forms(topics)
+    return read_query(question, keys, names, graph)
+
+
+def about(graph: LabelGraph, text: str, *names: str) -> LabelQuery:
+    return read(graph, question_about(graph, "q", text, *(X + name for name in names)))
+
+
+def test_mentions_are_slots_in_the_order_of_the_text(graph: LabelGraph) -> None:
+    query = about(graph, "Does Estia border Norland?", "c0", "c2")
+    assert query.text == "Does x border y ?"
+    assert [(slot.word, slot.entities[0][1]) for slot in query.slots] == [("x", X + "c2"), ("y", X + "c0")]
+
+
+def test_readings_of_one_mention_share_a_slot_best_first(graph: LabelGraph) -> None:
+    plain = question_about(graph, "q", "capital of Norland", X + "c0", X + "c1")
+    query = read(graph, replace(plain, topic_weights=(0.3, 0.9), topic_mentions=(0, 0)))
+    [slot] = query.slots
+    assert [(key, rho) for _, key, rho in slot.entities] == [(X + "c1", 0.9), (X + "c0", 0.3)]
+    assert query.text == "capital of x"
+
+
+def test_mention_that_the_text_does_not_have_comes_last(graph: LabelGraph) -> None:
+    query = about(graph, "what borders norland", "p0", "c0")
+    assert [slot.entities[0][1] for slot in query.slots] == [X + "c0", X + "p0"]
+
+
+def test_mentions_beyond_the_most_are_words_no_more(graph: LabelGraph) -> None:
+    query = about(graph, "Norland, Sudland, Estia or Westria?", "c0", "c1", "c2", "c3")
+    assert len(query.slots) == MOST_SLOTS and "Westria" not in query.text
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [("which countries are there", {"country"}), ("a city", {"city"}), ("films and persons", {"film", "person"}),
+     ("nothing of this kind", set())],
+)  # fmt: skip
+def test_types_are_named_in_singular_or_plural(graph: LabelGraph, text: str, types: set[str]) -> None:
+    assert {graph.type_labels[place] for place, confidence in types_in(text, graph) if confidence == 1.0} == types
+
+
+def test_type_by_another_word_is_less_sure(graph: LabelGraph) -> None:
+    [(place, confidence)] = types_in("all movies", graph)
+    assert graph.type_labels[place] == "film" and 0 < confidence < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "masked", "values"),
+    [
+        ("more than 5 million people", "more than n people", ["5000000"]),
+        ("over 2.5k", "over n", ["2500"]),
+        ("over 1,234,567", "over n", ["1234567"]),
+        ("at least three", "at least n", ["3"]),
+        ("two hundred", "n", ["200"]),
+        ("which one is it", "which one is it", []),
+        ("the 3rd", "the 3rd", []),
+        ("0.5", "n", ["0.5"]),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_with_their_scales(text: str, masked: str, values: list[str]) -> None:
+    found, literals = mask_values(text)
+    assert " ".join(found.split()) == masked
+    assert [one.text for one in literals] == values
+    assert {one.datatype for one in literals} <= {XSD + "decimal"}
+
+
+def test_four_digits_may_be_a_year(graph: LabelGraph) -> None:
+    query = about(graph, "films of 1999")
+    assert query.text == "films of n"
+    assert query.values == (Literal("1999", XSD + "decimal"), Literal("1999", XSD + "gYear"))
+    assert [one.datatype for one in mask_values("1500 thousand")[1]] == [XSD + "decimal"]
+
+
+def test_number_that_a_label_has_stays(graph: LabelGraph) -> None:
+    text, values = mask_values("the 2 of them", {"two"})
+    assert (text.split(), values) == (["the", "two", "of", "them"], ())
+    with small_graph() as store:
+        own = LabelGraph(store)
+        own.labels[0] = "top 5 list"
+        assert read(own, Question("q", "top 5 list of 7")).text == "top 5 list of n"
+
+
+def test_place_of_a_ranking_is_read(graph: LabelGraph) -> None:
+    assert about(graph, "the second largest country").place == 2
+    assert about(graph, "the 4th largest country").place == 4
+    assert about(graph, "the largest country").place is None
+
+
+def test_code_is_a_slot_as_the_graph_writes_it(graph: LabelGraph) -> None:
+    query = about(graph, "which station has kx12?")
+    [slot] = query.slots
+    assert query.text == "which station has x ?"
+    assert [key for _, key, _ in slot.entities] == ["KX12"]
+    both = about(graph, "is KX12 in Farland", "hub")
+    assert (both.text, [slot.word for slot in both.slots]) == ("is y in x", ["x", "y"])
+    assert not about(graph, "who is the king").slots
+
+
+def test_word_in_capitals_is_a_code_and_a_usual_word_is_none(graph: LabelGraph) -> None:
+    assert [slot.entities[0][1] for slot in about(graph, "what is WQQ").slots] == ["WQQ"]
+
+
+def test_misspelt_words_of_labels_are_mended(graph: LabelGraph) -> None:
+    assert corrected("the populaton of", graph) == "the population of"
+    assert corrected("caiptal of Norlnd", graph).startswith("capital of")
+    assert corrected("the people of it's", graph) == "the people of it's"
+    assert about(graph, "which coutnries border Estia", "c2").text == "which countries border x"
+
+
+def test_stem_of_a_plural() -> None:
+    assert [stem(word) for word in ("cities", "boxes", "buses", "bus", "is", "analysis", "films", "dress")] == [
+        "city", "box", "buse", "bus", "is", "analysis", "film", "dress",
+    ]  # fmt: skip
+
+
+def test_graphs_do_not_share_what_was_read_of_their_labels(graph: LabelGraph) -> None:
+    assert types_in("countries", graph)
+    for _ in range(3):  # a graph that is gone may leave its place in memory to the next one
+        with small_graph() as store:
+            own = LabelGraph(store)
+            assert [own.type_labels[place] for place, _ in types_in("a capital city", own)] == ["capital city"]
+            del own
+
+
+def test_question_without_anything_is_its_words(graph: LabelGraph) -> None:
+    assert about(graph, "  why   so ?") == LabelQuery("why so ?")
+
+
+def test_topic_that_the_store_does_not_have_is_no_slot(label_kg: object, graph: LabelGraph) -> None:
+    assert isinstance(graph.store, KgStore)
+    query = read(graph, Question("q", "who is it", topic_keys=("?",), topic_entities=(10**6,)))
+    assert query == LabelQuery("who is it")

@@ -1,0 +1,159 @@
+"""The stage `label_parser`: what it learns from, what it counts, and when there is nothing to learn from."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.errors import TrainingError
+from kgqa_core.linking.dictionary import build as build_mentions
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.model import load
+from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, train
+from kgqa_core.types import Question
+from tests.support.label_graph import X
+from tests.support.models import content
+
+QUICK = LabelParserOptions(start="nothing", steps=3, batch_size=4, candidates=4, calibration_questions=20)
+COUNTRIES = "Norland Sudland Estia Westria Midland Ilia Ruland Obara".split()
+
+
+def own_questions(graph: LabelGraph) -> list[Question]:
+    """Questions about each country: three train, three dev, two test."""
+    found = []
+    for i, name in enumerate(COUNTRIES):
+        key = f"{X}c{i}"
+        topic = tuple(graph.memory.know([key]).values())
+        split = ("train", "dev", "test")[min(i // 3, 2)]
+        for kind, text, form in (
+            ("a", f"what is the capital of {name}", f"(JOIN (R <{X}capital>) <{key}>)"),
+            ("b", f"how many countries border {name}", f"(COUNT (JOIN (R <{X}borders>) <{key}>))"),
+        ):
+            answer = tuple(graph.memory.know([f"{X}city{i}"]).values()) if kind == "a" else ()
+            found.append(
+                Question(
+                    f"{kind}{i}", text, split, topic_keys=(key,), topic_entities=topic, answers=answer,
+                    answer_keys=(f"{X}city{i}",) if kind == "a" else ("2",), s_expression=form,
+                )
+            )  # fmt: skip
+    return found
+
+
+@pytest.fixture(scope="module")
+def folders(graph: LabelGraph, label_kg: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    base = tmp_path_factory.mktemp("stage")
+    found = {name: base / name for name in ("questions", "generated", "mentions", "none")}
+    for folder in found.values():
+        folder.mkdir()
+    write_questions(found["questions"], own_questions(graph))
+    write_questions(found["none"], [])
+    rows: list[dict[str, Any]] = [
+        {
+            "id": f"g{i}", "split": "dev" if i % 4 == 3 else "train", "question": f"films directed by {name} Stone",
+            "s_expression": f"(JOIN <{X}directed_by> <{X}p{i}>)", "answerable": True, "topic_entities": [f"{X}p{i}"],
+        }
+        for i, name in enumerate("Ada Ben Cleo Dan Eve Finn Gus".split())
+    ]  # fmt: skip
+    rows += [
+        {
+            "id": f"u{i}", "split": ("train", "dev")[i % 2], "question": f"who is the president of {COUNTRIES[i]}",
+            "answerable": False, "topic_entities": [f"{X}c{i}"],
+        }
+        for i in range(4)
+    ]  # fmt: skip
+    rows.append({"id": "bad", "split": "train", "question": "?", "s_expression": "(JOIN", "answerable": True})
+    # what a test question is about is not learnt
+    rows.append(
+        {
+            "id": "t",
+            "split": "train",
+            "question": "Ruland's capital",
+            "s_expression": f"(JOIN (R <{X}capital>) <{X}c6>)",
+        }
+    )
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (found["generated"] / GENERATED).write_text(text, encoding="utf-8")
+    build_mentions(found["mentions"], kg=label_kg)
+    return found | {"kg": label_kg}
+
+
+def learn(folders: dict[str, Path], out: Path, options: LabelParserOptions = QUICK, **more: Any) -> dict[str, Any]:
+    out.mkdir()
+    given: dict[str, Any] = {"questions": folders["questions"], "generated": None, "mentions": None, "seed": 7} | more
+    return train(out, kg=folders["kg"], options=options, linking=LinkingOptions(), **given)
+
+
+def test_own_questions_alone_are_learnt_and_calibrated_on(folders: dict[str, Path], tmp_path: Path) -> None:
+    counts = learn(folders, tmp_path / "out")
+    assert counts["questions"] == {"own": 6, "generated": 0}
+    assert (counts["examples"], counts["without_form"], counts["unanswerable"]) == (6, 0, 0)
+    assert counts["dev"]["answerable"] == 6 and "unanswerable" not in counts["dev"]
+    assert set(counts["training"]) == {"loss", "accuracy"}
+    assert load(tmp_path / "out").hops == QUICK.hops
+    again = learn(folders, tmp_path / "again")
+    assert again == counts and content(tmp_path / "again") == content(tmp_path / "out")
+
+
+def test_generated_questions_are_added_but_for_those_that_test_is_about(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    counts = learn(folders, tmp_path / "out", generated=folders["generated"], mentions=folders["mentions"])
+    assert counts["questions"] == {"own": 6, "generated": 8}
+    assert (counts["examples"], counts["unanswerable"]) == (14, 2)
+    assert counts["dev"]["answerable"] == 7 and counts["dev"]["unanswerable"] == 2
+
+
+def test_unanswerable_questions_of_the_run_are_learnt_from(folders: dict[str, Path], tmp_path: Path) -> None:
+    questions = tmp_path / "questions"
+    questions.mkdir()
+    (questions / "questions.parquet").write_bytes((folders["questions"] / "questions.parquet").read_bytes())
+    row = {"id": "u", "question": "who is the king of Estia", "topic_entities": [X + "c2"]}
+    texts = [json.dumps(row | {"split": split, "id": split}) for split in ("train", "dev", "test")]
+    (questions / "unanswerable.jsonl").write_text("\n".join(texts), encoding="utf-8")
+    counts = learn(folders, tmp_path / "out", QUICK.model_copy(update={"steps": 1}), questions=questions)
+    assert counts["questions"]["own"] == 7 and counts["unanswerable"] == 1 and counts["dev"]["unanswerable"] == 1
+
+
+def test_nothing_to_learn_from_is_refused_with_the_way_out(folders: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"set label_parser\.generated above 0, or label_parser\.steps to 0"):
+        learn(folders, tmp_path / "out", questions=folders["none"])
+    generated = tmp_path / "generated"
+    generated.mkdir()
+    row = {"id": "a", "split": "train", "question": "?", "s_expression": "(JOIN (R <http://x/nothing>) <http://x/c0>)"}
+    (generated / GENERATED).write_text(json.dumps(row), encoding="utf-8")
+    with pytest.raises(TrainingError, match="none of 1 questions has a form that can be run"):
+        learn(folders, tmp_path / "other", questions=folders["none"], generated=generated)
+
+
+def test_without_steps_the_starting_point_is_calibrated_alone(folders: dict[str, Path], tmp_path: Path) -> None:
+    counts = learn(folders, tmp_path / "out", QUICK.model_copy(update={"steps": 0}))
+    assert "training" not in counts and counts["dev"]["answerable"] == 6
+    empty = learn(folders, tmp_path / "none", QUICK.model_copy(update={"steps": 0}), questions=folders["none"])
+    assert empty["dev"] == {} and load(tmp_path / "none").calibration is None
+
+
+def test_test_question_with_an_unreadable_form_hinders_nothing(
+    graph: LabelGraph, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    questions = tmp_path / "questions"
+    questions.mkdir()
+    write_questions(questions, [*own_questions(graph), Question("x", "?", "test", s_expression="(JOIN")])
+    options = QUICK.model_copy(update={"steps": 0})
+    assert learn(folders, tmp_path / "out", options, questions=questions, generated=folders["generated"])["dev"]
+
+
+def test_drawn_questions_cover_rare_shapes_first() -> None:
+    def some(shape: str, number: int) -> list[tuple[Question, str | None, float]]:
+        return [(Question(f"{shape}{n}", "?"), f"(JOIN {shape} e{n})", 1.0) for n in range(number)]
+
+    rows = [*some("often", 50), *some("rare", 2), (Question("none", "?"), None, 1.0)]
+    drawn = _drawn(rows, 6, random.Random(7))
+    kinds = sorted(question.id.rstrip("0123456789") for question, _, _ in drawn)
+    assert kinds == ["none", "often", "often", "often", "rare", "rare"]
+    assert _drawn(rows, 6, random.Random(7)) == drawn and _drawn(rows[:3], 6, random.Random(7)) == rows[:3]

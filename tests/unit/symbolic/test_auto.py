@@ -1,0 +1,265 @@
+"""The answerer `auto`: one scale for the forms of all roads, answers with proof, and reasons where it declines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from kgqa_core.config import SymbolicOptions
+from kgqa_core.datasets.question import write_questions
+from kgqa_core.errors import FormTimeout
+from kgqa_core.logic.execute import execute
+from kgqa_core.logic.parser import parse
+from kgqa_core.retrieval.collect import write_paths, write_retrieved
+from kgqa_core.symbolic import auto
+from kgqa_core.symbolic.answer import answer_computed
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
+from kgqa_core.symbolic.by_labels.candidates import Candidate
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.compute import compute, replies
+from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import SCHEMA, judges, read_computed
+from kgqa_core.types import ENTITY, FACT, RELATION, Question, Retrieved
+from tests.support.label_graph import Preferring, X, question_about
+
+FLAT = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0, 0.5)
+"""Confidence is the answer's probability."""
+CAPITAL = "(JOIN (R capital) c0)"
+FAR = "(JOIN (R capital) (JOIN (R borders) (JOIN (R borders) c0)))"
+
+
+def form_is(*texts: str) -> Callable[[Candidate], bool]:
+    return lambda one: str(one.form).replace(X, "") in texts
+
+
+def full(form: str) -> str:
+    """A form with the keys of the graph."""
+    for name in ("capital", "borders", "directed_by", "starred_actors", "country", "c0", "film", "nowhere"):
+        form = form.replace(f" {name})", f" {X}{name})").replace(f" {name} ", f" {X}{name} ")
+    return form
+
+
+@pytest.fixture
+def make(graph: LabelGraph, scorer: LabelScorer) -> Callable[..., AutoSolver]:
+    """Solvers that prefer the candidates that a rule accepts."""
+
+    def made(
+        wanted: Callable[[Candidate], bool],
+        none: float = 0.0,
+        calibration: Calibration | None = None,
+        min_confidence: float | None = None,
+        **options: Any,
+    ) -> AutoSolver:
+        model = LabelModel(scorer.network, 2, calibration)
+        solver = AutoSolver(graph.store, SymbolicOptions(**options), model, min_confidence)
+        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+        solver.parser.wanted, solver.parser.none = wanted, none
+        return solver
+
+    return made
+
+
+def ask(solver: AutoSolver, text: str, *names: str, **more: Any) -> ComputedAnswer:
+    [found] = solver.solve([question_about(solver.graph, "q", text, *(X + name for name in names))], **more)
+    return found
+
+
+def test_answer_has_its_form_proof_topics_and_road(make: Callable[..., AutoSolver]) -> None:
+    solver = make(form_is(CAPITAL), calibration=FLAT)
+    found = ask(solver, "what is the capital of Norland?", "c0")
+    assert (found.answers, found.keys, found.road, found.kind) == (("Norland City",), (X + "city0",), "labels", "none")
+    assert str(found.form).replace(X, "") == CAPITAL and found.topics == ("Norland",)
+    assert found.proof == execute(parse(full(CAPITAL)), solver.store).proof and len(found.proof) == 1
+    assert found.confidence is not None and found.confidence > 0.9 and (found.reason, found.missing) == (None, None)
+    assert found.tried > 1 and "capital" in found.words
+
+
+def test_forms_of_retriever_and_parser_carry_their_roads(make: Callable[..., AutoSolver]) -> None:
+    text = "capitals around the neighbours of Norland"
+    path = (f"{X}borders", f"{X}borders", f"{X}capital")
+    walked = ask(make(form_is(FAR)), text, "c0", paths={"q": [(path, 0.9)]})
+    assert walked.road == "retriever" and len(walked.answers) == 2
+    parsed = ask(make(form_is(FAR)), text, "c0", parsed={"q": [("(JOIN", 0.0), (full(FAR), -1.0)]})
+    assert (parsed.road, parsed.answers) == ("parser", walked.answers)
+    both = ask(make(form_is(FAR)), text, "c0", paths={"q": [(path, 0.9)]}, parsed={"q": [(full(FAR), 0.0)]})
+    assert both.road == "retriever"
+    known = ask(make(form_is(CAPITAL)), text, "c0", parsed={"q": [(full(CAPITAL), 0.0)]})
+    assert known.road == "labels"
+
+
+def test_proposed_forms_that_find_nothing_or_cannot_run_are_no_candidates(make: Callable[..., AutoSolver]) -> None:
+    texts = ("(JOIN (R nowhere) c0)", "(JOIN directed_by c0)")
+    found = ask(
+        make(lambda one: one.road == "parser"), "x of Norland", "c0", parsed={"q": [(full(t), 0.0) for t in texts]}
+    )
+    assert found.form is None
+
+
+def test_declined_question_names_what_the_graph_lacks(make: Callable[..., AutoSolver]) -> None:
+    found = ask(make(form_is(), none=20.0, calibration=FLAT), "Who is the president of Norland?", "c0")
+    assert (found.reason, found.missing) == (RELATION, "president")
+    assert (found.form, found.answers, found.proof, found.road) == (None, (), (), None)
+    assert found.confidence is not None and found.confidence < 0.5
+
+
+def test_words_of_the_best_form_are_not_missing(graph: LabelGraph, make: Callable[..., AutoSolver]) -> None:
+    solver = make(form_is(CAPITAL), none=20.0)
+    solver.graph.labels[solver.graph.memory.relation_ids[X + "capital"]] = "Capital"
+    found = ask(solver, "capital anthem of Norland", "c0")
+    assert (found.reason, found.missing) == (RELATION, "anthem")
+
+
+def test_form_that_finds_nothing_is_declined_as_a_missing_fact(make: Callable[..., AutoSolver]) -> None:
+    found = ask(make(form_is("(JOIN directed_by p12)")), "films directed by Mia Stone", "p12")
+    assert (found.reason, found.missing, found.answers) == (FACT, "directed by", ())
+    counted = ask(make(form_is("(COUNT (JOIN directed_by p12))")), "how many films did Mia Stone direct", "p12")
+    assert counted.reason == FACT
+
+
+def test_question_about_nothing_in_the_graph_lacks_its_entity(make: Callable[..., AutoSolver]) -> None:
+    found = ask(make(form_is()), "how old is zanzibar")
+    assert (found.reason, found.confidence, found.tried, found.topics) == (ENTITY, None, 0, ())
+    assert "zanzibar" in (found.missing or "")
+    assert ask(make(form_is()), "why").missing is None
+
+
+def test_without_a_calibration_there_is_no_confidence(make: Callable[..., AutoSolver]) -> None:
+    solver = make(form_is(CAPITAL))
+    assert solver.threshold == 0.5
+    assert ask(solver, "what is the capital of Norland", "c0").confidence is None
+    assert ask(make(form_is(CAPITAL), none=20.0), "what is the capital of Norland", "c0").confidence is None
+
+
+def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callable[..., AutoSolver]) -> None:
+    even = 10.0  # as likely as the answer
+    for none, least, answered in ((even - 1, None, True), (even - 1, 0.99, False), (even + 1, 0.0, False)):
+        found = ask(make(form_is(CAPITAL), none, FLAT, least), "capital of Norland", "c0")
+        assert bool(found.answers) is answered and (found.reason is None) is answered
+    strict = Calibration(FLAT.weights, 0.0, 0.9)
+    assert make(form_is(), calibration=strict).threshold == 0.9
+    assert make(form_is(), calibration=strict, min_confidence=0.2).threshold == 0.2
+
+
+def test_cut_answers_are_marked_and_in_order_of_id(make: Callable[..., AutoSolver]) -> None:
+    wanted = form_is("(TYPE film)")
+    whole, cut = (ask(make(wanted, most_answers=most), "all films") for most in (200, 3))
+    assert len(whole.answers) == 40 and not whole.truncated
+    assert cut.answers == whole.answers[:3] and cut.keys == whole.keys[:3] and cut.truncated
+
+
+def test_values_are_their_own_keys_and_a_no_has_proof(make: Callable[..., AutoSolver]) -> None:
+    count = ask(make(form_is("(COUNT (JOIN (R borders) c0))")), "how many border Norland", "c0")
+    assert (count.answers, count.keys, count.kind, len(count.proof)) == (("2",), ("2",), "count", 2)
+    no = ask(make(form_is("(HOLDS (JOIN (R borders) c0) c4)")), "does Norland border Midland", "c0", "c4")
+    assert (no.answers, no.kind, len(no.proof)) == (("no",), "yes/no", 2)
+
+
+def test_topic_that_is_a_text_has_its_text_for_a_name(make: Callable[..., AutoSolver]) -> None:
+    found = ask(make(form_is('(JOIN call_sign "KX12")')), "which station is kx12")
+    assert (found.answers, found.topics) == (("Radio North",), ("KX12",))
+    walked = ask(make(form_is()), "which station is kx12", paths={"q": [((f"{X}call_sign",), 1.0)]})
+    assert walked.topics == ("KX12",)
+
+
+def test_form_too_slow_to_prove_is_answered_without_proof(
+    make: Callable[..., AutoSolver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: Any, **__: Any) -> None:
+        raise FormTimeout("too slow")
+
+    monkeypatch.setattr(auto, "execute", slow)
+    solver = make(form_is(CAPITAL))
+    found = ask(solver, "capital of Norland", "c0")
+    assert (found.answers, found.proof, solver.timeouts) == (("Norland City",), (), 1)
+
+
+@pytest.fixture(scope="module")
+def questions(graph: LabelGraph) -> list[Question]:
+    texts = [
+        ("what is the capital of Norland", "c0"), ("which countries does Estia border", "c2"),
+        ("how many films are there",), ("who is the president of Obara", "c7"), ("what is the weather like",),
+        ("films with Ada Stone and genre drama", "p0", "g0"), ("which station has the call sign KX12",),
+    ]  # fmt: skip
+    return [
+        question_about(graph, f"q{n}", text, *(X + name for name in names)) for n, (text, *names) in enumerate(texts)
+    ]
+
+
+def test_many_questions_are_answered_as_each_alone(
+    graph: LabelGraph, scorer: LabelScorer, questions: list[Question]
+) -> None:
+    solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
+    together = solver.solve(questions)
+    assert [one.question for one in together] == [question.id for question in questions]
+    assert together[0].answers == ("Norland City",)
+    for found, question in zip(together, questions, strict=True):
+        [alone] = solver.solve([question])
+        assert alone.confidence == pytest.approx(found.confidence, abs=1e-3)
+        for name in ("form", "answers", "keys", "proof", "road", "reason", "missing", "tried", "topics", "words"):
+            assert getattr(alone, name) == getattr(found, name), name
+    assert solver.solve(questions) == together
+
+
+def test_solver_without_a_model_starts_from_the_packaged_one(graph: LabelGraph, questions: list[Question]) -> None:
+    solver = AutoSolver(graph.store, SymbolicOptions())
+    found = solver.solve(questions[:1])[0]
+    assert found.answers == ("Norland City",)
+
+
+@pytest.fixture(scope="module")
+def computed(
+    label_kg: Path, questions: list[Question], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, Any]]:
+    """A `computed` artifact of `auto`, and its counts."""
+    base = tmp_path_factory.mktemp("auto")
+    folders = {name: base / name for name in ("questions", "facts", "label_parser", "out")}
+    for folder in folders.values():
+        folder.mkdir()
+    write_questions(folders["questions"], questions)
+    write_retrieved(folders["facts"], "hop_path", [Retrieved(question.id, ()) for question in questions])
+    write_paths(folders["facts"], {"q0": [((f"{X}capital",), 1.0)]})
+    save(folders["label_parser"], LabelModel(untrained(7), 2, FLAT))
+    counts = compute(
+        folders["out"], kg=label_kg, questions=folders["questions"], facts=folders["facts"], operator=None,
+        label_parser=folders["label_parser"], parsed=None, name="hop_path", split="test", limit=None,
+        options=SymbolicOptions(), seed=7,
+    )  # fmt: skip
+    return folders["out"], counts
+
+
+def test_table_of_auto_has_confidence_road_reason_and_what_is_missing(computed: tuple[Path, dict[str, Any]]) -> None:
+    folder, counts = computed
+    frame = pl.read_parquet(folder / "computed.parquet")
+    assert dict(frame.schema) == SCHEMA and judges(folder)
+    assert {"confidence", "road", "reason", "missing"} <= set(frame.columns)
+    assert counts["questions"] == 7 and sum(counts["roads"].values()) == counts["computed"] >= 2
+    rows = {row["question"]: row for row in frame.iter_rows(named=True)}
+    assert rows["q0"]["answers"] == ["Norland City"] and rows["q0"]["road"] == "labels" and rows["q0"]["reason"] is None
+    assert rows["q4"]["reason"] == ENTITY and rows["q4"]["road"] is None and rows["q4"]["missing"]
+    assert all((row["reason"] is None) == bool(row["answers"]) for row in rows.values())
+    assert all(row["confidence"] is not None for row in rows.values())
+    assert replies(folder)["q0"]["road"] == "labels"
+
+
+def test_table_of_an_earlier_version_is_read_without_the_new_columns(
+    computed: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, _ = computed
+    frame = pl.read_parquet(folder / "computed.parquet")
+    frame.drop("confidence", "road", "reason", "missing").write_parquet(tmp_path / "computed.parquet")
+    (tmp_path / "proof.parquet").write_bytes((folder / "proof.parquet").read_bytes())
+    assert not judges(tmp_path)
+    assert read_computed(tmp_path, ("question", "answers"))["question"].to_list() == [f"q{n}" for n in range(7)]
+    old, new = replies(tmp_path), replies(folder)
+    assert {key: row | {"road": None} for key, row in new.items()} == old
+    out = tmp_path / "out"
+    out.mkdir()
+    counts = answer_computed(out, computed=tmp_path, name="hop_path", answerer="auto")
+    assert counts["questions"] == 7 and pl.read_parquet(out / "answers.parquet")["model"].unique().to_list() == ["auto"]

@@ -1,0 +1,67 @@
+"""The head start of the label parser: what it is trained on, and what not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from kgqa_core.config import KgOptions
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
+from kgqa_core.symbolic.by_labels.model import HEAD_START, load
+from tools.head_start import real_graph
+from tools.head_start.invented import DOMAINS, write_graph
+
+LARGEST = 10_000_000
+"""Bytes that the packaged adapter may have."""
+
+
+def test_the_same_seed_invents_the_same_graph_and_another_one_another(tmp_path: Path) -> None:
+    texts = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert write_graph(tmp_path / name, seed) > 3_000
+        texts.append((tmp_path / name).read_text(encoding="utf-8"))
+    assert texts[0] == texts[1] != texts[2]
+    out = tmp_path / "kg"
+    out.mkdir()
+    (tmp_path / "a").rename(tmp_path / "a.nt")
+    counts = build(out, options=KgOptions(files=(str(tmp_path / "a.nt"),)))
+    assert counts["rejects"] == 0
+
+
+def test_every_invented_relation_starts_from_a_kind_of_its_domain() -> None:
+    for domain in yaml.safe_load(DOMAINS.read_text(encoding="utf-8")):
+        for head, labels, tail, *most in domain["relations"]:
+            assert head in domain["kinds"] and labels and (most or tail.split()[0] in ("number", "year", "text", tail))
+
+
+def test_the_real_graph_has_no_fact_of_a_scored_question(tmp_path: Path, shared_data: Path) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    tables = [str(shared_data / "wikidata_mini" / name) for name in ("triples.tsv", "labels.en.tsv", "qualifiers.tsv")]
+    build(whole, options=KgOptions(files=tuple(tables)))
+    facts, pairs = real_graph.scored_facts(shared_data, whole), real_graph.scored_pairs(shared_data)
+    assert len(facts) > 5_000 and len(pairs) > 1_000
+    folder = real_graph.build_real_graph(shared_data, whole, tmp_path)
+    with KgStore.open(folder) as store, KgStore.open(whole) as all_of_it:
+        relations, all_relations = store.relation_keys(), all_of_it.relation_keys()
+        rows = store.connection.execute(
+            "SELECT h.key, t.relation, e.key FROM triples t JOIN entities h ON h.id = t.head "
+            "JOIN entities e ON e.id = t.tail"
+        ).fetchall()
+        own = {(head, relations[relation], tail) for head, relation, tail in rows}
+        held = all_of_it.connection.execute(
+            "SELECT h.key, t.relation, e.key FROM triples t JOIN entities h ON h.id = t.head "
+            "JOIN entities e ON e.id = t.tail"
+        ).fetchall()
+    assert not own & facts and not {(head, tail) for head, _, tail in own} & pairs
+    there = {(head, all_relations[relation], tail) for head, relation, tail in held}
+    assert there & facts, "the whole graph has such facts"
+
+
+def test_the_packaged_adapter_is_small_and_loads() -> None:
+    size = sum(file.stat().st_size for file in HEAD_START.iterdir())
+    assert size <= LARGEST
+    model = load(None)
+    assert model.hops >= 2 and not any(p.requires_grad for p in model.network.encoder.parameters())

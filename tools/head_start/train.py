@@ -1,0 +1,175 @@
+"""Trains the packaged head start of the label parser.
+
+    python -m tools.head_start.train --data ../shared/data --work DIR --out kgqa_core/symbolic/by_labels/head_start
+
+Questions: made by the generator over a sample of Wikidata that holds no fact of a scored set (`real_graph`) and over
+graphs of invented facts (`invented`), and those of LC-QuAD 2 (Apache-2.0) that the sample has a form for.  Prepared
+examples lie in `--work` and are not made twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kgqa_core.builders.questions.generate import make
+from kgqa_core.config import KgOptions
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares
+from kgqa_core.errors import FormError
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import And, Class, Entity, Form, Join, Step, elements
+from kgqa_core.logic.parser import parse
+from kgqa_core.logic.sparql import from_sparql
+from kgqa_core.logic.sparql_query import Outside
+from kgqa_core.monitor import QUIET
+from kgqa_core.symbolic.by_labels.encoder import TextEncoder
+from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.train import FitOptions, fit
+from kgqa_core.types import Question
+from tools.head_start.invented import write_graph
+from tools.head_start.real_graph import build_real_graph
+
+log = logging.getLogger("head_start")
+HOPS = 3
+SHARES = KindShares(yes_no=12, existence=2, intersection=11, difference=5, ordinal=5, union=0)
+
+
+def main() -> None:
+    """Reads the command line and trains."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of public data")
+    parser.add_argument("--whole", type=Path, required=True, help="wikidata_mini as `kgqa kg build` made it")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--invented", type=int, default=6, help="graphs of invented facts")
+    parser.add_argument("--real-size", type=int, default=9_000)
+    parser.add_argument("--invented-size", type=int, default=1_500)
+    parser.add_argument("--steps", type=int, default=1_200)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--start", type=Path, help="folder of a model to go on from")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    options.work.mkdir(parents=True, exist_ok=True)
+    network = load(options.start, merge=False).network if options.start else ScoreNetwork(TextEncoder())
+    scorer = LabelScorer(network)
+    graphs = [build_real_graph(options.data, options.whole, options.work)]
+    graphs += [_invented(options.work, options.seed * 1_000 + n) for n in range(options.invented)]
+    for turn in range(options.rounds):
+        examples: list[LabelExample] = []
+        for place, folder in enumerate(graphs):
+            size = options.real_size if place == 0 else options.invented_size
+            hops = HOPS if place % 3 == 1 else 2
+            data = options.data if place == 0 else None
+            examples += _examples(scorer, folder, size, options.seed + turn, data, hops)
+        log.info("round %d: %d examples", turn, len(examples))
+        plan = FitOptions(steps=options.steps)
+        log.info("%s", fit(scorer, examples, plan, options.seed + turn, _Log()))
+        save(options.work / f"round{turn}", LabelModel(network, HOPS))
+    save(options.out, LabelModel(network, HOPS))
+
+
+class _Log:
+    """A monitor that logs."""
+
+    def progress(self, done: int, total: int, what: str) -> None:
+        """Logs every hundredth step."""
+        if done % 100 == 0:
+            log.info("%d of %d %s", done, total, what)
+
+    def note(self, text: str) -> None:
+        """Logs a note."""
+        log.info("%s", text)
+
+
+def _invented(work: Path, seed: int) -> Path:
+    out = work / f"invented-{seed}"
+    if not out.is_dir():
+        file = work / f"invented-{seed}.nt"
+        write_graph(file, seed)
+        out.mkdir()
+        build(out, options=KgOptions(files=(str(file),)))
+    return out
+
+
+def _examples(
+    scorer: LabelScorer, folder: Path, size: int, seed: int, data: Path | None, hops: int
+) -> list[LabelExample]:
+    """Examples over one graph with the present scorer's candidates; kept on disk."""
+    with KgStore.open(folder) as store:
+        graph = LabelGraph(store)
+        parser = LabelParser(graph, scorer, hops)
+        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.12, shares=SHARES), seed, QUIET)
+        if data is not None:
+            rows = [*rows, *_lcquad(data, graph)]
+        questions = [one for row in rows if (one := _question(row, graph)) is not None]
+        examples, counts = make_examples(parser, questions, seed)
+    log.info("%s: %s", folder.name, json.dumps(counts))
+    return examples
+
+
+def _question(row: dict[str, Any], graph: LabelGraph) -> tuple[Question, str | None, float] | None:
+    if row.get("answerable") is False:
+        found = graph.memory.know(row.get("topic_entities") or ())
+        return (
+            Question(row["id"], row["question"], topic_keys=tuple(found), topic_entities=tuple(found.values())),
+            None,
+            1.0,
+        )
+    try:
+        keys = elements(parse(row["s_expression"])).entities
+    except FormError:
+        return None
+    ids = graph.memory.know(keys)
+    if len(ids) < len(keys):
+        return None
+    question = Question(row["id"], row["question"], topic_keys=tuple(ids), topic_entities=tuple(ids.values()))
+    return question, row["s_expression"], 2.0 if row.get("human") else 1.0
+
+
+def _lcquad(data: Path, graph: LabelGraph) -> list[dict[str, Any]]:
+    """Questions of LC-QuAD 2 whose entities and relations the graph has, with the forms of their queries."""
+    rows = []
+    path = data / "lcquad2" / "ibm_genrl" / "lcquad2_test_validated.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        try:
+            form = from_sparql(row["query"])
+        except (Outside, FormError, ValueError):
+            continue
+        if row["f1"] < 1:
+            continue
+        form = _with_types(form, graph)
+        used = elements(form)
+        if not used.entities or len(graph.memory.know(used.entities)) < len(used.entities):
+            continue
+        if any(key not in graph.memory.relation_ids for key in used.relations) or not row["text"]:
+            continue
+        rows.append({"id": f"lcquad2-{row['q_id']}", "question": row["text"], "s_expression": str(form), "human": True})
+    log.info("%d questions of LC-QuAD 2", len(rows))
+    return rows
+
+
+def _with_types(form: Form, graph: LabelGraph) -> Form:
+    """The form in which what is an instance of a type is written as the type."""
+    match form:
+        case Join(path=(Step(relation="P31", inverse=False),), of=Entity(key=key)) if key in graph.type_of_key:
+            return Class(key)
+        case And(parts=parts):
+            return And(tuple(_with_types(part, graph) for part in parts))
+    return form
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    main()
