@@ -57,6 +57,10 @@ REASONS = (ENTITY, RELATION, FACT)
 like that of the question; or they have, and this one has no fact of it."""
 
 
+ROADS = ("labels", "retriever", "parser")
+"""What proposes a form to the answerer `auto`: labels of the graph, paths of a retriever, forms of a trained parser."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question with its gold answers, linked to a graph.

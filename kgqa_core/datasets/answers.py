@@ -14,6 +14,9 @@ SCHEMA = {
 }  # fmt: skip
 """Columns of answers.parquet; `finish` is stop, length, refusal, empty or error."""
 
+ROAD_SCHEMA = {"road": pl.String, "confidence": pl.Float64}
+"""Columns that the answers of `auto` have besides: one of `types.ROADS`, None where it declined, and its confidence
+that the answer is right, None where that was not learnt."""
 
 SECONDS = "volatile/answers_seconds.parquet"
 

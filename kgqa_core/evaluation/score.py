@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import EvaluationOptions, Price
+from kgqa_core.datasets.answers import ROAD_SCHEMA
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError
@@ -22,6 +23,7 @@ from kgqa_core.evaluation.experiment_tables import compare, cost, link_rows, lin
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
 from kgqa_core.evaluation.nli import NLI_METRICS
+from kgqa_core.evaluation.roads import by_road
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.retrieval import (
     RelationPath,
@@ -66,7 +68,7 @@ def score(
     prices: of endpoint models, for the column of costs.  linked: a `linked` artifact, whose topics are scored too.
     entailment: any name → an `entailment` artifact; the experiments are those of its rows.
     The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`; where
-    pairs are wanted, `recall_by_k`.
+    pairs are wanted, `recall_by_k`; where answers have roads, `by_road`.
     Raises ArtifactError when an artifact is missing, or answers a question twice.
     """
     records = read_questions(questions)
@@ -92,6 +94,8 @@ def score(
     rows |= link_rows(linked, records)
     same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
+    if roads := by_road(given, rows, records, samples=options.bootstrap, seed=seed):
+        aggregates["by_road"] = roads
     aggregates["comparisons"] = compare(rows, records)
     if linked is not None:
         aggregates["linking"] = linking_costs(rows, records, seed)
@@ -210,7 +214,7 @@ def _fact_entities(kg: Path, facts: Path) -> dict[str, set[int]]:
 def _read_answers(key: str, folder: Path) -> list[tuple[str, pl.DataFrame]]:
     """(experiment, its answers) of an artifact."""
     columns = ("question", "retriever", "format", "model", "output")
-    frame = read_frame(folder / "answers.parquet", columns, ("prompt_tokens", "tokens", "finish"))
+    frame = read_frame(folder / "answers.parquet", columns, ("prompt_tokens", "tokens", "finish", *ROAD_SCHEMA))
     if frame.is_empty():
         return [(key, frame)] if key.count("/") >= 2 else []
     parts = []

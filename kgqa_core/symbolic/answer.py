@@ -11,11 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import SYMBOLIC, Knowledge
-from kgqa_core.datasets.answers import SCHEMA, save_seconds
+from kgqa_core.config import AUTO, SYMBOLIC, Knowledge
+from kgqa_core.datasets.answers import ROAD_SCHEMA, SCHEMA, save_seconds
 from kgqa_core.errors import StorageError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.tables import PROOF, read_computed
+from kgqa_core.symbolic.tables import PROOF, judges, read_computed
 
 
 def answer_computed(
@@ -30,7 +30,7 @@ def answer_computed(
     """Writes answers.parquet, its meta.json and proof.parquet, and returns counts.
 
     computed: artifact folder.  name: `retriever/format` of the experiment.  answerer: what computed.  A question for
-    which nothing was found is a row that abstains.
+    which nothing was found is a row that abstains.  Answers of `auto` have the columns of ROAD_SCHEMA, too.
     """
     started = time.monotonic()
     knowledge = Knowledge.parse(name)
@@ -44,8 +44,12 @@ def answer_computed(
         "questions": len(rows), "prompts": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0,
         "finish": {"stop": len(rows)}, "errors": 0, "abstained": sum(row[6] for row in rows), "empty_knowledge": 0,
     }  # fmt: skip
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
+    if answerer == AUTO and judges(computed):
+        roads = read_computed(computed, ("question", *ROAD_SCHEMA))
+        frame = frame.join(roads, on="question", how="left", maintain_order="left")
     try:
-        pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question").write_parquet(out / "answers.parquet")
+        frame.write_parquet(out / "answers.parquet")
         shutil.copyfile(computed / PROOF, out / PROOF)
         (out / "meta.json").write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as fault:

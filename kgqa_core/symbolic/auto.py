@@ -29,10 +29,9 @@ from kgqa_core.symbolic.by_labels.parser import CONTENT_FREE, LabelParser, answe
 from kgqa_core.symbolic.by_labels.reading import stem
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
-from kgqa_core.types import ENTITY, FACT, RELATION, Question
+from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, Question
 
-LABELS, RETRIEVER, PARSER = "labels", "retriever", "parser"
-ROADS = (LABELS, RETRIEVER, PARSER)
+LABELS, RETRIEVER, PARSER = ROADS
 BATCH = 64
 PROPOSED = 12
 """Paths of a retriever, and forms of a parser, that become candidates."""

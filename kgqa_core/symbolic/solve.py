@@ -106,7 +106,7 @@ class ComputedAnswer:
     literals in order of id, a number, or `yes` or `no`.  keys: of these.  weight: of the form.  proof: triples that the
     answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
     words: the question without them.  Of the answerer `auto` also confidence: that the answer is right, None where it
-    was not learnt; road: what proposed the form, one of `auto.ROADS`; reason, one of `types.REASONS`, and missing, in
+    was not learnt; road: what proposed the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in
     words, where it declines.
     """
 

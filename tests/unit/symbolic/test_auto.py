@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import SymbolicOptions
+from kgqa_core.datasets.answers import ROAD_SCHEMA
+from kgqa_core.datasets.answers import SCHEMA as ANSWERS
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import FormTimeout
 from kgqa_core.logic.execute import execute
@@ -248,6 +250,19 @@ def test_table_of_auto_has_confidence_road_reason_and_what_is_missing(computed: 
     assert replies(folder)["q0"]["road"] == "labels"
 
 
+def test_answers_of_auto_have_the_road_and_the_confidence(
+    computed: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder, counts = computed
+    answer_computed(tmp_path, computed=folder, name="hop_path", answerer="auto")
+    answers = pl.read_parquet(tmp_path / "answers.parquet")
+    assert dict(answers.schema) == ANSWERS | ROAD_SCHEMA
+    assert dict(answers["road"].drop_nulls().value_counts().iter_rows()) == counts["roads"]
+    assert answers.filter(pl.col("road").is_null() != pl.col("abstained")).is_empty()
+    expected = read_computed(folder, ("question", "road", "confidence"))
+    assert answers.select(expected.columns).equals(expected)
+
+
 def test_table_of_an_earlier_version_is_read_without_the_new_columns(
     computed: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -262,4 +277,6 @@ def test_table_of_an_earlier_version_is_read_without_the_new_columns(
     out = tmp_path / "out"
     out.mkdir()
     counts = answer_computed(out, computed=tmp_path, name="hop_path", answerer="auto")
-    assert counts["questions"] == 7 and pl.read_parquet(out / "answers.parquet")["model"].unique().to_list() == ["auto"]
+    answers = pl.read_parquet(out / "answers.parquet")
+    assert counts["questions"] == 7 and answers["model"].unique().to_list() == ["auto"]
+    assert dict(answers.schema) == ANSWERS
