@@ -28,6 +28,7 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
     """Print a run: its stages, its scores, and links to it."""
     from flows.cli.servers import links
     from kgqa_core.report.console import stage_table
+    from kgqa_core.report.roads import road_line
     from kgqa_core.report.tables import score_tables
 
     console = err if to_stderr else session.out
@@ -36,6 +37,8 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
         console.print(VisibleText.assemble(("Note", "bold"), f"         {scored_on}"), soft_wrap=True, highlight=False)
     for table in score_tables(record["aggregates"]):
         console.print(table)
+    if roads := road_line(record["aggregates"]):
+        console.print(VisibleText.assemble(("Answered by", "bold"), f"  {roads}"), soft_wrap=True, highlight=False)
     if record.get("champion"):
         why = record["champion"]["why"].removeprefix("champion ")
         console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)

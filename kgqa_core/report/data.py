@@ -26,11 +26,12 @@ class ExampleFact:
 
 @dataclass(frozen=True, slots=True)
 class ExampleOutput:
-    """What one experiment answered, and whether it contains a gold answer."""
+    """What one experiment answered, whether it contains a gold answer, and the road that it came by, if it has any."""
 
     experiment: str
     text: str
     correct: bool
+    road: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

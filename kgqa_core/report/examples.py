@@ -12,6 +12,7 @@ import polars as pl
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.evaluation.labels import HEADLINE, knowledge_place, model_experiments
+from kgqa_core.evaluation.roads import read_roads
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
@@ -48,14 +49,18 @@ def gather_examples(
         known = set(pl.read_parquet(facts[retriever] / "facts.parquet", glob=False)["question"].unique().to_list())
         answered = {record.id for record in records if record.split == "test" and record.id in known}
     candidates = [record for record in records if record.id in answered]
-    judged = {record.id: _judge(record, outputs) for record in candidates}
+    roads = read_roads(answers.values())
+    judged = {record.id: _judge(record, outputs, roads) for record in candidates}
     chosen = _choose(candidates, {name: _kind(results, retriever) for name, results in judged.items()}, n, seed)
     read = _read_sentences(knowledge or {}, retriever, [record.id for _, record in chosen])
     return _describe(kg, facts.get(retriever), chosen, judged, read)
 
 
 def _read_outputs(answers: Mapping[str, Path]) -> dict[str, dict[str, str]]:
-    """Experiment → question id → output, of the first answerer, in the order of Table 1."""
+    """Experiment → question id → output, in the order of Table 1.
+
+    Of the first answerer; where it has no answers without knowledge (`auto`), of the next as well, to one that has.
+    """
     tables: dict[str, dict[str, str]] = {}
     for _, folder in sorted(answers.items()):
         frame = pl.read_parquet(folder / "answers.parquet", glob=False).select(
@@ -63,16 +68,23 @@ def _read_outputs(answers: Mapping[str, Path]) -> dict[str, dict[str, str]]:
         )
         for question, retriever, form, model, output in frame.iter_rows():
             tables.setdefault(f"{retriever}/{form}/{model}", {})[question] = output or ""
-    models = model_experiments(tables)
-    return {name: tables[name] for name in next(iter(models.values()), [])}
+    shown: list[str] = []
+    for names in model_experiments(tables).values():
+        shown += names
+        if any(Experiment.parse(name).without_knowledge for name in names):
+            break
+    return {name: tables[name] for name in shown}
 
 
-def _judge(record: Question, outputs: Mapping[str, Mapping[str, str]]) -> tuple[ExampleOutput, ...]:
+def _judge(
+    record: Question, outputs: Mapping[str, Mapping[str, str]], roads: Mapping[str, Mapping[str, str]]
+) -> tuple[ExampleOutput, ...]:
     gold = GoldAnswers(record.answer_names)
-    return tuple(
-        ExampleOutput(name, table.get(record.id, ""), bool(contains(gold, table.get(record.id, ""))))
-        for name, table in outputs.items()
-    )
+    found = []
+    for name, table in outputs.items():
+        output, road = table.get(record.id, ""), roads.get(name, {}).get(record.id)
+        found.append(ExampleOutput(name, output, bool(contains(gold, output)), road))
+    return tuple(found)
 
 
 def _kind(results: Sequence[ExampleOutput], retriever: str) -> str:

@@ -18,6 +18,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     HEADLINE,
     MEANINGS,
@@ -39,6 +40,7 @@ from kgqa_core.report.data import Example, ReportData
 from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.long_tail import long_tail_part
 from kgqa_core.report.rewriting import corpus_part, faithfulness_table, rewriter_part
+from kgqa_core.report.roads import road_tables
 from kgqa_core.report.subgraph import draw_subgraph
 
 KINDS = {
@@ -91,6 +93,7 @@ def make_environment() -> Environment:
         p=p_text,
         seconds=seconds_text,
         knowledge=knowledge_label,
+        answerer=lambda experiment: Experiment.parse(experiment).answerer,
         number=_number,
         shorten=_shorten,
     )
@@ -136,6 +139,7 @@ def _context(data: ReportData) -> dict[str, Any]:
             )
         ),
         "by_hops": _filled(tables.breakdown_table(aggregates, "by_hops", model, "exact").fitted("Knowledge")),
+        "roads": road_tables(aggregates),
         "long_tail": long_tail_part(aggregates),
         "abstention": abstention_part(aggregates),
         "mark": mark,
