@@ -62,7 +62,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
                 kg=one["kg"].folder,
                 questions=one["questions"].folder,
                 facts=_folders(run, "facts"),
-                answers=_folders(run, "answers"),
+                answers=_answers(run),
                 n=profile.evaluation.examples,
                 seed=profile.seed,
                 knowledge=knowledge,
@@ -118,6 +118,12 @@ def _folders(run: Run, kind: str) -> dict[str, Path]:
 
 def _folder(run: Run, kind: str) -> Path | None:
     return _folders(run, kind).get(kind)
+
+
+def _answers(run: Run) -> dict[str, Path]:
+    """Folders of a run's answers by the titles of their stages; those of several answerers may share a stage name."""
+    stages = [stage for stage in run.stages if stage.name.partition("/")[0] == "answers"]
+    return {stage.title: stage.artifact.folder for stage in stages if stage.artifact is not None}
 
 
 def _file(run: Run, kind: str, name: str) -> Path | None:
@@ -180,10 +186,10 @@ def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:
 
 
 def _groups(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """Scores by level and by number of reference triples, pair recall by k, and tokens of a prompt, as metrics."""
+    """Scores by level, number of reference triples and road, pair recall by k, and tokens of a prompt, as metrics."""
     rows = [
         (f"{experiment}/{named} {group.replace('>', 'over ')}/{metric}", float(value["value"]), 0)
-        for key, named in (("by_level", "level"), ("by_triples", "reference triples"))
+        for key, named in (("by_level", "level"), ("by_triples", "reference triples"), ("by_road", "road"))
         for experiment, groups in aggregates.get(key, {}).items()
         for group, metrics in groups.items()
         for metric, value in metrics.items()
@@ -244,8 +250,7 @@ def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], dec
 
 def write_predictions(run: Run, scores: ArtifactRef, questions: ArtifactRef) -> tuple[Path, Path]:
     """Writes `predictions.parquet` and, for MLflow's page, `predictions.json` into the run's folder; both paths."""
-    answers = [ref.folder for ref in run.made("answers").values()]
-    table = answer_table(scores.folder, questions.folder, answers)
+    table = answer_table(scores.folder, questions.folder, list(_answers(run).values()))
     whole, shown = run.folder / "predictions.parquet", run.folder / "predictions.json"
     scratch = run.folder / f".predictions.{os.getpid()}.tmp"
     table.write_parquet(scratch, compression="zstd")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from tests.flows.test_answerability import metrics
 from tests.support.forked_command import forked_kgqa
 from tests.support.question_graph import triples
 
 SMALL = (
     "--set", "questions.generated.size=150", "--set", "label_parser.generated=150", "--set", "label_parser.steps=40",
-    "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=2", "--set", "answering.more=[]",
+    "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=2",
     "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
 )  # fmt: skip
 
@@ -26,6 +28,31 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.code == 0, done.err[-3000:]
     assert "label_parser" in " ".join(done.json["stages"])
     return folder / "home"
+
+
+def test_the_report_the_aggregates_and_the_tracker_say_which_road_answered(home: Path) -> None:
+    shown = forked_kgqa("report", "--home", home)
+    assert shown.code == 0 and "Answered by  auto, HopPath facts" in shown.out, shown.err[-3000:]
+    [folder] = (home / "runs").iterdir()
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    [(experiment, roads)] = record["aggregates"]["by_road"].items()
+    assert experiment.endswith("/auto") and roads["labels"]["exact"]["n"] >= 1
+    assert sum(own["share"]["value"] for own in roads.values()) == pytest.approx(1, abs=1e-5)
+    assert all(own["share"]["n"] == 12 for own in roads.values()), "answering.limit"
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Which road answered" in page
+    assert "<b><bdi>auto</bdi></b> · HopPath facts" in page and "<b><bdi>builtin</bdi></b> · HopPath facts" in page
+    value = metrics(home, record["run_id"])[f"{experiment.replace('@', '_')}/road labels/exact"]
+    assert value == roads["labels"]["exact"]["value"]
+
+
+def test_the_answers_of_both_answerers_are_among_the_predictions(home: Path) -> None:
+    [folder] = (home / "runs").iterdir()
+    table = pl.read_parquet(folder / "predictions.parquet").filter(
+        pl.col("experiment").str.contains("hop_path.*/triples/")
+    )
+    answers = dict(table.group_by("experiment").agg(pl.col("answer").is_not_null().sum()).iter_rows())
+    assert {name.rpartition("/")[2]: n for name, n in answers.items()} == {"auto": 12, "builtin": 12}
 
 
 def test_a_question_in_own_words_is_answered_with_proof_and_confidence(home: Path) -> None:
