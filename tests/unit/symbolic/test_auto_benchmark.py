@@ -1,0 +1,78 @@
+"""The benchmark of `auto`: what counts as exact, which wordings are new, and a table that only repeats the JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks import auto_figures as figures
+from benchmarks.people import share
+from kgqa_core.logic.parser import parse
+from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.types import Question
+
+TWINS = Question("1", "Where is London?", answer_keys=("gb", "ca"), answer_names=(("London",), ("London",)))
+AREA = Question("2", "How large is Malta?", answer_type="number", answer_keys=("316",), answer_names=(("316",),))
+
+
+def test_an_entity_is_compared_by_key_and_the_whole_set_is_needed() -> None:
+    assert figures.is_exact(TWINS, ("ca", "gb"), ("London",))
+    assert not figures.is_exact(TWINS, ("gb",), ("London",))
+    assert not figures.is_exact(TWINS, ("ca", "gb", "us"), ("London",))
+
+
+@pytest.mark.parametrize(("answer", "exact"), [("316", True), ("316.0", True), ("3,16e2", False), ("317", False)])
+def test_a_number_is_compared_by_its_value(answer: str, exact: bool) -> None:
+    assert figures.is_exact(AREA, ("literal",), (answer,)) is exact
+
+
+def test_nothing_is_neither_exact_nor_a_hit() -> None:
+    nothing = Question("3", "?")
+    assert not figures.is_exact(nothing, (), ()) and not figures.is_hit(nothing, ()) and not figures.is_hit(TWINS, ())
+
+
+def test_only_the_first_answer_is_a_hit() -> None:
+    assert figures.is_hit(TWINS, ("ca", "us"))
+    assert not figures.is_hit(TWINS, ("us", "ca")) and figures.names_gold(TWINS, ("us", "ca"))
+
+
+def test_a_form_has_the_gold_path_in_one_direction_only() -> None:
+    question = Question("4", "Who was born in Paris?", relation_paths=(("<inv>-P19",),))
+    assert figures.has_gold_path(question, parse("(JOIN P19 Q90)"))
+    assert not figures.has_gold_path(question, parse("(JOIN (R P19) Q90)"))
+    assert not figures.has_gold_path(question, parse("(AND (JOIN P19 Q90) (JOIN P20 Q90))"))
+    assert not figures.has_gold_path(question, None)
+
+
+def test_a_wording_is_that_of_the_sentence_with_most_words_of_its_own() -> None:
+    seen, unseen = ["What is {x}?"], ["What is the seat of {x}?"]
+    assert figures.wording_of("What is Peru?", seen, unseen) == figures.SEEN
+    assert figures.wording_of("what is the seat of Peru?", seen, unseen) == figures.UNSEEN
+    assert figures.wording_of("Where is Peru?", seen, unseen) is None
+
+
+def test_figures_count_declined_questions_as_wrong_and_leave_them_out_of_the_calibration() -> None:
+    solved = [
+        ComputedAnswer("1", "none", answers=("London",), keys=("gb", "ca"), confidence=1.0),
+        ComputedAnswer("2", "none", confidence=0.1),
+    ]
+    found = figures.figures([TWINS, AREA], solved, {"type": lambda question: question.answer_type})
+    assert (found["exact"]["share"], found["declined"]["share"], found["exact_of_answered"]["share"]) == (0.5, 0.5, 1.0)
+    assert found["ece"] == 0.0
+    assert {kind: own["share"] for kind, own in found["exact_by_type"].items()} == {"entities": 1.0, "number": 0.0}
+
+
+def test_the_table_shows_what_the_json_holds() -> None:
+    part: dict[str, Any] = {
+        "questions": 4, "exact": share([True, True, True, False]), "ece": None, "declined": share([False] * 4),
+        "exact_by_type": {"yes/no": share([True])}, "random_candidate": share([False]),
+        "milliseconds": {"p50": 12.5, "p99": 40.0, "n": 4},
+    }  # fmt: skip
+    results = {"atlas": {"parts": {"gold topics": part}}, "mintaka": {"parts": {"other": {"skipped": "no file"}}}}
+    lines = figures.table(results, {"atlas/gold topics/exact": "≥ .9"}).splitlines()
+    assert lines[2] == ("| atlas, gold topics: exact | .750 [.326, 1.000] | .000 [.000, .000] | ≥ .9 | 4 | 12.5 / 40 |")
+    assert lines[3] == "| atlas, gold topics: yes/no | 1.000 [1.000, 1.000] | – | – | 1 | – |"
+    assert lines[4].startswith("| atlas, gold topics: declined | .000")
+    assert lines[-1] == "| mintaka, other: not measured, no file | – | – | – | – | – |"
+    assert len(lines) == 6
