@@ -1,7 +1,7 @@
 """Measures the answerer `auto`, one experiment at a time; each puts its figures into one JSON file.
 
     python benchmarks/auto.py --work DIR --shared ../shared --only NAME [--only …] [--steps N] [--generated N]
-        [--most N] [--people-set dev] [--json benchmarks/results/auto.json]
+        [--examples N] [--most N] [--people-set dev] [--json benchmarks/results/auto.json]
     python benchmarks/auto.py --table [--json benchmarks/results/auto.json]
 
 Experiments: atlas, atlas_no_questions, metaqa, simplequestions, zjqa, few, ablation, mintaka, people; their docstrings
@@ -13,8 +13,9 @@ exact: the whole answer is the gold one, numbers by value.  hits_at_1: the first
 questions count as wrong.  ece: of the confidence that the answer is exact, over what is answered.  random_candidate:
 exact of a candidate drawn from those that are scored, of 200 questions.  milliseconds: of 100 questions, one at a time,
 linking included, phrases encoded before.  Intervals are the normal approximation of the binomial, 95 %.
---steps, --generated: in place of the profile's, for trials.  --most: questions of each test at most; without it 1,000
-of metaqa by hop, simplequestions, zjqa and few, and all of the others.  --table prints the markdown table of the JSON.
+--steps, --generated, --examples: in place of the profile's label_parser, for trials.  --most: questions of each test at
+most; without it 1,000 of metaqa by hop, simplequestions, zjqa and few, and all of the others.  --table prints the
+markdown table of the JSON.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def conditions(work: Work) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "threads": os.environ.get("OMP_NUM_THREADS"),
-        "settings": {"steps": work.steps, "generated": work.generated, "most": work.most},
+        "settings": {**work.changes, "most": work.most},
     }
 
 
@@ -93,6 +94,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=tuple(EXPERIMENTS))
     parser.add_argument("--steps", type=int)
     parser.add_argument("--generated", type=int)
+    parser.add_argument("--examples", type=int)
     parser.add_argument("--most", type=int)
     parser.add_argument("--people-set", choices=("dev", "locked"), default="dev")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "auto.json")
@@ -105,9 +107,9 @@ def main() -> None:
         parser.error("--work and --only are needed, or --table")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     shared = given.shared / "data" if (given.shared / "data").is_dir() else given.shared
-    work = Work(
-        given.work.resolve(), shared.resolve(), SEED, given.steps, given.generated, given.most, given.people_set
-    )
+    changes = {name: getattr(given, name) for name in ("steps", "generated", "examples")}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    work = Work(given.work.resolve(), shared.resolve(), SEED, changes, given.most, given.people_set)
     for name in given.only:
         run(name, work, given.json)
 

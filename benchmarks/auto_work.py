@@ -51,9 +51,16 @@ MOST_ANSWERS = 1_000_000
 """Answers that are listed: all, so that a large set can be exact."""
 
 
+class Unnamed(Log):
+    """A monitor without notes, for these name questions, which may be of the test."""
+
+    def note(self, message: str) -> None:
+        """Ignored."""
+
+
 @dataclass
 class Work:
-    """Makes what experiments need.  steps, generated, most: in place of a profile's, None for those of the profile.
+    """Makes what experiments need.  changes: of the label parser's options in all profiles.  most: questions of a test.
 
     seconds: what was used took that long to make, by phase, when it was made.
     """
@@ -61,8 +68,7 @@ class Work:
     folder: Path
     shared: Path
     seed: int = 7
-    steps: int | None = None
-    generated: int | None = None
+    changes: Mapping[str, int] = field(default_factory=dict)
     most: int | None = None
     people_set: str = "dev"
     seconds: dict[str, float] = field(default_factory=dict)
@@ -78,10 +84,8 @@ class Work:
 
     def options(self, graph: str, **changes: Any) -> LabelParserOptions:
         """Options of the label parser of a profile, with some changed."""
-        given = {"steps": self.steps, "generated": self.generated}
-        wanted = {name: value for name, value in given.items() if value is not None} | changes
         options = self.profile(graph).label_parser
-        return LabelParserOptions.model_validate(options.model_dump() | wanted)
+        return LabelParserOptions.model_validate({**options.model_dump(), **self.changes, **changes})
 
     def kg(self, graph: str) -> Path:
         """Folder of a graph."""
@@ -101,7 +105,9 @@ class Work:
             "kg": kg.name, "options": options, "files": [_digest(str(file)) for file in input_files(options)],
             "seed": self.seed, "code": code_digest(load),
         }  # fmt: skip
-        return self._made("questions", parts, lambda out, work: load(out, kg=kg, options=options, seed=self.seed))
+        return self._made(
+            "questions", parts, lambda out, _: load(out, kg=kg, options=options, seed=self.seed, monitor=Unnamed())
+        )
 
     def split(self, graph: str, split: str, hops: int | None = None) -> list[Question]:
         """Questions of a split, of one number of hops or of all, in order of id."""
