@@ -68,8 +68,10 @@ def simplequestions(work: Work) -> Parts:
     parser = work.parser("wikidata", work.few("wikidata", 0), work.options("wikidata"))
     test = work.sample(work.split("wikidata", "test"), SAMPLE, "simplequestions")
     with KgStore.open(work.kg("wikidata")) as store:
-        names = store.surface_forms({entity for question in test for entity in question.topic_entities})
-    labelled: Group = lambda question: "label" if any(names.get(e) for e in question.topic_entities) else "no label"  # noqa: E731
+        topics = {entity for question in test for entity in question.topic_entities}
+        names, keys = store.names(topics), store.entity_keys(topics)
+    named = {entity for entity in topics if names[entity] != keys[entity]}
+    labelled: Group = lambda question: "no label" if named.isdisjoint(question.topic_entities) else "label"  # noqa: E731
     for name, linked in (("gold topics", False), ("linked topics", True)):
         with Answering(work, "wikidata", parser, linked) as answering:
             solved = answering.solve(test)
