@@ -41,7 +41,8 @@ from kgqa_core.logic.normalise import normalise
 Ints = NDArray[np.int64]
 NONE: Ints = np.empty(0, dtype=np.int64)
 
-_TESTS = {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+TESTS = {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+"""Comparisons by their names in forms."""
 
 
 class MemoryGraph:
@@ -203,14 +204,14 @@ class MemoryGraph:
     def _equal(self, form: Literal) -> Ints:
         result = measure(form)
         if result is not None:
-            return self._within("eq", form)
+            return self.within("eq", form)
         rows = self.store.connection.execute(
             "SELECT id, datatype, number FROM entities WHERE kind = 'literal' AND key = $1 ORDER BY id", [form.text]
         ).fetchall()
         plain = form.datatype.endswith("#string")
         return np.array([i for i, kind, x in rows if (x is None if plain else kind == form.datatype)], dtype=np.int64)
 
-    def _within(self, op: str, value: Literal) -> Ints:
+    def within(self, op: str, value: Literal) -> Ints:
         """Literals that compare so with a number or a date."""
         result = measure(value)
         if result is None:
@@ -224,11 +225,11 @@ class MemoryGraph:
             if op in ("eq", "le", "lt"):
                 near &= self.hi <= (result.lo if op == "lt" else result.hi)
             return np.flatnonzero(near)
-        return np.flatnonzero(near & _TESTS[op](self.x, result.lo))
+        return np.flatnonzero(near & TESTS[op](self.x, result.lo))
 
     def _compared(self, form: Compare) -> Ints:
         if not form.counted:
-            return self.back(self._within(form.op, form.value), form.path)
+            return self.back(self.within(form.op, form.value), form.path)
         result = measure(form.value)
         if result is None or result.dim != "":
             raise FormError(f"a count is compared with a plain number, and {form.value} is none")
@@ -237,7 +238,7 @@ class MemoryGraph:
         start = np.unique((self.tail if first.inverse else self.head)[own])
         source, _ = self.pairs(start, form.path)
         counts = np.bincount(source, minlength=len(start))
-        return start[(counts > 0) & _TESTS[form.op](counts, result.lo)]
+        return start[(counts > 0) & TESTS[form.op](counts, result.lo)]
 
     def _of(self, nodes: Ints, path: Steps, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
         """(place in `nodes`, dimension, value) of the values at the end of a path."""

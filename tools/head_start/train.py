@@ -12,28 +12,33 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import random
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from kgqa_core.builders.questions.generate import make
-from kgqa_core.config import KgOptions
+from kgqa_core.config import KgOptions, LinkingOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares
 from kgqa_core.errors import FormError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.linking.dictionary import build as build_mentions
+from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.logic.forms import And, Class, Entity, Form, Join, Step, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.logic.sparql_query import Outside
 from kgqa_core.monitor import QUIET
+from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.stage import link_some
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.types import Question
 from tools.head_start.invented import write_graph
@@ -41,7 +46,7 @@ from tools.head_start.real_graph import build_real_graph
 
 log = logging.getLogger("head_start")
 HOPS = 3
-SHARES = KindShares(yes_no=12, existence=2, intersection=11, difference=5, ordinal=5, union=0)
+SHARES = KindShares(yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=0)
 
 
 def main() -> None:
@@ -109,11 +114,17 @@ def _examples(
     with KgStore.open(folder) as store:
         graph = LabelGraph(store)
         parser = LabelParser(graph, scorer, hops)
-        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.12, shares=SHARES), seed, QUIET)
+        mentions = folder.with_name(f"{folder.name}-mentions")
+        if not mentions.is_dir():
+            publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=folder, work=scratch))
+        shares = SHARES if hops > 2 else SHARES.model_copy(update={"three_hops": 0.0})
+        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.12, shares=shares), seed, QUIET)
         if data is not None:
             rows = [*rows, *_lcquad(data, graph)]
         questions = [one for row in rows if (one := _question(row, graph)) is not None]
-        examples, counts = make_examples(parser, questions, seed)
+        linking = LinkingOptions()
+        linked = link_some(questions, open_tagger(mentions, folder, linking), linking, random.Random(seed))
+        examples, counts = make_examples(parser, linked, seed)
     log.info("%s: %s", folder.name, json.dumps(counts))
     return examples
 

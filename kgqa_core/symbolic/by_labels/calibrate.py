@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from kgqa_core.symbolic.by_labels.candidates import Candidate
-from kgqa_core.symbolic.by_labels.parser import Ranked
+from kgqa_core.symbolic.by_labels.parser import EXPLAINED, UNUSED, Ranked
 
-INPUTS = 8
+INPUTS = 11
 RIDGE = 0.02
 """Weight of the squares of the coefficients."""
 
@@ -42,10 +42,12 @@ class Choice:
         if self.ranked is None or self.best is None:
             return [0.0] * INPUTS
         likeness = self.ranked.likeness[self.place]
+        prepared = self.ranked.prepared
+        features = prepared.features[self.ranked.order[self.place]]
         return [
             _logit(self.share), _logit(self.none), _logit(self.share + self.none), math.log(max(self.best.rho, 1e-3)),
-            float(likeness[1]), float(likeness[2]), float(self.empty),
-            float(self.ranked.prepared.features[self.ranked.order[self.place]][4]),
+            float(likeness[1]), float(likeness[2]), float(likeness[3]), float(self.empty), float(features[UNUSED]),
+            float(features[EXPLAINED]), min(prepared.query.strange, 3) / 3,
         ]  # fmt: skip
 
     @property

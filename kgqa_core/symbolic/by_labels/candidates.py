@@ -15,7 +15,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import (
     BESTS,
     OPS,
@@ -35,7 +35,8 @@ from kgqa_core.logic.forms import (
     Step,
     children,
 )
-from kgqa_core.logic.memory import NONE, Ints
+from kgqa_core.logic.measures import measure
+from kgqa_core.logic.memory import NONE, TESTS, Ints
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.operator import KINDS as OPERATIONS
 
@@ -59,6 +60,8 @@ MOST = 320
 """Candidates of a question."""
 LONGER = 0.15
 """What a set that is ranked loses for each relation of its path."""
+SINGLE = 1.05
+"""Mean number of things that a way leads to, up to which nobody asks how many there are."""
 LARGE = 50_000
 """Nodes that a set may have."""
 
@@ -76,7 +79,8 @@ class LabelQuery:
     """A question as candidates are made for it.
 
     text: with a slot's word for each mention and `n` for each value.  slots: in order of the text.  types: (place of
-    the type in the graph, confidence).  place: of a ranking.  values: numbers and dates of the text.
+    the type in the graph, confidence).  place: of a ranking.  values: numbers and dates of the text.  strange: how many
+    of its words are no usual English and in no label.
     """
 
     text: str
@@ -84,6 +88,7 @@ class LabelQuery:
     types: tuple[tuple[int, float], ...] = ()
     place: int | None = None
     values: tuple[Literal, ...] = ()
+    strange: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,7 @@ class _Maker:
         self.owner, self.graph, self.query, self.likeness = owner, owner.graph, query, likeness
         self.kinds = kinds
         self.found: dict[Form, Candidate] = {}
+        self.near: dict[tuple[str, Literal], Ints] = {}
         self.wanted = {place for place, _ in query.types}
         self.paths = [self._paths_of(number) for number in range(len(query.slots))]
         self.classes = [
@@ -242,9 +248,17 @@ class _Maker:
         seen: set[bytes] = set()
         for members in self.classes:
             both = np.intersect1d(one.nodes, members.nodes, assume_unique=True)
-            if 0 < len(both) < len(one.nodes) and both.tobytes() not in seen:
+            less = len(both) < len(one.nodes) or not self._called(one.ways[-1], members.form)
+            if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 yield PathSet(And((members.form, one.form)), both, one.score + 0.05, one.slot, one.rho, one.ways)
+
+    def _called(self, way: int, of: Form) -> bool:
+        """Whether the phrase of what a way leads to names a type as its noun."""
+        place = self.graph.type_of_key.get(of.key, -1) if isinstance(of, Class) else -1
+        return way >= self.graph.relations and bool(
+            self.graph.noun(way - self.graph.relations) == self.graph.type_labels[place]
+        )
 
     def _one(
         self,
@@ -267,7 +281,7 @@ class _Maker:
         """Types of the question that a form names or whose members it finds, or that its ways pass."""
         found = types_named(form, self.graph)
         for (place, _), members in zip(self.query.types, self.classes, strict=True):
-            if nodes is not None and len(nodes) and _inside(nodes[:20], members.nodes):
+            if nodes is not None and len(nodes) and inside(nodes[:20], members.nodes):
                 found.add(place)
         return tuple(sorted(found))
 
@@ -280,8 +294,9 @@ class _Maker:
             yield self._one(members.form, kind, members.nodes, [members])
 
     def _count(self, kind: int) -> Iterator[Candidate]:
+        graph = self.graph
         for one in self._sets(14):
-            if self._has_things(one):
+            if self._has_things(one) and (len(one.nodes) > 1 or graph.fan_out[one.ways[-1]] > SINGLE):
                 yield self._one(Count(one.form), kind, None, [one], value=len(one.nodes))
         for members in self.classes:
             yield self._one(Count(members.form), kind, None, [members], value=len(members.nodes))
@@ -307,7 +322,10 @@ class _Maker:
         end = graph.end_type(one.ways[-1]) if one.ways else -1
         ways = graph.ways(one.nodes, end).tolist()
         numbers = [w for w in ways if graph.is_measure(w)]
-        things = [w for w in ways if graph.to_entities(w) and not graph.is_type[w % graph.relations]]
+        things = [
+            w for w in ways
+            if graph.to_entities(w) and not graph.is_type[w % graph.relations] and graph.fan_out[w] > SINGLE
+        ]  # fmt: skip
         numbers.sort(key=lambda w: (-self.likeness[w], w))
         things.sort(key=lambda w: (-self.likeness[w], w))
         return [((graph.step(w),), (w,), False) for w in numbers[:MEASURES]] + [
@@ -360,9 +378,8 @@ class _Maker:
                 both = np.intersect1d(p.nodes, q.nodes, assume_unique=True)
                 if not len(both):
                     continue
-                made = PathSet(
-                    And((p.form, q.form)), both, (p.score + q.score) / 2, one, p.rho * q.rho, (*p.ways, *q.ways)
-                )
+                score = (p.score + q.score) / 2 - LONGER * (len(p.ways) + len(q.ways) - 2)
+                made = PathSet(And((p.form, q.form)), both, score, one, p.rho * q.rho, (*p.ways, *q.ways))
                 yield made
                 yield from self._narrowed(made)
 
@@ -375,7 +392,7 @@ class _Maker:
 
     def _side(self, number: int, most: int) -> list[PathSet]:
         things = [p for p in self.paths[number] if self.graph.to_entities(p.ways[-1]) and len(p.nodes)]
-        return sorted(things, key=lambda p: -p.score)[:most]
+        return sorted(things, key=lambda p: -p.score + LONGER * len(p.ways))[:most]
 
     def _intersect(self, kind: int) -> Iterator[Candidate]:
         for one in self._pairs():
@@ -396,7 +413,7 @@ class _Maker:
             named = PathSet(self.graph.named(entity, key), self.graph.nodes_of(entity, key), 0.0, other, 1.0)
             for p in sides[one]:
                 for of in (p, *self._narrowed(p)):
-                    if len(of.nodes) > 1 and _inside(named.nodes, of.nodes):
+                    if len(of.nodes) > 1 and inside(named.nodes, of.nodes):
                         left = np.setdiff1d(of.nodes, named.nodes, assume_unique=True)
                         yield self._one(Minus(of.form, named.form), kind, left, [of], slots=(other,))
         for members in self.classes:
@@ -464,18 +481,35 @@ class _Maker:
 
     def _conditions(self, nodes: Ints) -> Iterator[PathSet]:
         """Conditions that compare a number or date of the members with one of the text, and who fulfils each."""
-        part = PathSet(Entity(""), nodes, 0.0, -1, 1.0)
-        for literal in self.query.values:
-            for steps, ways, counted in self._measures(part):
-                forms: list[Form] = [Compare(op, steps, literal, counted) for op in OPS]
-                forms += [] if counted else [Join(steps, literal)]
-                for form in forms:
-                    try:
-                        own = np.intersect1d(nodes, self.graph.memory.nodes(form), assume_unique=True)
-                    except (FormError, FormTimeout):
-                        continue
-                    if len(own) or isinstance(form, Compare):
-                        yield PathSet(form, own, float(self.likeness[ways[0]]), -1, 1.0, ways)
+        measures = self._measures(PathSet(Entity(""), nodes, 0.0, -1, 1.0))
+        for literal, (steps, ways, counted) in product(self.query.values, measures):
+            way = ways[0]
+            source, reached = self.graph.memory.hop(
+                nodes, way % self.graph.relations, backward=way >= self.graph.relations
+            )
+            for op in (*OPS, *(() if counted else ("eq",))):
+                own = self._fulfil(op, literal, nodes, source, reached, counted)
+                if own is None or (op == "eq" and not len(own)):
+                    continue
+                form = Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted)
+                yield PathSet(form, own, float(self.likeness[way]), -1, 1.0, ways)
+
+    def _fulfil(
+        self, op: str, literal: Literal, nodes: Ints, source: Ints, reached: Ints, counted: bool
+    ) -> Ints | None:
+        """Members with a value, or a number of things, that compares so; None where the literal does not compare."""
+        if counted:
+            limit = measure(literal)
+            if limit is None or limit.dim != "":
+                return None
+            counts = np.bincount(source, minlength=len(nodes))
+            return nodes[(counts > 0) & TESTS[op](counts, limit.lo)]
+        if (op, literal) not in self.near:
+            try:
+                self.near[op, literal] = self.graph.memory.within(op, literal)
+            except FormError:
+                self.near[op, literal] = NONE
+        return nodes[np.unique(source[np.isin(reached, self.near[op, literal])])]
 
 
 def nodes_of(form: Form) -> Iterator[Form]:
@@ -492,7 +526,7 @@ def _less_sure(made: Candidate, rho: float) -> Candidate:
     return made
 
 
-def _inside(some: Ints, members: Ints) -> bool:
+def inside(some: Ints, members: Ints) -> bool:
     """Whether all of some nodes are among members, which are ascending."""
     places = np.minimum(np.searchsorted(members, some), max(len(members) - 1, 0))
     return bool(len(members) and (members[places] == some).all())

@@ -15,6 +15,7 @@ from kgqa_core.logic.forms import (
     Arg,
     Compare,
     Count,
+    Entity,
     Form,
     Greater,
     Holds,
@@ -29,7 +30,7 @@ from kgqa_core.logic.memory import outside
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_named
+from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, inside, slots_of, types_named
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts
@@ -68,7 +69,9 @@ IGNORED = -100
 
 
 def kind_of(form: Form) -> str:
-    """The operation of a form, one of KINDS."""
+    """The operation of a form, one of KINDS; that a path does not lead back to where it starts is none."""
+    if isinstance(form, Minus) and isinstance(form.without, Entity) and form.without.key in elements(form.of).entities:
+        return kind_of(form.of)
     return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
 
 
@@ -101,9 +104,19 @@ def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate 
     except (FormError, FormTimeout):
         return None
     ways = tuple(graph.memory.relation_ids[key] for key in elements(form).relations)
-    types = tuple(sorted(types_named(form, graph)))
+    types = types_named(form, graph)
+    if nodes is not None and len(nodes):
+        types |= {place for place, _ in query.types if inside(nodes[:20], graph.memory.members(graph.type_keys[place]))}
     return Candidate(
-        form, KINDS.index(kind_of(form)), nodes, value, ways, slots_of(form, query), types, rho=1.0, score=9.0
+        form,
+        KINDS.index(kind_of(form)),
+        nodes,
+        value,
+        ways,
+        slots_of(form, query),
+        tuple(sorted(types)),
+        rho=1.0,
+        score=9.0,
     )
 
 

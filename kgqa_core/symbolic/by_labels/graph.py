@@ -27,6 +27,8 @@ PURE, LEAST_TYPED = 0.85, 0.1
 """Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed."""
 LONGEST_TEXT, MOST_TEXTS = 24, 2_000_000
 """Characters of a text by which things can be asked for, and how many such texts are held."""
+LONGEST_TYPE = 5
+"""Words of the label of a type that questions name."""
 WORD = re.compile(r"[^\W_]+")
 """A word of a question or a label."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=([a-z]?))")
@@ -173,11 +175,11 @@ class LabelGraph:
 
     @cached_property
     def types_by_words(self) -> dict[str, list[int]]:
-        """Places of the types whose labels have at most three words, by these words, the largest types first."""
+        """Places of the types whose labels are not too long, by their words, the largest types first."""
         found: dict[str, list[int]] = {}
         for place in sorted(range(len(self.type_labels)), key=lambda n: (-int(self.type_sizes[n]), n)):
             words = WORD.findall(self.type_labels[place])
-            if words and len(words) <= 3:
+            if words and len(words) <= LONGEST_TYPE:
                 found.setdefault(" ".join(words), []).append(place)
         return found
 
@@ -276,6 +278,15 @@ class LabelGraph:
     def to_entities(self, way: int) -> bool:
         """Whether a way leads to entities."""
         return way >= self.relations or bool(self.entity_tails[way] > 0.5)
+
+    @cached_property
+    def fan_out(self) -> NDArray[np.float64]:
+        """Mean number of things that each way leads to from a thing that has it [2 * relations]."""
+        memory, found = self.memory, []
+        for end in (memory.head, memory.tail):
+            pairs = np.unique(memory.relation.astype(np.int64) * memory.entities + end)
+            found.append(self.triples / np.maximum(np.bincount(pairs // memory.entities, minlength=self.relations), 1))
+        return np.concatenate(found)
 
     def is_measure(self, way: int) -> bool:
         """Whether a way leads to numbers or dates."""

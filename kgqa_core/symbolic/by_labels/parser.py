@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,15 +19,18 @@ from kgqa_core.symbolic.by_labels.candidates import (
     CandidateMaker,
     LabelQuery,
     by_key,
+    inside,
     labels_of,
     nodes_of,
 )
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS, Phrases
 from kgqa_core.symbolic.by_labels.reading import read_query, stem
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, EncodedTexts, LabelScorer
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.types import Question
 
+UNUSED, EXPLAINED = 4, 17
+"""Features: what mentions a form leaves out, and the share of the question's words that its labels have."""
 SCORED = 64
 """Candidates whose phrases are compared with the question."""
 CONTENT_FREE = frozenset(
@@ -35,6 +39,14 @@ CONTENT_FREE = frozenset(
     "give list name show find all any each some than as if not no x y z w n s t".split()
 )
 """Words of a question that say nothing of what it asks for, the words of slots among them."""
+
+_YES_NO = re.compile(
+    r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
+    r"have|had|can|could|will|would)(?:n'?t)? (?!(?:you|u|some\w+|any\w+) (?:tell|know|give|say|help|list|name|show)\b)"
+    r"|\b(?:whether|true that|or not|right\?|correct\?|yes or no|is it true|if it is)",
+    re.IGNORECASE,
+)
+"""How English asks for a yes or a no: by a verb in the first place of a clause."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +165,8 @@ class LabelParser:
                 likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts))
                 scores = network.score(likeness, torch.from_numpy(one.features))
             else:
-                likeness, scores = torch.zeros(0, 3), torch.zeros(0)
-            none = float(network.none(none_features(scores, likeness, one.query)))
+                likeness, scores = torch.zeros(0, LIKENESS), torch.zeros(0)
+            none = float(network.none(none_features(scores, likeness, torch.from_numpy(one.features), one.query)))
             order = np.argsort(-scores.numpy(), kind="stable")
             values = scores.double().numpy()[order]
             found.append(Ranked(one, order.tolist(), values.tolist(), none, likeness.numpy()[order]))
@@ -180,6 +192,12 @@ class LabelParser:
         pairs = _pairs(query.text)
         rows = np.zeros((len(candidates), FEATURES), dtype=np.float32)
         wanted = {place for place, _ in query.types}
+        asked = bool(_YES_NO.search(query.text))
+        first = [
+            self.maker.members(place)
+            for place, _ in query.types
+            if self.graph.type_labels[place] == self.graph.type_labels[query.types[0][0]]
+        ]
         rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
         for row, one in zip(rows, candidates, strict=True):
             form = one.form
@@ -195,7 +213,7 @@ class LabelParser:
             if isinstance(form, (Minus, Holds)) and len(one.slots) > 1:
                 row[2] = max(guess[2][int(one.slots[0] > one.slots[1])], -8) / 4
             row[3] = math.log(max(one.rho, 1e-3)) / 4
-            row[4] = -sum(rho for number, rho in enumerate(rhos) if number not in one.slots)
+            row[UNUSED] = -sum(rho for number, rho in enumerate(rhos) if number not in one.slots)
             row[5] = len(one.ways) / 3
             row[6] = float(one.missing or (one.nodes is not None and not len(one.nodes)))
             row[7] = math.log1p(len(one.nodes)) / 8 if one.nodes is not None else 0
@@ -205,9 +223,12 @@ class LabelParser:
             row[11] = len(wanted & set(one.types)) / 2
             row[12] = len(wanted - set(one.types)) / 2
             row[13] = len(classes - wanted) / 2
+            row[14] = 0.5 if asked == isinstance(one.value, bool) else -0.5
+            if first and one.nodes is not None:
+                row[15] = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
             own = [float(likeness[way]) for way in one.ways]
             row[16] = len(label_words & content) / len(label_words) if label_words else 0
-            row[17] = len(label_words & content) / len(content) if content else 0
+            row[EXPLAINED] = len(label_words & content) / len(content) if content else 0
             row[18] = float(self._log_triples[[way % self.graph.relations for way in one.ways]].mean()) if own else 0
             row[19] = float(one.nodes is not None and len(one.nodes) == 1)
             row[20] = float(self._several_values(one))
@@ -224,13 +245,18 @@ class LabelParser:
         return bool((self.graph.memory.dim[one.nodes[:5]] >= 0).all())
 
 
-def none_features(scores: torch.Tensor, likeness: torch.Tensor, query: LabelQuery) -> torch.Tensor:
-    """[1, 6]: the best scores and likenesses of a question's candidates, and how it was linked."""
-    top = scores.topk(min(2, len(scores))).values.tolist() if len(scores) else []
-    best = likeness.amax(0).tolist() if len(likeness) else [0.0, 0.0, 0.0]
-    rho = max((max(r for _, _, r in slot.entities) for slot in query.slots), default=0.0)
-    row = [(top[0] if top else -10.0) / 10, (top[1] if len(top) > 1 else -10.0) / 10, *best[:3], rho]
-    return torch.tensor([row])
+def none_features(
+    scores: torch.Tensor, likeness: torch.Tensor, features: torch.Tensor, query: LabelQuery
+) -> torch.Tensor:
+    """[1, NONE_FEATURES]: what is known of a question's best candidate, the next best score, and how it was linked."""
+    rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
+    known = [max(rhos, default=0.0), min(rhos, default=0.0), min(query.strange, 3) / 3]
+    if not len(scores):
+        return torch.tensor([[-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, *known, 0.0, 0.0]])
+    best = int(scores.argmax())
+    top = scores.topk(min(2, len(scores))).values.tolist()
+    row = [top[0] / 10, (top[1] if len(top) > 1 else -10.0) / 10, *likeness[best].tolist(), *known]
+    return torch.tensor([[*row, float(features[best][EXPLAINED]), float(features[best][UNUSED])]])
 
 
 def _pairs(text: str) -> set[str]:

@@ -5,6 +5,7 @@ Entities are written as their slots (`x`, `y`, `z`), so that equal phrases of di
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from kgqa_core.logic.forms import (
@@ -32,6 +33,8 @@ SLOTS = ("x", "y", "z", "w")
 NUMBER = "n"
 """Word that stands for a number or date of a question."""
 _PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "seventh", 8: "eighth", 9: "ninth"}
+_ENDS_OPEN = re.compile(r" (of|by|in|at|for|to|from|on|with|after)$")
+"""Labels such as *owned by* and *part of*, which are followed by their tail."""
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
 
 
@@ -97,7 +100,10 @@ class Phrases:
             relation = self.graph.memory.relation_ids[step.relation]
             label = self.graph.labels[relation]
             noun = self.graph.noun(relation)
-            text = f"{label} of {text}" if step.inverse else f"{noun} with {label} {text}".strip()
+            if _ENDS_OPEN.search(label):
+                text = f"what {text} is {label}" if step.inverse else f"{noun} {label} {text}".strip()
+            else:
+                text = f"{label} of {text}" if step.inverse else f"{noun} with {label} {text}".strip()
         return text
 
     def _measure(self, path: tuple[Step, ...]) -> str:

@@ -11,7 +11,7 @@ from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Literal
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
 from kgqa_core.symbolic.question_reader import mark_mentions, place_in
 from kgqa_core.types import Question
@@ -53,7 +53,11 @@ def read_query(
     if len(slots) < MOST_SLOTS:
         marked = _literal_slots(marked, slots, graph)
     masked, values = mask_values(marked, graph.label_words)
-    return LabelQuery(" ".join(masked.split()), tuple(slots), types_in(masked, graph), rank, values)
+    strange = sum(
+        len(word) > 2 and not usualness(word) and word not in graph.label_words and stem(word) not in graph.label_words
+        for word in _LATIN.findall(masked.lower())
+    )
+    return LabelQuery(" ".join(masked.split()), tuple(slots), types_in(masked, graph), rank, values, strange)
 
 
 def _literal_slots(text: str, slots: list[Slot], graph: LabelGraph) -> str:
@@ -112,13 +116,13 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
 def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
     """Types of the graph that a text names, also in the plural or by another usual word: (place, confidence).
 
-    The longest stretches come first; a label counts before other words for it.
+    In the order of the text; longer stretches count before shorter ones, a label before other words for it.
     """
     words = WORD.findall(text.lower())
     index = graph.types_by_words
-    found: dict[int, float] = {}
+    found: dict[int, tuple[int, float]] = {}
     covered: set[int] = set()
-    for length in (3, 2, 1):
+    for length in range(LONGEST_TYPE, 0, -1):
         for start in range(len(words) - length + 1):
             span = range(start, start + length)
             if covered.intersection(span):
@@ -131,8 +135,9 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
             if named:
                 covered.update(span)
                 for place, confidence in named[:2]:
-                    found.setdefault(place, confidence)
-    return tuple(found.items())
+                    found.setdefault(place, (start, confidence))
+    order = sorted(found.items(), key=lambda one: one[1][0])
+    return tuple((place, confidence) for place, (_, confidence) in order)
 
 
 def corrected(text: str, graph: LabelGraph) -> str:

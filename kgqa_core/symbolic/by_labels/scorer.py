@@ -1,9 +1,11 @@
 """How well each candidate form fits a question: an encoder reads both, by their words and not by ids.
 
-    score(q, f) = a(q)·f + Σ_t w_t max_u cos(q_t, f_u) + Σ_u v_u max_t cos(q_t, f_u) + g(features)
+    score(q, f) = s_1 a(q)·f + s_2 Σ_t w_t m_t + s_3 Σ_u v_u max_t cos(q_t, f_u) + s_4 max_t w_t (1 - m_t) / max w
+                  + g(features),    m_t = max_u cos(q_t, f_u)
 
 The first term compares whole texts (a: a linear map), the second and third their tokens in both directions (Khattab and
-Zaharia 2020, with learned weights w, v of tokens); g is a small network of what else is known of a candidate.  What is
+Zaharia 2020, with learned weights w, v of tokens), the fourth is the token of the question that counts and that the
+form says least of; s are learned; g is a small network of what else is known of a candidate.  What is
 learnt on one graph serves others, for a relation is nothing but its label.
 """
 
@@ -26,7 +28,9 @@ FEATURES = 24
 """Numbers that describe a candidate beside its text."""
 ORDERS = 2
 SCALE = 8.0
-NONE_FEATURES = 6
+LIKENESS = 4
+"""Numbers by which a question and a phrase are compared."""
+NONE_FEATURES = 11
 """Numbers that the score of "no form" is made of; the words of the question are not among them, for they are new."""
 MOST_PHRASES = 50_000
 """Phrases that are kept."""
@@ -42,8 +46,8 @@ class ScoreNetwork(nn.Module):
         self.tower = nn.Linear(width, width, bias=False)
         self.direction = nn.Linear(width, INNER, bias=False)
         self.weights = nn.ModuleList(nn.Linear(width, 1) for _ in range(2))
-        self.sharpness = nn.Parameter(torch.tensor([SCALE, SCALE, SCALE]))
-        self.features = nn.Sequential(nn.Linear(FEATURES + 3, 48), nn.ReLU(), nn.Linear(48, 1))
+        self.sharpness = nn.Parameter(torch.tensor([SCALE, SCALE, SCALE, 0.0]))
+        self.features = nn.Sequential(nn.Linear(FEATURES + LIKENESS, 48), nn.ReLU(), nn.Linear(48, 1))
         self.linear = nn.Linear(FEATURES, 1, bias=False)
         self.heads = nn.ModuleList(nn.Linear(width, size) for size in (len(KINDS), len(BESTS), ORDERS))
         self.none = nn.Sequential(nn.Linear(NONE_FEATURES, 32), nn.ReLU(), nn.Linear(32, 1))
@@ -66,19 +70,25 @@ class ScoreNetwork(nn.Module):
         return EncodedTexts(pooled, vectors, tokens, weights)
 
     def compare(self, question: EncodedTexts, phrase: EncodedTexts) -> Tensor:
-        """Likeness of pairs, row by row: [pairs, 3], of whole texts, of question's and of phrase's tokens."""
+        """Likeness of pairs, row by row: [pairs, LIKENESS].
+
+        Of whole texts, of the question's and of the phrase's tokens, and what is missed of the question's worst token.
+        """
         likeness = question.tokens @ phrase.tokens.transpose(1, 2)
+        said = likeness.amax(2).clamp(min=0)
+        matters = question.weights / question.weights.amax(1, keepdim=True)
         return torch.stack(
             [
                 (question.vectors * phrase.vectors).sum(-1),
-                (likeness.amax(2).clamp(min=0) * question.weights).sum(1),
+                (said * question.weights).sum(1),
                 (likeness.amax(1).clamp(min=0) * phrase.weights).sum(1),
+                (matters * (1 - said)).amax(1),
             ],
             -1,
         )
 
     def score(self, likeness: Tensor, features: Tensor) -> Tensor:
-        """Scores [pairs] of likeness [pairs, 3] and features [pairs, FEATURES]."""
+        """Scores [pairs] of likeness [pairs, LIKENESS] and features [pairs, FEATURES]."""
         whole = (likeness * self.sharpness).sum(-1) + self.linear(features).squeeze(-1)
         more: Tensor = self.features(torch.cat([features, likeness], -1)).squeeze(-1)
         return whole + more
@@ -138,7 +148,7 @@ class LabelScorer:
 
     @torch.inference_mode()
     def likeness(self, question: EncodedTexts, place: int, phrases: EncodedTexts) -> Tensor:
-        """[phrases, 3]: likeness of one question of a batch to phrases."""
+        """[phrases, LIKENESS]: likeness of one question of a batch to phrases."""
         size = len(phrases.vectors)
         one = question.rows(torch.full((1,), place))
         expanded = EncodedTexts(

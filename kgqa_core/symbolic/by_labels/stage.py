@@ -26,6 +26,7 @@ from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.retrieval.linked_candidates import with_candidates
 from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of, make_examples
@@ -34,6 +35,7 @@ from kgqa_core.symbolic.by_labels.model import LabelModel, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
+from kgqa_core.symbolic.compute import CANDIDATES
 from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import INVERSE, Question
 
@@ -86,7 +88,7 @@ def train(
                     "above 0, or label_parser.steps to 0 to answer with the packaged head start alone"
                 )
             monitor.note(f"label parser: {len(learning):,} questions to learn from")
-            linked = _linked(learning, tagger, linking, chooser)
+            linked = link_some(learning, tagger, linking, chooser)
             examples, found = make_examples(parser, linked, seed, monitor=monitor)
             if not examples:
                 raise TrainingError(
@@ -103,7 +105,7 @@ def train(
             parser.clear()
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
         dev += _drawn(made.get("dev", []), options.calibration_questions, chooser)
-        calibration, measured = _calibrate(parser, _linked(dev, tagger, linking, chooser, gold=0.0), options)
+        calibration, measured = _calibrate(parser, link_some(dev, tagger, linking, chooser, gold=0.0), options)
     save(out, LabelModel(start.network, options.hops, calibration))
     return counts | {"dev": measured}
 
@@ -226,7 +228,7 @@ def _shape(form: str | None) -> str:
     return f"{type(parsed).__name__} {' '.join(elements(parsed).relations)}"
 
 
-def _linked(
+def link_some(
     some: Sequence[Labelled],
     tagger: Tagger | None,
     options: LinkingOptions,
@@ -238,7 +240,8 @@ def _linked(
         return list(some)
     found = []
     for question, form, weight in some:
-        linked, _ = link_question(tagger, question, options)
+        linked, mentions = link_question(tagger, question, options)
+        linked = with_candidates(linked, mentions, CANDIDATES)
         whole = np.isin(question.topic_entities, linked.topic_entities).all() if form is not None else True
         keep = gold > 0 and (not whole or chooser.random() < gold)
         found.append((question if keep and form is not None else linked, form, weight))

@@ -27,7 +27,7 @@ from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.training import CHECKPOINT, CLIP, WEIGHT_DECAY
 from kgqa_core.symbolic.by_labels.examples import IGNORED, LabelExample
 from kgqa_core.symbolic.by_labels.parser import none_features
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, EncodedTexts, LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, EncodedTexts, LabelScorer, ScoreNetwork
 
 CHUNK = 32
 """Phrases that are encoded at once."""
@@ -136,16 +136,17 @@ def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _Label
     own = batch.pairs[:, 0]
     if len(own):
         features[:, 0] = logs[0][own, batch.candidate_kinds].clamp(min=-8) / 4
-    likeness = features.new_zeros(0, 3)
+    likeness = features.new_zeros(0, LIKENESS)
     if len(own):
         phrase = _encoded(network, batch.phrases)
         likeness = network.compare(question.rows(own), phrase.rows(batch.pairs[:, 1]))
     scores = network.score(likeness, features)
     total, hits, start = scores.sum() * 0, 0, 0
     for number, size in enumerate(batch.sizes):
-        mine, like = scores[start : start + size], likeness[start : start + size]
+        own_rows = slice(start, start + size)
+        mine, like = scores[own_rows], likeness[own_rows]
         start += size
-        more = none_features(mine.detach(), like.detach(), examples[number].query)
+        more = none_features(mine.detach(), like.detach(), features[own_rows], examples[number].query)
         none = network.none(more).reshape(1)
         log = torch.log_softmax(torch.cat([mine, none]), 0)
         right = batch.right[number]

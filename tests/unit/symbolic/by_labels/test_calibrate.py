@@ -23,7 +23,7 @@ def ranked(scored: list[tuple[Candidate, float]], none: float) -> Ranked:
     """Candidates with their scores, best first."""
     features = np.zeros((len(scored), FEATURES), dtype=np.float32)
     prepared = Prepared("q", LabelQuery("?"), [one for one, _ in scored], [""] * len(scored), features, None)  # type: ignore[arg-type]
-    likeness = np.zeros((len(scored), 3), dtype=np.float32)
+    likeness = np.zeros((len(scored), 4), dtype=np.float32)
     return Ranked(prepared, list(range(len(scored))), [score for _, score in scored], none, likeness)
 
 

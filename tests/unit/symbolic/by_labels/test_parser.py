@@ -42,7 +42,7 @@ def test_candidates_are_ordered_by_their_scores_and_at_most_so_many(graph: Label
     for ranked in parser.parse(questions(graph)):
         assert ranked.scores == sorted(ranked.scores, reverse=True)
         assert sorted(ranked.order) == list(range(len(ranked.prepared.candidates)))
-        assert len(ranked.candidates) <= SCORED and ranked.likeness.shape == (len(ranked.order), 3)
+        assert len(ranked.candidates) <= SCORED and ranked.likeness.shape == (len(ranked.order), 4)
         assert len(ranked.prepared.texts) == len(ranked.prepared.candidates)
     assert parser.parse(questions(graph))[3].candidates == []
 
@@ -102,7 +102,7 @@ def test_none_is_judged_from_the_best_candidates(graph: LabelGraph) -> None:
         torch.tensor([1.0, 5.0, 3.0]), torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.1, 0.0], [0, 0, 0]]), query
     )
     assert torch.allclose(row, torch.tensor([[0.5, 0.3, 0.4, 0.2, 0.3, 1.0]]))
-    empty = none_features(torch.zeros(0), torch.zeros(0, 3), LabelQuery("x"))
+    empty = none_features(torch.zeros(0), torch.zeros(0, 4), torch.zeros(0, 24), LabelQuery("x"))
     assert empty.tolist() == [[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0]]
 
 

@@ -15,7 +15,7 @@ PHRASES = ["capital of x", "film with directed by x", "number of borders of x", 
 def test_likeness_of_a_text_to_itself_is_one_and_all_are_at_most_one(scorer: LabelScorer) -> None:
     question = scorer.questions(["capital of x"])
     likeness = scorer.likeness(question, 0, scorer.phrases(PHRASES))
-    assert likeness.shape == (4, 3)
+    assert likeness.shape == (4, 4)
     assert torch.allclose(likeness[0], torch.ones(3), atol=1e-4)
     assert torch.equal(likeness[0], likeness[3])
     assert (likeness <= 1 + 1e-4).all() and (likeness[1:3] < likeness[0]).all()
