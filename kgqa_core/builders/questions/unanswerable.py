@@ -23,12 +23,19 @@ from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Class, Form, Holds, Join, elements
 from kgqa_core.metrics.normalise import is_cjk
+from kgqa_core.rewriting.phrases import plural
 
 ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
 """Why a graph does not hold an answer, as `abstention.labels` has it."""
 
 _FRAMES = ("what is the {n} of {x}", "{x}'s {n}", "{n} of {x}", "what {n} does {x} have", "tell me the {n} of {x}",
            "do you know the {n} of {x}", "which {n} does {x} have", "who or what is the {n} of {x}")  # fmt: skip
+_BEST = ("what is the {best} {t}", "which {t} is the {best}", "{best} {t}", "which is the {best} {t}")
+_BEST_OF = ("what is the {best} {t} of {x}", "the {best} {t} in {x}", "{best} {t} in {x}")
+_COMPARED = ("is {x} {more} than {y}", "which is {more}, {x} or {y}", "{x} or {y}, which one is {more}",
+             "who or what is {more}: {x} or {y}")  # fmt: skip
+_TYPES = ("how many {t} does {x} have", "how many {t} are there in {x}", "list the {t} in {x}", "which {t} are in {x}",
+          "{t} of {x}", "name all {t} of {x}", "what {t} belong to {x}", "does {x} have any {t}")  # fmt: skip
 _TRIES = 30
 
 
@@ -63,6 +70,8 @@ class Missing:
         worded = {key: relation_words(relation, self.profile) for key, relation in self.profile.relations.items()}
         self.kinds = {key: (words.head, words.tail) for key, words in worded.items()}
         self.entries = self._absent_entries()
+        self.measures = self._absent_measures()
+        self.types = self._absent_types()
         self._parts: tuple[list[str], list[str]] | None = None
 
     def draw(self, size: int) -> list[Unanswerable]:
@@ -100,10 +109,66 @@ class Missing:
             if not any(word in words for name in (*entry.labels, *entry.nouns) for word in name.split())
         ]
 
+    def _absent_measures(self) -> list[RelationEntry]:
+        """Those with comparatives or superlatives that belong to no relation of the graph."""
+        book, taken = thesaurus(), set[str]()
+        for relation in self.profile.relations.values():
+            entry = book.relation(relation.label) or RelationEntry()
+            taken.update(entry.most, entry.least, entry.more_than, entry.less_than)
+        return [
+            entry for entry in self.entries if entry.more_than and taken.isdisjoint((*entry.most, *entry.more_than))
+        ]
+
+    def _absent_types(self) -> list[str]:
+        """Usual types that neither a type nor a relation of the graph has as a word."""
+        labels = [relation.label for relation in self.profile.relations.values()]
+        labels += [one.label for one in self.profile.types.values()]
+        here = {word for label in labels for word in re.findall(r"[a-z]+", label.casefold())}
+        here |= {word.removesuffix("s") for word in here}
+        return [
+            word for word, others in thesaurus().types.items()
+            if here.isdisjoint(part for name in (word, *others) for part in name.split())
+        ]  # fmt: skip
+
     def relation(self) -> Unanswerable | None:
-        """A common relation that the graph lacks, of an entity whose kind usually has it."""
-        if not self.entries:
+        """A usual relation, measure or type that the graph lacks, of an entity whose kind often has it."""
+        kind = self.rng.random()
+        if self.measures and kind < 0.25:
+            return self._measure(self.rng.choice(self.measures))
+        if self.types and kind < 0.5:
+            return self._type(self.rng.choice(self.types))
+        return self._relation() if self.entries else None
+
+    def _measure(self, entry: RelationEntry) -> Unanswerable | None:
+        """The best by a measure that the graph lacks, or which of two has more of it."""
+        hop = self.walker.pick([hop for hop in self.hops if _fits(self._kind(hop), entry.head)])
+        nodes = [] if hop is None else [self.walker.topic(hop) for _ in range(2)]
+        if hop is None or None in nodes or nodes[0] == nodes[1]:
             return None
+        (one, key), (other, second) = (
+            (str(self.profile.names[node]), self.walker.keys[node]) for node in nodes if node is not None
+        )
+        words = {"best": self.rng.choice((entry.most or entry.more_than) + entry.least), "t": self._kind(hop) or "one"}
+        words |= {"more": self.rng.choice(entry.more_than + entry.less_than), "x": one, "y": other}
+        frames = self.rng.choice([_COMPARED, _COMPARED, _BEST_OF, _BEST] if entry.most else [_COMPARED])
+        text = self.rng.choice(frames).format(**words)
+        named = tuple(name for name, mark in ((one, "{x}"), (other, "{y}")) if frames is _COMPARED or mark == "{x}")
+        if frames is _BEST:
+            return Unanswerable(_worded(text), RELATION, entry.labels[0], ())
+        return Unanswerable(_worded(text, *named), RELATION, entry.labels[0], (key, second)[: len(named)])
+
+    def _type(self, kind: str) -> Unanswerable | None:
+        """The things of a type that the graph does not have, of one of its entities."""
+        hop = self.walker.pick(self.hops)
+        node = None if hop is None else self.walker.topic(hop)
+        if node is None:
+            return None
+        name = str(self.profile.names[node])
+        text = self.rng.choice(_TYPES).format(t=plural(kind), x=name)
+        return Unanswerable(_worded(text, name), RELATION, kind, (self.walker.keys[node],))
+
+    def _relation(self) -> Unanswerable | None:
+        """A usual relation that the graph lacks, of an entity whose kind often has it."""
         entry = self.rng.choice(self.entries)
         hop = self.walker.pick([hop for hop in self.hops if _fits(self._kind(hop), entry.head)])
         node = None if hop is None else self.walker.topic(hop)
@@ -223,7 +288,7 @@ def _fits(kind: str, wanted: str) -> bool:
     return kind in same or (wanted == "person" and is_person(kind))
 
 
-def _worded(text: str, name: str) -> WordedQuestion:
-    shown = text if text.startswith(name) else text[:1].upper() + text[1:]
+def _worded(text: str, *names: str) -> WordedQuestion:
+    shown = text if text.startswith(names) else text[:1].upper() + text[1:]
     asks = re.match(r"(tell me)\b", text) is None and re.search(r"\b(what|who|which|where|when|how|do|does|is)\b", text)
-    return WordedQuestion(shown + ("?" if asks else ""), (name,))
+    return WordedQuestion(shown + ("?" if asks else ""), names)

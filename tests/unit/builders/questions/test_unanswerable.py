@@ -11,11 +11,14 @@ import pytest
 
 from kgqa_core.abstention.labels import REASONS
 from kgqa_core.builders.questions import unanswerable
-from kgqa_core.builders.questions.generate import FILE, generate
+from kgqa_core.builders.questions.generate import FILE, generate, make
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
+from kgqa_core.datasets.thesaurus import thesaurus
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
+from kgqa_core.monitor import QUIET
+from kgqa_core.rewriting.phrases import plural
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,19 @@ def test_a_missing_entity_has_a_name_that_nothing_bears(film_kg: Path, rows: lis
 def test_a_missing_relation_has_no_word_of_any_relation_of_the_graph(film_kg: Path, rows: list[dict[str, Any]]) -> None:
     with KgStore.open(film_kg) as store:
         here = {word for name in store.relation_names() for word in name.casefold().split() if len(word) > 3}
+    superlatives = {word for one in thesaurus().relations.values() for word in one.most + one.least}
     for row in of(rows, unanswerable.RELATION):
         assert not here & set(row["missing"].split()), row
-        assert row["topic_entities"]
+        best = any(word in row["plain_question"].casefold() for word in superlatives)
+        assert row["topic_entities"] or best, row  # the best of a whole type names nothing
+
+
+def test_relations_measures_and_types_are_missed(film_kg: Path) -> None:
+    with KgStore.open(film_kg) as store:
+        made = make(store, GeneratedQuestionsOptions(size=400, unanswerable=0.6), 7, QUIET)
+    missed = of([row for row in made if row.get("answerable") is False], unanswerable.RELATION)
+    asked = [row["plain_question"].casefold() for row in missed]
+    entries, types = thesaurus().relations.values(), thesaurus().types
+    comparatives = {word for entry in entries for word in entry.more_than + entry.less_than}
+    assert sum(any(f" {word}" in text for word in comparatives) for text in asked) > 5
+    assert sum(any(plural(word) in text for word in types) for text in asked) > 10
