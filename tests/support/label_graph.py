@@ -11,6 +11,7 @@ import torch
 from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, CandidateMaker, LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import LabelParser, Prepared, Ranked
+from kgqa_core.symbolic.by_labels.scorer import LIKENESS
 from kgqa_core.types import Question
 from tests.support.question_graph import RDFS, TYPE, XSD, X, build_graph, triples
 
@@ -79,7 +80,7 @@ class Preferring(LabelParser):
         for one in prepared:
             scores = np.array([10.0 if self.wanted(made) else -10.0 for made in one.candidates])
             order = np.argsort(-scores, kind="stable")
-            likeness = np.zeros((len(scores), 3), dtype=np.float32)
+            likeness = np.zeros((len(scores), LIKENESS), dtype=np.float32)
             found.append(Ranked(one, order.tolist(), scores[order].tolist(), self.none, likeness))
         return found
 

@@ -508,7 +508,7 @@ class _Maker:
             try:
                 self.near[op, literal] = self.graph.memory.within(op, literal)
             except FormError:
-                self.near[op, literal] = NONE
+                return None
         return nodes[np.unique(source[np.isin(reached, self.near[op, literal])])]
 
 

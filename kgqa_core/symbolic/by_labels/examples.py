@@ -72,6 +72,8 @@ def kind_of(form: Form) -> str:
     """The operation of a form, one of KINDS; that a path does not lead back to where it starts is none."""
     if isinstance(form, Minus) and isinstance(form.without, Entity) and form.without.key in elements(form.of).entities:
         return kind_of(form.of)
+    if isinstance(form, Join) and isinstance(form.of, (Join, Minus)):
+        return kind_of(form.of)
     return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
 
 

@@ -42,7 +42,8 @@ CONTENT_FREE = frozenset(
 
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
-    r"have|had|can|could|will|would)(?:n'?t)? (?!(?:you|u|some\w+|any\w+) (?:tell|know|give|say|help|list|name|show)\b)"
+    r"have|had|can|could|will|would)(?:n'?t)? "
+    r"(?!(?:you|u|some\w+|any\w+) (?:(?:please|pls) )?(?:tell|know|give|say|help|list|name|show)\b)"
     r"|\b(?:whether|true that|or not|right\?|correct\?|yes or no|is it true|if it is)",
     re.IGNORECASE,
 )

@@ -92,8 +92,25 @@ class Phrases:
         others = [self._set(part, slots) for part in parts if not isinstance(part, Class)]
         named = [self._set(part, slots) for part in classes]
         if named:
-            others = [text[text.index("with ") :] if "with " in text else f": {text}" for text in others]
+            nouns = [self._noun(part) for part in parts if not isinstance(part, Class)]
+            others = [
+                f": {text}" if noun is None else text.removeprefix(noun).strip()
+                for text, noun in zip(others, nouns, strict=True)
+            ]
         return " ".join([*named, " and ".join(others)])
+
+    def _noun(self, form: Form) -> str | None:
+        """The noun that the phrase of a form begins with, which another may stand for; None where it has none."""
+        match form:
+            case Compare():
+                return ""
+            case Class():
+                return self._set(form, {})
+            case Join(path=(Step(relation=key, inverse=False), *_)):
+                return self.graph.noun(self.graph.memory.relation_ids[key])
+            case Arg(of=of) | Nth(of=of) | Minus(of=of):
+                return self._noun(of)
+        return None
 
     def _path(self, path: tuple[Step, ...], text: str) -> str:
         for step in reversed(path):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from benchmarks import auto_experiments as experiments
 from benchmarks import auto_figures as figures
 from benchmarks.people import share
 from kgqa_core.logic.parser import parse
@@ -76,3 +78,33 @@ def test_the_table_shows_what_the_json_holds() -> None:
     assert lines[4].startswith("| atlas, gold topics: declined | .000")
     assert lines[-1] == "| mintaka, other: not measured, no file | – | – | – | – | – |"
     assert len(lines) == 6
+
+
+def test_every_target_is_of_a_figure_that_the_table_shows() -> None:
+    results: dict[str, Any] = {}
+    for name in figures.TARGETS:
+        experiment, part, place = name.split("/", 2)
+        values = results.setdefault(experiment, {"parts": {}})["parts"].setdefault(part, {"questions": 4})
+        *groups, figure = place.split("/")
+        for group in groups:
+            values = values.setdefault(group, {})
+        values[figure] = 0.02 if figure == "ece" else share([True] * 4)
+    cells = [[cell.strip() for cell in line.split("|")] for line in figures.table(results).splitlines()[2:]]
+    shown = {f"{row[1]} {row[4]}" for row in cells if row[4] != "–"}
+    assert len(shown) == len(figures.TARGETS) == 16
+    assert "atlas, gold topics: unseen wording ≥ .90" in shown
+    assert "metaqa, generated alone, 3 hops: Hits@1 ≥ .85" in shown
+    assert "people_locked, locked, wikidata_mini: gold answer named ≥ .65" in shown
+    for graph in ("atlas", "wikidata_mini"):
+        for figure in ("declined of unanswerable ≥ .90", "wrongly declined ≤ .05", "ECE ≤ .08"):
+            assert f"people_locked, locked, {graph}: {figure}" in shown
+
+
+def test_every_target_is_of_a_part_that_its_experiment_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("Answering", "KgStore", "_scored", "_atlas", "_people"):
+        monkeypatch.setattr(experiments, name, MagicMock(return_value=MagicMock()))
+    monkeypatch.setattr(experiments, "_scored", lambda *args, **more: {})
+    work = MagicMock(people_set="locked")
+    for title in {name.split("/")[0] for name in figures.TARGETS}:
+        parts = {part for part, _ in experiments.EXPERIMENTS[title.removesuffix("_locked")](work)}
+        assert {name.split("/")[1] for name in figures.TARGETS if name.split("/")[0] == title} <= parts

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from kgqa_core.config import KgOptions
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.symbolic.by_labels.model import HEAD_START, load
-from tools.head_start import real_graph
+from kgqa_core.monitor import Monitor
+from kgqa_core.symbolic.by_labels.model import HEAD_START, load, untrained
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from tests.support.question_graph import RDFS, TYPE, X, build_graph, triples
+from tools.head_start import real_graph, train
 from tools.head_start.invented import DOMAINS, write_graph
 
 LARGEST = 10_000_000
@@ -65,3 +72,35 @@ def test_the_packaged_adapter_is_small_and_loads() -> None:
     assert size <= LARGEST
     model = load(None)
     assert model.hops >= 2 and not any(p.requires_grad for p in model.network.encoder.parameters())
+
+
+@pytest.mark.parametrize(("hops", "three_hops"), [(2, 0.0), (3, train.SHARES.three_hops)])
+def test_questions_are_linked_and_have_as_many_relations_as_the_parser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hops: int, three_hops: float
+) -> None:
+    twin = [f'<{X}twin> <{RDFS}label> "Norland"@en .', f"<{X}twin> <{TYPE}> <{X}city> ."]
+    folder = build_graph(tmp_path, [*triples(), *twin])
+    form = f"(JOIN (R <{X}capital>) <{X}c0>)"
+    rows = [{"id": "a", "question": "who rules Norland", "answerable": False, "topic_entities": [f"{X}c0"]}]
+    rows += [{"id": str(n), "question": "what is the capital of Norland", "s_expression": form} for n in range(30)]
+    asked, learnt = [], []
+
+    def make(store: KgStore, options: GeneratedQuestionsOptions, seed: int, monitor: Monitor) -> list[dict[str, Any]]:
+        asked.append(options)
+        return rows
+
+    def make_examples(parser: LabelParser, questions: list[Any], seed: int) -> tuple[list[Any], dict[str, int]]:
+        learnt.extend(questions)
+        return [], {}
+
+    monkeypatch.setattr(train, "make", make)
+    monkeypatch.setattr(train, "make_examples", make_examples)
+    scorer = LabelScorer(untrained(1))
+    for _ in range(2):  # the dictionary of names is made once
+        assert train._examples(scorer, folder, 30, 7, None, hops) == []
+    assert (tmp_path / "kg-mentions").is_dir()
+    assert {options.shares.three_hops for options in asked} == {three_hops}
+    assert {options.shares.existence for options in asked} == {0.0}
+    assert learnt[: len(rows)] == learnt[len(rows) :], "equal seeds, equal links"
+    meanings = [len(question.topic_entities) for question, _, _ in learnt[: len(rows)]]
+    assert meanings[0] == 3 and set(meanings) == {1, 3}, "some keep their gold topics alone"

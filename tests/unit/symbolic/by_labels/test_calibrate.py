@@ -10,8 +10,8 @@ import pytest
 from kgqa_core.logic.forms import Entity
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
-from kgqa_core.symbolic.by_labels.parser import Prepared, Ranked
-from kgqa_core.symbolic.by_labels.scorer import FEATURES
+from kgqa_core.symbolic.by_labels.parser import EXPLAINED, UNUSED, Prepared, Ranked
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS
 
 
 def candidate(nodes: list[int] | None, value: int | bool | None = None, missing: bool = False) -> Candidate:
@@ -23,7 +23,7 @@ def ranked(scored: list[tuple[Candidate, float]], none: float) -> Ranked:
     """Candidates with their scores, best first."""
     features = np.zeros((len(scored), FEATURES), dtype=np.float32)
     prepared = Prepared("q", LabelQuery("?"), [one for one, _ in scored], [""] * len(scored), features, None)  # type: ignore[arg-type]
-    likeness = np.zeros((len(scored), 4), dtype=np.float32)
+    likeness = np.zeros((len(scored), LIKENESS), dtype=np.float32)
     return Ranked(prepared, list(range(len(scored))), [score for _, score in scored], none, likeness)
 
 
@@ -64,6 +64,25 @@ def test_question_without_candidates_has_no_answer() -> None:
 )  # fmt: skip
 def test_nothing_found_is_empty_and_a_no_is_an_answer(one: Candidate, empty: bool) -> None:
     assert choose(ranked([(one, 1.0)], 0.0)).empty is empty
+
+
+@pytest.mark.parametrize(("strange", "part"), [(0, 0.0), (2, 2 / 3), (5, 1.0)])
+def test_confidence_reads_the_likenesses_features_and_strange_words_of_the_best_candidate(
+    strange: int, part: float
+) -> None:
+    features = np.zeros((2, FEATURES), dtype=np.float32)
+    features[1, UNUSED], features[1, EXPLAINED], features[0] = -0.25, 0.75, 9.0
+    best = Candidate(Entity("x"), 0, np.array([2]), None, (), (), (), rho=0.5, score=0.0)
+    query = LabelQuery("?", strange=strange)
+    prepared = Prepared("q", query, [candidate([1]), best], ["", ""], features, None)  # type: ignore[arg-type]
+    likeness = np.array([[0.1, 0.2, 0.3, 0.4], [9.0, 9.0, 9.0, 9.0]], dtype=np.float32)
+    choice = choose(Ranked(prepared, [1, 0], [2.0, 1.0], 0.0, likeness))
+    total = math.exp(2) + math.exp(1) + 1
+    share, none = math.exp(2) / total, 1 / total
+    logits = [math.log(p / (1 - p)) for p in (share, none, share + none)]
+    expected = [*logits, math.log(0.5), 0.2, 0.3, 0.4, 0.0, -0.25, 0.75, part]
+    assert choice.best is best and len(choice.inputs()) == INPUTS == 11
+    assert choice.inputs() == pytest.approx(expected, abs=1e-6)
 
 
 def some_choices(shares: list[float]) -> list[Choice]:

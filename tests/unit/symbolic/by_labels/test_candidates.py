@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.kg.vocabulary import XSD
-from kgqa_core.logic.forms import Greater, Literal
+from kgqa_core.logic.forms import OPS, Arg, Compare, Form, Greater, Holds, Join, Literal, Nth
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.by_labels.candidates import (
@@ -18,10 +18,12 @@ from kgqa_core.symbolic.by_labels.candidates import (
     LabelQuery,
     Slot,
     by_key,
+    inside,
     labels_of,
+    nodes_of,
 )
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from tests.support.graphs import DATES, ENTITIES, QUANTITIES, random_graph, store_of
+from tests.support.graphs import DATES, ENTITIES, QUANTITIES, Graph, random_graph, small_graph, store_of
 from tests.support.label_graph import X, all_candidates, slot_of, way_of
 
 
@@ -64,6 +66,85 @@ def test_candidates_of_random_questions_find_what_their_forms_find(seed: int, da
         assert len(set(texts)) == len(texts) <= MOST
         again = all_candidates(graph, query, hops, likeness)
         assert [str(one.form) for one in again] == texts
+
+
+VALUES = [Literal(text, kind) for text, kind, detail in (*QUANTITIES, *DATES) if detail is None]
+
+
+def conditions_of(form: Form) -> list[tuple[str, bool]]:
+    """(comparison, whether counted) of what a form compares with numbers and dates."""
+    found = [(node.op, node.counted) for node in nodes_of(form) if isinstance(node, Compare)]
+    return found + [("eq", False) for node in nodes_of(form) if isinstance(node, Join) and isinstance(node.of, Literal)]
+
+
+def with_values(graph: LabelGraph, query: LabelQuery, likeness: np.ndarray | None = None) -> list[Candidate]:
+    """Candidates with conditions on values, of sets, of counts and of questions that ask for a yes or a no."""
+    kinds = [0.0 if kind in ("value", "yes/no") else -9.0 for kind in KINDS]
+    likeness = np.zeros(2 * graph.relations) if likeness is None else likeness
+    return [one for one in CandidateMaker(graph, 1).make(query, likeness, kinds) if conditions_of(one.form)]
+
+
+def test_every_condition_on_a_value_is_fulfilled_by_what_running_its_form_finds() -> None:
+    seen: dict[tuple[str, bool, type], set[bool]] = {}
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        with store_of(random_graph(seed, (8, 30, 60, 120)[seed % 4])) as store:
+            graph = LabelGraph(store)
+            types = tuple((int(t), 1.0) for t in draw.permutation(len(graph.type_ids))[:2])
+            slots = (slot_of(graph, "x", ENTITIES[seed % len(ENTITIES)]),) if seed % 3 else ()
+            values = tuple(VALUES[n] for n in draw.choice(len(VALUES), 2, replace=False))
+            query = LabelQuery("?", slots, types, None, values)
+            for one in with_values(graph, query, draw.normal(size=2 * graph.relations)):
+                check(one, graph.answering)
+                some = bool(one.value) if one.nodes is None else len(one.nodes) > 0
+                for op, counted in conditions_of(one.form):
+                    seen.setdefault((op, counted, type(one.form)), set()).add(some)
+    for op, counted in [(op, counted) for op in OPS for counted in (False, True)] + [("eq", False)]:
+        assert {kind.__name__ for o, c, kind in seen if (o, c) == (op, counted)} == {"And", "Count", "Holds"}
+        both = {True} if op == "eq" else {True, False}
+        assert seen[op, counted, Holds] == both, "fulfilled by some and not by others"
+
+
+def test_conditions_of_units_dates_and_numbers_of_things_are_those_of_their_forms() -> None:
+    values = tuple(
+        Literal(text, XSD + kind)
+        for text, kind in (("340000", "decimal"), ("1.9", "decimal"), ("1952", "gYear"), ("1952", "decimal"),
+                           ("2", "decimal"), ("1", "decimal"))
+    )  # fmt: skip
+    with small_graph() as store:
+        graph = LabelGraph(store)
+        types = tuple((graph.type_of_key[key], 1.0) for key in ("city", "person", "country"))
+        slots = (slot_of(graph, "x", "ann"), slot_of(graph, "y", "paris"))
+        found = {}
+        for value in values:
+            for one in with_values(graph, LabelQuery("?", slots, types, None, (value,))):
+                check(one, graph.answering)
+                if one.nodes is not None:
+                    found[str(one.form)] = list(graph.store.entity_keys(one.nodes.tolist()).values())
+                elif isinstance(one.form, Holds):
+                    found[str(one.form)] = one.value
+    plain, year, two = values[0], values[2], values[4]
+    assert sorted(found[f"(AND (TYPE city) (JOIN population {plain}))"]) == ["bonn", "nice"]
+    assert sorted(found[f"(AND (TYPE city) (gt population {plain}))"]) == ["berlin", "lyon", "paris"]
+    assert len(found[f"(AND (TYPE city) (ge population {plain}))"]) == 5
+    assert f"(AND (TYPE city) (lt population {plain}))" not in found, "none is smaller"
+    assert found[f"(HOLDS (lt population {plain}) paris)"] is False
+    # a date is in its year, which is not the number 1952
+    assert sorted(found[f"(AND (TYPE person) (JOIN born {year}))"]) == ["ann", "bob"]
+    assert found[f"(AND (TYPE person) (gt born {year}))"] == ["cid"]
+    assert not [form for form in found if f"born {values[3]}" in form and found[form]]
+    # heights in metres are no plain numbers
+    assert not [form for form, own in found.items() if f"height {values[1]}" in form and own]
+    # only France borders two
+    assert found[f"(AND (TYPE country) (ge (COUNT borders) {two}))"] == ["fr"]
+    assert not [form for form in found if "(COUNT" in form and "gYear" in form], "a count is no date"
+
+
+def test_value_that_is_no_number_and_no_date_makes_no_condition(graph: LabelGraph) -> None:
+    query = typed(graph, "country", values=(Literal("red", XSD + "string"),))
+    assert not with_values(graph, query)
+    asked = LabelQuery("?", (slot_of(graph, "x", X + "c0"),), values=query.values)
+    assert not with_values(graph, asked)
 
 
 def by_form(graph: LabelGraph, query: LabelQuery, hops: int = 2) -> dict[str, Candidate]:
@@ -196,3 +277,77 @@ def test_at_least_and_at_most_hold_what_is_equal(graph: LabelGraph) -> None:
     }
     above, below = ["c6", "c7"], ["c0", "c1", "c2", "c3", "c4"]
     assert found == {"gt": [above], "ge": [["c5", *above]], "lt": [below], "le": [[*below, "c5"]]}
+
+
+def test_what_there_is_one_of_is_not_counted(graph: LabelGraph) -> None:
+    query = LabelQuery("?", (slot_of(graph, "x", X + "c0"),), ((graph.type_of_key[X + "country"], 1.0),))
+    made = by_form(graph, query)
+    assert "(JOIN (R capital) c0)" in made and "(COUNT (JOIN (R capital) c0))" not in made
+    assert made["(COUNT (JOIN (R borders) c0))"].value == 2
+    # several capitals are counted, though each country has one
+    assert made["(COUNT (JOIN (R capital) (JOIN (R borders) c0)))"].value == 2
+    # other films have one director as well, but directors several films, also one who has a single film or none
+    none = by_form(graph, LabelQuery("?", (slot_of(graph, "x", X + "p12"),)))
+    assert none["(COUNT (JOIN directed_by p12))"].value == 0
+    film = by_form(graph, LabelQuery("?", (slot_of(graph, "x", X + "f0"),)))
+    assert "(JOIN (R directed_by) f0)" in film and "(COUNT (JOIN (R directed_by) f0))" not in film
+    assert film["(COUNT (JOIN (R starred_actors) f0))"].value == 3
+
+
+def test_fan_out_up_to_which_nothing_is_counted_is_an_average() -> None:
+    # of 40 heads two have two tails (mean 1.05), of another relation three (1.075)
+    ids = dict(enumerate([f"m.{n}" for n in range(60)]))
+    triples = [(n, key, 40 + n % 10) for n in range(40) for key in ("few", "more")]
+    triples += [(n, "few", 50) for n in range(2)] + [(n, "more", 50) for n in range(3)]
+    with store_of(Graph(ids, {}, sorted(triples), relations={"few": 0, "more": 1})) as store:
+        graph = LabelGraph(store)
+        assert graph.fan_out[:2].tolist() == [1.05, 1.075]
+        made = by_form(graph, LabelQuery("?", (slot_of(graph, "x", "m.9"),)), hops=1)
+        assert ("(COUNT (JOIN (R few) m.9))" in made, "(COUNT (JOIN (R more) m.9))" in made) == (False, True)
+        two = by_form(graph, LabelQuery("?", (slot_of(graph, "x", "m.0"),)), hops=1)
+        assert two["(COUNT (JOIN (R few) m.0))"].value == 2
+
+
+def test_things_are_not_ranked_or_compared_by_how_many_they_have_of_what_all_have_one(graph: LabelGraph) -> None:
+    slots = (slot_of(graph, "x", X + "c0"), slot_of(graph, "y", X + "c1"))
+    types = ((graph.type_of_key[X + "country"], 1.0), (graph.type_of_key[X + "film"], 1.0))
+    made = by_form(graph, LabelQuery("?", slots, types, None, (Literal("2", XSD + "decimal"),)))
+    counted = [
+        (type(node), step.relation.removeprefix(X), step.inverse)
+        for one in made.values()
+        for node in nodes_of(one.form)
+        if isinstance(node, (Arg, Nth, Greater, Compare)) and node.counted
+        for step in node.path
+    ]
+    assert {kind for kind, _, _ in counted} == {Arg, Greater, Compare}
+    ways = {(relation, inverse) for _, relation, inverse in counted}
+    assert {("borders", False), ("borders", True), ("starred_actors", False)} <= ways
+    assert not ways & {("capital", False), ("capital", True), ("directed_by", False), ("has_genre", False)}
+
+
+def test_set_is_narrowed_to_a_type_that_its_phrase_does_not_name_also_where_all_have_it(graph: LabelGraph) -> None:
+    def narrowed(topic: str, *types: str) -> dict[str, Candidate]:
+        own = tuple((graph.type_of_key[X + name], 1.0) for name in types)
+        made = by_form(graph, LabelQuery("?", (slot_of(graph, "x", X + topic),), own), hops=1)
+        return {form: one for form, one in made.items() if form.startswith("(AND")}
+
+    # "borders of x" names no type, and all of them are countries
+    assert names(graph, narrowed("c0", "country")["(AND (TYPE country) (JOIN (R borders) c0))"]) == ["c1", "c7"]
+    # "film directed by x" names it
+    assert not [form for form in narrowed("p0", "film") if "(JOIN directed_by p0)" in form]
+    # "town located in x" names it, but a station is among them and is left out
+    towns = narrowed("hub", "town", "place", "station")
+    assert len(names(graph, towns["(AND (TYPE town) (JOIN located_in hub))"])) == 70
+    assert names(graph, towns["(AND (TYPE station) (JOIN located_in hub))"]) == ["s0"]
+    # "place" has the members of "town", which are narrowed to once
+    assert "(AND (TYPE place) (JOIN located_in hub))" not in towns
+    # a supertype that its noun is not
+    assert "(AND (TYPE place) (JOIN (R capital) c0))" in narrowed("c0", "place")
+    assert "(AND (TYPE film) (JOIN (R capital) c0))" not in narrowed("c0", "film")
+
+
+def test_inside_is_being_among_ascending_members() -> None:
+    members = np.array([2, 5, 9])
+    for some, expected in (([2], True), ([9, 2], True), ([], True), ([1], False), ([10], False), ([2, 6], False)):
+        assert inside(np.array(some, dtype=np.int64), members) is expected
+    assert not inside(np.array([1]), np.empty(0, dtype=np.int64))

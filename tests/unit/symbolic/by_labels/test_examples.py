@@ -38,6 +38,13 @@ def example(
         ("(MINUS (JOIN (R borders) c0) c1)", "difference", None),
         ("(AND (JOIN borders c0) (JOIN borders c1))", "intersect", None),
         ("(AND (TYPE city) (JOIN (R capital) c0))", "none", None),
+        ("(MINUS (JOIN borders (JOIN (R borders) c0)) c0)", "none", None),
+        ("(MINUS (JOIN borders (JOIN (R borders) c0)) c1)", "difference", None),
+        ("(MINUS (JOIN (R borders) c0) (JOIN (R borders) c0))", "difference", None),
+        ("(JOIN (R capital) (MINUS (JOIN borders (JOIN (R borders) c0)) c0))", "none", None),
+        ("(JOIN (R capital) (MINUS (JOIN (R borders) c0) c1))", "difference", None),
+        ("(COUNT (MINUS (JOIN borders (JOIN (R borders) c0)) c0))", "count", None),
+        ('(MINUS (AND (JOIN borders c0) (gt population "5"^^xsd:integer)) c0)', "value", None),
         ("(HOLDS (GREATER c0 c1 population) c0)", "yes/no", "max"),
         ('(COUNT (AND (TYPE country) (gt population "5"^^xsd:integer)))', "value", None),
         ('(JOIN release_year "1999"^^xsd:gYear)', "value", None),
@@ -63,6 +70,43 @@ def test_form_beyond_the_candidates_is_added_and_counted(parser: LabelParser) ->
     made, counts = example(parser, "capitals of what borders what borders Norland", form, "c0")
     assert made is not None and counts["uncovered"] == 1
     assert made.right[0] and made.right.sum() == 1 and made.texts[0] == "capital of borders of borders of x"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "name", "phrase"),
+    [
+        ("(MINUS (JOIN <directed_by> (JOIN (R <directed_by>) <f0>)) <f0>)", "other films of the director of Night A0",
+         "f0", "film directed by what x is directed by"),
+        ("(JOIN (R <has_genre>) (MINUS (JOIN <directed_by> (JOIN (R <directed_by>) <f0>)) <f0>))",
+         "genres of other films of the director of Night A0",
+         "f0", "has genre of film directed by what x is directed by"),
+    ],
+)  # fmt: skip
+def test_others_of_its_kind_are_the_path_that_does_not_lead_back(
+    graph: LabelGraph, scorer: LabelScorer, form: str, text: str, name: str, phrase: str
+) -> None:
+    made, counts = example(LabelParser(graph, scorer, hops=3), text, form, name)
+    assert made is not None and counts["uncovered"] == 0 and made.kind == KINDS.index("none")
+    right = {text for text, good in zip(made.texts, made.right, strict=True) if good}
+    assert right - {f"genre : {phrase}"} == {phrase}
+    assert {KINDS[kind] for kind, good in zip(made.kinds, made.right, strict=True) if good} == {"none"}
+
+
+def test_candidate_has_the_types_of_the_question_that_its_members_are_of(parser: LabelParser) -> None:
+    place = {name: parser.graph.type_of_key[X + name] for name in ("place", "film", "country", "city")}
+    query = LabelQuery("?", types=tuple((place[name], 1.0) for name in ("place", "film")))
+
+    def types(form: str) -> set[str]:
+        made = candidate_of(parse(form.replace("<", f"<{X}")), query, parser.graph)
+        assert made is not None and list(made.types) == sorted(made.types)
+        return {name for name, own in place.items() if own in made.types}
+
+    # capitals lead from countries to cities, which are places
+    assert types("(JOIN (R <capital>) <c0>)") == {"country", "city", "place"}
+    assert types("(JOIN <capital> <city0>)") == {"country", "city"}
+    assert types("(JOIN <capital> <city0>)") == types("(COUNT (JOIN (R <capital>) <c0>))")
+    # what finds nothing has no members of any type
+    assert types("(JOIN (R <capital>) <p0>)") == {"country", "city"}
 
 
 def test_order_of_two_mentions_is_learnt_from_differences(parser: LabelParser) -> None:

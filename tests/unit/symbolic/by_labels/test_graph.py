@@ -135,6 +135,31 @@ def test_relations_know_whether_they_lead_to_things_or_measures(graph: LabelGrap
     assert graph.end_type(population) == -1
 
 
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10_000))
+def test_fan_out_is_the_mean_number_of_things_that_sql_finds(seed: int) -> None:
+    with store_of(random_graph(seed)) as store:
+        graph, run = LabelGraph(store), store.connection.execute
+        expected = np.zeros(2 * graph.relations)
+        for way, mean in run(
+            "SELECT relation, count(*) / count(DISTINCT head) FROM triples GROUP BY 1 UNION ALL "
+            "SELECT relation + $back, count(*) / count(DISTINCT tail) FROM triples GROUP BY 1",
+            {"back": graph.relations},
+        ).fetchall():
+            expected[way] = mean
+        assert np.allclose(graph.fan_out, expected)
+
+
+def test_types_of_five_words_are_known_by_them_and_longer_ones_are_not() -> None:
+    with small_graph() as store:
+        graph = LabelGraph(store)
+        labels = ["one", "two  words", "one two three four five", "one two three four five six"]
+        graph.type_labels = [*labels, *graph.type_labels[len(labels) :]]
+        found = {words: len(places) for words, places in graph.types_by_words.items()}
+        assert found["one two three four five"] == found["two words"] == found["one"] == 1
+        assert "one two three four five six" not in found
+
+
 def test_joined_ways_lead_where_following_them_leads(graph: LabelGraph) -> None:
     [country] = ids_of(graph, "c0")
     ways = (way_of(graph, "borders"), way_of(graph, "capital"))

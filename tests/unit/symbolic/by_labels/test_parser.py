@@ -8,11 +8,11 @@ import torch
 
 from kgqa_core.logic.forms import Count
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.by_labels.candidates import KINDS, LabelQuery
+from kgqa_core.symbolic.by_labels.candidates import KINDS, LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import SCORED, LabelParser, answers_of, none_features
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, LabelScorer
+from kgqa_core.symbolic.by_labels.parser import EXPLAINED, SCORED, UNUSED, LabelParser, answers_of, none_features
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, NONE_FEATURES, LabelScorer
 from kgqa_core.types import Question
 from tests.support.label_graph import X, question_about, slot_of
 
@@ -42,7 +42,7 @@ def test_candidates_are_ordered_by_their_scores_and_at_most_so_many(graph: Label
     for ranked in parser.parse(questions(graph)):
         assert ranked.scores == sorted(ranked.scores, reverse=True)
         assert sorted(ranked.order) == list(range(len(ranked.prepared.candidates)))
-        assert len(ranked.candidates) <= SCORED and ranked.likeness.shape == (len(ranked.order), 4)
+        assert len(ranked.candidates) <= SCORED and ranked.likeness.shape == (len(ranked.order), LIKENESS)
         assert len(ranked.prepared.texts) == len(ranked.prepared.candidates)
     assert parser.parse(questions(graph))[3].candidates == []
 
@@ -78,6 +78,59 @@ def test_features_are_finite_and_say_what_is_known(graph: LabelGraph, parser: La
     assert rows[:, 17].tolist() == [0.5, 0.5, 0.5]  # share of the question's words, films and directed, that they are
 
 
+def features_of(parser: LabelParser, query: LabelQuery, *forms: str) -> np.ndarray:
+    """Features of forms, whose keys are written without their prefix in <>."""
+    made = [candidate_of(parse(form.replace("<", f"<{X}")), query, parser.graph) for form in forms]
+    guess = [np.log(np.full(size, 1 / size, dtype=np.float32)) for size in (len(KINDS), 2, 2)]
+    own = [one for one in made if one is not None]
+    assert len(own) == len(forms)
+    return parser.features(query, own, guess, np.zeros(2 * parser.graph.relations))
+
+
+YES_NO = ["is x in y", "hey , does x border y ?", "isn't x a country", "tell me whether x borders y", "and are x big",
+          "is it true that x is big", "x borders y, right?", "please, can x border y", "so is x or not"]  # fmt: skip
+NO_YES_NO = ["what is x", "who is x married to", "can you tell me what x is", "could you please tell me what x borders",
+             "do you know the capital of x", "does anybody know what x is", "would someone list what x borders",
+             "the capital of x is what", "how many does x have", "island x"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "fits"), [*((one, True) for one in YES_NO), *((one, False) for one in NO_YES_NO)])
+def test_yes_or_no_fits_a_question_that_is_asked_like_one(
+    graph: LabelGraph, parser: LabelParser, text: str, fits: bool
+) -> None:
+    query = LabelQuery(text, (slot_of(graph, "x", X + "c0"), slot_of(graph, "y", X + "c1")))
+    forms = ("(HOLDS (JOIN (R <borders>) <c0>) <c1>)", "(JOIN (R <borders>) <c0>)", "(COUNT (JOIN (R <borders>) <c0>))")
+    yes = 0.5 if fits else -0.5
+    assert features_of(parser, query, *forms)[:, 14].tolist() == [yes, -yes, -yes]
+
+
+def test_answer_is_or_is_not_of_the_first_type_that_is_named(graph: LabelGraph, parser: LabelParser) -> None:
+    types = tuple((graph.type_of_key[X + name], 1.0) for name in ("country", "city"))
+    forms = (
+        "(JOIN (R <borders>) <c0>)", "(JOIN (R <capital>) <c0>)", "(COUNT (TYPE <country>))",
+        "(HOLDS (TYPE <country>) <c0>)",
+    )  # fmt: skip
+    text, slots = "what x", (slot_of(graph, "x", X + "c0"),)
+    first = features_of(parser, LabelQuery(text, slots, types), *forms)[:, 15]
+    other = features_of(parser, LabelQuery(text, slots, types[::-1]), *forms)[:, 15]
+    none = features_of(parser, LabelQuery(text, slots), *forms)[:, 15]
+    assert first.tolist() == [0.5, -0.5, 0, 0] and other.tolist() == [-0.5, 0.5, 0, 0] and not none.any()
+    # a type counts with those below it
+    place = ((graph.type_of_key[X + "place"], 1.0),)
+    assert features_of(parser, LabelQuery(text, slots, place), *forms)[:, 15].tolist() == [-0.5, 0.5, 0, 0]
+
+
+def test_all_types_with_the_label_of_the_first_count_as_it(
+    graph: LabelGraph, parser: LabelParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types = tuple((graph.type_of_key[X + name], 1.0) for name in ("film", "city"))
+    query = LabelQuery("what x", (slot_of(graph, "x", X + "c0"),), types)
+    forms = ("(JOIN (R <capital>) <c0>)", "(JOIN (R <borders>) <c0>)")
+    assert features_of(parser, query, *forms)[:, 15].tolist() == [-0.5, -0.5]
+    monkeypatch.setattr(graph, "type_labels", ["film" if text == "city" else text for text in graph.type_labels])
+    assert features_of(parser, query, *forms)[:, 15].tolist() == [0.5, -0.5]
+
+
 def test_proposed_form_is_added_once_with_its_road(graph: LabelGraph, parser: LabelParser) -> None:
     [query] = parser.read(questions(graph)[:1])
     known = candidate_of(parse(f"(JOIN (R <{X}capital>) <{X}c0>)"), query, graph)
@@ -97,13 +150,25 @@ def test_most_cuts_candidates_of_each_question(graph: LabelGraph, parser: LabelP
 
 
 def test_none_is_judged_from_the_best_candidates(graph: LabelGraph) -> None:
-    query = LabelQuery("x", (slot_of(graph, "x", X + "c0"),))
-    row = none_features(
-        torch.tensor([1.0, 5.0, 3.0]), torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.1, 0.0], [0, 0, 0]]), query
-    )
-    assert torch.allclose(row, torch.tensor([[0.5, 0.3, 0.4, 0.2, 0.3, 1.0]]))
-    empty = none_features(torch.zeros(0), torch.zeros(0, 4), torch.zeros(0, 24), LabelQuery("x"))
-    assert empty.tolist() == [[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0]]
+    slots = (slot_of(graph, "x", X + "c0"), Slot("y", ((0, "a", 0.25), (1, "b", 0.5))))
+    query = LabelQuery("x y", slots, strange=2)
+    likeness = torch.tensor([[0.9, 0.9, 0.9, 0.9], [0.4, 0.1, 0.0, 0.7], [0.8, 0.8, 0.8, 0.8]])
+    features = torch.ones(3, FEATURES)
+    features[1, EXPLAINED], features[1, UNUSED] = 0.6, -0.3
+    row = none_features(torch.tensor([1.0, 5.0, 3.0]), likeness, features, query)
+    # two scores, likenesses of the best, surest and least sure mention, strange words, two features of the best
+    expected = [0.5, 0.3, 0.4, 0.1, 0.0, 0.7, 1.0, 0.5, 2 / 3, 0.6, -0.3]
+    assert row.shape == (1, NONE_FEATURES) and torch.allclose(row, torch.tensor([expected]))
+    alone = none_features(torch.tensor([5.0]), likeness[1:2], features[1:2], LabelQuery("x", strange=7))
+    assert torch.allclose(alone, torch.tensor([[0.5, -1.0, 0.4, 0.1, 0.0, 0.7, 0.0, 0.0, 1.0, 0.6, -0.3]]))
+
+
+def test_none_of_a_question_without_candidates_is_judged_from_how_it_was_linked(graph: LabelGraph) -> None:
+    nothing = torch.zeros(0), torch.zeros(0, LIKENESS), torch.zeros(0, FEATURES)
+    assert none_features(*nothing, LabelQuery("x")).tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0]]
+    linked = none_features(*nothing, LabelQuery("x", (slot_of(graph, "x", X + "c0"),), strange=3))
+    assert linked.tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 1.0, 1.0, 1.0, 0, 0]]
+    assert linked.shape == (1, NONE_FEATURES)
 
 
 def test_answers_are_names_numbers_or_yes_and_no(graph: LabelGraph) -> None:

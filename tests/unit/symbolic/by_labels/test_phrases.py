@@ -23,12 +23,31 @@ SLOTS = {f"{X}c0": "x", f"{X}c1": "y", f"{X}p0": "z", "KX12": "w"}
         ("(JOIN (R <capital>) <c0>)", "capital of x"),
         ("(JOIN <capital> <c1>)", "country with capital y"),
         ("(JOIN (R <capital>) (JOIN (R <borders>) <c0>))", "capital of borders of x"),
-        ("(JOIN <directed_by> (JOIN <place_of_birth> <c0>))", "film with directed by person with place of birth x"),
+        ("(JOIN <directed_by> (JOIN <place_of_birth> <c0>))", "film directed by person with place of birth x"),
         ("(TYPE <film>)", "film"),
-        ("(COUNT (JOIN <directed_by> <p0>))", "number of film with directed by z"),
+        ("(COUNT (JOIN <directed_by> <p0>))", "number of film directed by z"),
+        ("(JOIN (R <directed_by>) <p0>)", "what z is directed by"),
+        ("(JOIN (R <place_of_birth>) (JOIN (R <directed_by>) <p0>))", "place of birth of what z is directed by"),
+        ("(JOIN (R <directed_by>) (JOIN <has_genre> <c0>))", "what film with has genre x is directed by"),
+        ("(JOIN <located_in> <c0>)", "town located in x"),
+        ("(JOIN (R <located_in>) <c0>)", "what x is located in"),
         ("(HOLDS (JOIN (R <borders>) <c0>) <c1>)", "whether y is borders of x"),
         ("(AND (TYPE <city>) (JOIN (R <capital>) <c0>))", "city : capital of x"),
-        ("(AND (TYPE <film>) (JOIN <directed_by> <p0>))", "film with directed by z"),
+        ("(AND (TYPE <film>) (JOIN <directed_by> <p0>))", "film directed by z"),
+        ("(AND (TYPE <city>) (JOIN <directed_by> <p0>))", "city directed by z"),
+        ("(AND (TYPE <city>) (JOIN <capital> <c0>))", "city with capital x"),
+        (
+            "(AND (TYPE <film>) (JOIN <directed_by> (JOIN <place_of_birth> <c0>)))",
+            "film directed by person with place of birth x",
+        ),
+        ("(AND (TYPE <city>) (JOIN (R <capital>) (JOIN <borders> <c0>)))", "city : capital of country with borders x"),
+        ("(AND (TYPE <person>) (JOIN (R <directed_by>) <p0>))", "person : what z is directed by"),
+        ("(AND (TYPE <city>) (ARGMAX (TYPE <country>) <population>))", "city with largest population"),
+        (
+            "(AND (TYPE <city>) (MINUS (JOIN <borders> <c0>) (JOIN <borders> <c1>)))",
+            "city with borders x but not country with borders y",
+        ),
+        ("(AND (TYPE <city>) (OR (JOIN <borders> <c0>) <c1>))", "city : country with borders x or y"),
         ("(AND (JOIN <borders> <c0>) (JOIN <borders> <c1>))", "country with borders x and country with borders y"),
         ("(OR (JOIN (R <borders>) <c0>) <c1>)", "borders of x or y"),
         ("(MINUS (JOIN (R <borders>) <c0>) <c1>)", "borders of x but not y"),
@@ -52,6 +71,30 @@ SLOTS = {f"{X}c0": "x", f"{X}c1": "y", f"{X}p0": "z", "KX12": "w"}
 def test_form_is_written_as_a_noun_phrase_of_labels(graph: LabelGraph, form: str, phrase: str) -> None:
     parsed = parse(form.replace("<", f"<{X}"))
     assert Phrases(graph).write(parsed, SLOTS) == phrase
+
+
+@pytest.mark.parametrize(
+    ("label", "phrase", "back"),
+    [
+        ("owned by", "country owned by x", "what x is owned by"),
+        ("part of", "country part of x", "what x is part of"),
+        ("shares border with", "country shares border with x", "what x is shares border with"),
+        ("named after", "country named after x", "what x is named after"),
+        ("native to", "country native to x", "what x is native to"),
+        ("by", "country with by x", "by of x"),  # a preposition alone is no label that ends in one
+        ("of course", "country with of course x", "of course of x"),
+        ("stand-in", "country with stand-in x", "stand-in of x"),
+    ],
+)
+def test_label_that_ends_in_a_preposition_is_followed_by_what_it_leads_to(
+    graph: LabelGraph, monkeypatch: pytest.MonkeyPatch, label: str, phrase: str, back: str
+) -> None:
+    phrases, capital = Phrases(graph), parse(f"(JOIN <{X}capital> <{X}c0>)")
+    monkeypatch.setattr(graph, "labels", [label if text == "capital" else text for text in graph.labels])
+    assert phrases.write(capital, SLOTS) == phrase
+    assert phrases.write(parse(f"(JOIN (R <{X}capital>) <{X}c0>)"), SLOTS) == back
+    both = parse(f"(AND (TYPE <{X}town>) (JOIN <{X}capital> <{X}c0>))")
+    assert phrases.write(both, SLOTS) == phrase.replace("country", "town")
 
 
 def test_unknown_type_stands_by_its_key(graph: LabelGraph) -> None:

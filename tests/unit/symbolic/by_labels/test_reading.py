@@ -60,6 +60,54 @@ def test_types_are_named_in_singular_or_plural(graph: LabelGraph, text: str, typ
     assert {graph.type_labels[place] for place, confidence in types_in(text, graph) if confidence == 1.0} == types
 
 
+def test_types_are_in_the_order_of_the_text_whatever_their_length() -> None:
+    with small_graph() as store:
+        own = LabelGraph(store)
+        place = own.type_of_key["person"]
+        own.type_labels[place] = "head of a small hill"
+        assert own.type_labels[own.type_of_key["capital_city"]] == "capital city"
+
+        def named(text: str) -> list[str]:
+            return [own.type_labels[place] for place, _ in types_in(text, own)]
+
+        assert named("heads of a small hill of a country") == ["head of a small hill", "country"]
+        assert named("a country with a head of a small hill in a capital city or a city") == [
+            "country", "head of a small hill", "capital city", "city",
+        ]  # fmt: skip
+        assert named("capital city of which country") == ["capital city", "country"]
+        assert named("which country has this capital city") == ["country", "capital city"]
+        assert named("cities and capital cities") == ["city", "capital city"]
+        assert named("head of a very small hill") == []
+        query = read(own, Question("q", "which head of a small hill was in a city"))
+        assert [own.type_labels[place] for place, _ in query.types] == ["head of a small hill", "city"]
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        ("what is the capital of Norland", 0),
+        ("which countries does Norland border", 0),  # the plural of a label's word
+        ("the qzwxv of Norland", 1),
+        ("the qzwxv and xqvvk of Norland, qzwxv", 3),
+        ("the zq of Norland", 0),  # of two letters
+        ("the 12345 of Norland", 0),
+        ("the Qzwxv's of Norland", 0),  # with an apostrophe it is no word alone
+    ],
+)
+def test_words_that_are_no_english_and_in_no_label_are_strange(graph: LabelGraph, text: str, strange: int) -> None:
+    assert about(graph, text, "c0").strange == strange
+
+
+def test_word_of_a_label_is_not_strange() -> None:
+    with small_graph() as store:
+        own = LabelGraph(store)
+        assert read(own, Question("q", "which qzwxv is it")).strange == 1
+        again = LabelGraph(store)
+        again.labels[0] = "qzwxv of"
+        assert read(again, Question("q", "which qzwxv is it")).strange == 0
+        assert read(again, Question("q", "which qzwxvs are there")).strange == 0
+
+
 def test_type_by_another_word_is_less_sure(graph: LabelGraph) -> None:
     [(place, confidence)] = types_in("all movies", graph)
     assert graph.type_labels[place] == "film" and 0 < confidence < 1

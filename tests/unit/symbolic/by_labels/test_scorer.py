@@ -7,7 +7,7 @@ import torch
 
 from kgqa_core.symbolic.by_labels import scorer as module
 from kgqa_core.symbolic.by_labels.candidates import KINDS
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, INNER, LabelScorer, describe
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, INNER, LIKENESS, EncodedTexts, LabelScorer, describe
 
 PHRASES = ["capital of x", "film with directed by x", "number of borders of x", "capital of x"]
 
@@ -15,10 +15,36 @@ PHRASES = ["capital of x", "film with directed by x", "number of borders of x", 
 def test_likeness_of_a_text_to_itself_is_one_and_all_are_at_most_one(scorer: LabelScorer) -> None:
     question = scorer.questions(["capital of x"])
     likeness = scorer.likeness(question, 0, scorer.phrases(PHRASES))
-    assert likeness.shape == (4, 4)
-    assert torch.allclose(likeness[0], torch.ones(3), atol=1e-4)
+    assert likeness.shape == (4, LIKENESS)
+    assert torch.allclose(likeness[0], torch.tensor([1.0, 1.0, 1.0, 0.0]), atol=1e-4)
     assert torch.equal(likeness[0], likeness[3])
-    assert (likeness <= 1 + 1e-4).all() and (likeness[1:3] < likeness[0]).all()
+    assert (likeness <= 1 + 1e-4).all() and (likeness[1:3, :3] < likeness[0, :3]).all()
+    assert (likeness[1:3, 3] > 0.1).all()
+
+
+def encoded(tokens: list[list[float]], weights: list[float]) -> EncodedTexts:
+    """One text with these tokens, whose whole is the first one."""
+    rows = torch.tensor([tokens])
+    return EncodedTexts(rows[:, 0], rows[:, 0], rows, torch.tensor([weights]))
+
+
+@pytest.mark.parametrize(
+    ("weights", "missed"),
+    [
+        ([0.5, 0.3, 0.2, 0.0], 0.4),  # the third token is said nothing of, and counts 0.2 / 0.5
+        ([0.5, 0.4, 0.1, 0.0], 0.32),  # the second counts 0.8, of which 0.6 is said
+        ([1.0, 0.0, 0.0, 0.0], 0.0),
+        ([0.1, 0.0, 0.9, 0.0], 1.0),
+    ],
+)
+def test_fourth_likeness_is_what_is_missed_of_the_most_important_token_that_is_said_least_of(
+    scorer: LabelScorer, weights: list[float], missed: float
+) -> None:
+    question = encoded([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], weights)
+    phrase = encoded([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8]], [0.75, 0.25])
+    found = scorer.network.compare(question, phrase)
+    said = weights[0] + 0.6 * weights[1]  # a token that the phrase says the contrary of counts 0, not below
+    assert torch.allclose(found, torch.tensor([[1.0, said, 0.75 + 0.25 * 0.6, missed]]), atol=1e-6)
 
 
 def test_remembered_phrases_are_those_that_are_encoded_anew(scorer: LabelScorer) -> None:
@@ -49,9 +75,9 @@ def test_likeness_of_one_of_a_batch_is_that_of_the_question_alone(scorer: LabelS
 
 
 def test_untrained_score_is_the_likeness_with_its_weights(scorer: LabelScorer) -> None:
-    likeness = torch.tensor([[1.0, 0.5, 0.25], [0.0, 0.0, 0.0]])
+    likeness = torch.tensor([[1.0, 0.5, 0.25, 0.75], [0.0, 0.0, 0.0, 1.0]])
     scores = scorer.network.score(likeness, torch.randn(2, FEATURES))
-    assert torch.allclose(scores, torch.tensor([14.0, 0.0]), atol=1e-5)
+    assert torch.allclose(scores, torch.tensor([14.0, 0.0]), atol=1e-5)  # the worst token weighs nothing at first
 
 
 def test_description_names_what_weights_depend_on(scorer: LabelScorer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,18 @@ import pytest
 from kgqa_core.config import LabelParserOptions, LinkingOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
+from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
+from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import load
-from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, train
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, link_some, train
 from kgqa_core.types import Question
-from tests.support.label_graph import X
+from tests.support.label_graph import X, question_about
 from tests.support.models import content
+from tests.support.question_graph import RDFS, TYPE, build_graph, triples
 
 QUICK = LabelParserOptions(start="nothing", steps=3, batch_size=4, candidates=4, calibration_questions=20)
 COUNTRIES = "Norland Sudland Estia Westria Midland Ilia Ruland Obara".split()
@@ -157,3 +163,55 @@ def test_drawn_questions_cover_rare_shapes_first() -> None:
     kinds = sorted(question.id.rstrip("0123456789") for question, _, _ in drawn)
     assert kinds == ["none", "often", "often", "often", "rare", "rare"]
     assert _drawn(rows, 6, random.Random(7)) == drawn and _drawn(rows[:3], 6, random.Random(7)) == rows[:3]
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LabelGraph, Tagger]]:
+    """The graph with a city that is called as a country is, and a tagger of its names."""
+    base = tmp_path_factory.mktemp("twins")
+    lines = [f'<{X}twin> <{RDFS}label> "Norland"@en .', f"<{X}twin> <{TYPE}> <{X}city> .",
+             f"<{X}twin> <{X}country> <{X}c3> ."]  # fmt: skip
+    kg, mentions = build_graph(base, [*triples(), *lines]), base / "mentions"
+    mentions.mkdir()
+    build_mentions(mentions, kg=kg)
+    with KgStore.open(kg) as store:
+        yield LabelGraph(store), open_tagger(mentions, kg, LinkingOptions())
+
+
+def test_training_question_keeps_the_other_meanings_of_its_mention(
+    twins: tuple[LabelGraph, Tagger], scorer: LabelScorer
+) -> None:
+    graph, tagger = twins
+    meanings = {X + "c0", X + "city0", X + "twin"}  # Norland, Norland City, and the other Norland
+    question = question_about(graph, "a", "what is the capital of Norland", X + "c0")
+    form = f"(JOIN (R <{X}capital>) <{X}c0>)"
+    [(linked, kept_form, weight)] = link_some(
+        [(question, form, 2.0)], tagger, LinkingOptions(), random.Random(7), gold=0.0
+    )
+    assert (kept_form, weight, linked.text) == (form, 2.0, question.text)
+    assert set(graph.store.entity_keys(list(linked.topic_entities)).values()) == meanings
+    assert (linked.topic_keys, linked.topic_mentions) == (("Norland",) * 3, (0, 0, 0))
+    weights = linked.topic_weights
+    assert weights is not None and list(weights) == sorted(weights, reverse=True) and weights[1] > 0
+    [query] = LabelParser(graph, scorer).read([linked])
+    [slot] = query.slots
+    assert {key for _, key, _ in slot.entities} == meanings and query.text == "what is the capital of x"
+
+
+def test_share_of_training_questions_and_those_that_are_not_found_keep_their_gold_topics(
+    twins: tuple[LabelGraph, Tagger],
+) -> None:
+    graph, tagger = twins
+    form = f"(JOIN (R <{X}capital>) <{X}c0>)"
+    known = question_about(graph, "a", "what is the capital of Norland", X + "c0")
+    other = question_about(graph, "b", "what is the capital of that land", X + "c0")
+    rows = [(known, form, 1.0), (other, form, 1.0), (known, None, 1.0), (other, None, 1.0)]
+
+    def topics(gold: float) -> list[int]:
+        found = link_some(rows, tagger, LinkingOptions(), random.Random(7), gold)
+        return [len(question.topic_entities) for question, _, _ in found]
+
+    assert topics(1.0) == [1, 1, 3, 0]
+    assert topics(1e-9) == [3, 1, 3, 0]
+    assert topics(0.0) == [3, 0, 3, 0]
+    assert link_some(rows, None, LinkingOptions(), random.Random(7)) == rows
