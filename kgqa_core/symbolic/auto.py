@@ -33,6 +33,8 @@ from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, Question
 
 LABELS, RETRIEVER, PARSER = ROADS
 BATCH = 64
+UNCALIBRATED = 0.3
+"""Share of the probability that an answer needs where no confidence was learnt."""
 PROPOSED = 12
 """Paths of a retriever, and forms of a parser, that become candidates."""
 
@@ -63,7 +65,7 @@ class AutoSolver:
         """Confidence below which a question is declined."""
         if self.min_confidence is not None:
             return self.min_confidence
-        return self.calibration.threshold if self.calibration is not None else 0.5
+        return self.calibration.threshold if self.calibration is not None else UNCALIBRATED
 
     def solve(
         self,

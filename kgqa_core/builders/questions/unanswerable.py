@@ -190,8 +190,9 @@ class Missing:
 
     def fact(self) -> Unanswerable | None:
         """A relation that things of its kind have, of one that has it not; or the second of two such relations."""
-        if self.rng.random() < 0.3:
-            return self._second_fact()
+        kind = self.rng.random()
+        if kind < 0.5:
+            return self._second_fact() if kind < 0.25 else self._fact_of_other()
         hop = self.walker.pick(self.hops)
         node = None if hop is None else self._without(hop)
         if hop is None or node is None:
@@ -225,6 +226,16 @@ class Missing:
             return None
         form = Join((hop.step, *(each.step for each in path.hops)), self.walker.entity(path.topic))
         return self._of_form(form, hop.relation)
+
+    def _fact_of_other(self) -> Unanswerable | None:
+        """A relation that what a thing leads to has, and the thing itself has not, asked of the thing."""
+        path = self.walker.walk(1)
+        if path is None or self.graph.literal[path.nodes[0]] or path.hops[0].relation.is_type:
+            return None
+        hop = self.walker.pick(self.walker.around(int(path.nodes[0])))
+        if hop is None or hop.relation.is_type or hop.relation.id == path.hops[0].relation.id:
+            return None
+        return self._of_form(Join((hop.step,), self.walker.entity(path.topic)), hop.relation)
 
     def _of_form(self, form: Form, relation: RelationProfile) -> Unanswerable | None:
         try:

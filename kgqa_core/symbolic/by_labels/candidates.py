@@ -49,9 +49,9 @@ WIDE = 8
 """Paths of a length that are made longer."""
 TYPED = 0.25
 """What a way gains that leads to things of a type that the question names."""
-MEASURES, MEMBERS, SIDES = 6, 12, 7
+MEASURES, MEMBERS, SIDES = 6, 12, 8
 """Measures of a set, sets that are ranked, and sets of each mention that are combined."""
-LEAST_KIND = math.log(0.01)
+LEAST_KIND = math.log(0.004)
 MEANINGS = 2
 """Entities of a mention that are compared, or looked for in a set."""
 UNSURE = 0.05
@@ -62,6 +62,8 @@ LONGER = 0.15
 """What a set that is ranked loses for each relation of its path."""
 SINGLE = 1.05
 """Mean number of things that a way leads to, up to which nobody asks how many there are."""
+LOOKED_AT = 200
+"""Things that a way leads to whose types are looked at."""
 LARGE = 50_000
 """Nodes that a set may have."""
 
@@ -184,8 +186,9 @@ class _Maker:
     def _paths_of(self, number: int) -> list[PathSet]:
         """Sets that paths lead to from a mention, of each length the likest."""
         graph, found = self.graph, []
-        for entity, key, rho in self.query.slots[number].entities[:3]:
-            start = graph.nodes_of(entity, key)
+        meanings = self.query.slots[number].entities[:3]
+        for entity, key, rho in meanings:
+            start, less = graph.nodes_of(entity, key), _doubt(rho / max(meanings[0][2], 1e-3))
             layer: list[tuple[tuple[int, ...], Ints, float]] = [((), start, 0.0)]
             for length, most in zip(range(1, self.owner.hops + 1), (FIRST, SECOND, THIRD), strict=False):
                 ahead = []
@@ -195,7 +198,7 @@ class _Maker:
                     for way in graph.ways(nodes, graph.end_type(ways[-1]) if ways else -1).tolist():
                         if self._useless(way) or (ways and self._back(ways[-1], way)):
                             continue
-                        own = float(self.likeness[way]) + TYPED * (graph.end_type(way) in self.wanted)
+                        own = float(self.likeness[way]) + TYPED * self._wanted_end(nodes, way, length)
                         ahead.append((ways, nodes, way, total + own))
                 ahead.sort(key=lambda one: (-one[3], one[0], one[2]))
                 layer = []
@@ -206,11 +209,20 @@ class _Maker:
                     if 0 < len(reached) <= LARGE:
                         layer.append(((*ways, way), reached, total))
                 found += [
-                    PathSet(graph.join(ways, graph.named(entity, key)), nodes, total / length, number, rho, ways)
+                    PathSet(graph.join(ways, graph.named(entity, key)), nodes, total / length + less, number, rho, ways)
                     for ways, nodes, total in layer
                 ]
             found += self._missing(number, entity, key, rho)
         return found
+
+    def _wanted_end(self, nodes: Ints, way: int, length: int) -> bool:
+        """Whether a way leads to things of a type that the question names; the first of a path is looked at closely."""
+        if not self.wanted or self.graph.end_type(way) in self.wanted:
+            return bool(self.wanted)
+        if length > 1 or not self.graph.to_entities(way):
+            return False
+        reached = self.graph.follow(nodes, way)[:LOOKED_AT]
+        return any(np.isin(reached, self.owner.members(place)).any() for place in self.wanted)
 
     def _missing(self, number: int, entity: int, key: str, rho: float) -> Iterator[PathSet]:
         """Paths of one relation that things of an entity's types have, and it has not."""
@@ -234,7 +246,7 @@ class _Maker:
     def _sets(self, most: int = 10_000) -> Iterator[PathSet]:
         """Sets of things: what paths lead to, narrowed to a type of the question where that leaves something out."""
         for own in self.paths:
-            for one in sorted(own, key=lambda p: -p.score)[:most]:
+            for one in sorted(own, key=_cost)[:most]:
                 yield one
                 yield from self._narrowed(one)
 
@@ -313,7 +325,7 @@ class _Maker:
             for one in self._pairs(3)
             if len(one.nodes) > 1
         ]
-        things.sort(key=lambda p: -p.score + LONGER * len(p.ways))
+        things.sort(key=_cost)
         return [*things[: 2 * MEMBERS], *self.classes, *both]
 
     def _measures(self, one: PathSet) -> list[tuple[tuple[Step, ...], tuple[int, ...], bool]]:
@@ -392,7 +404,7 @@ class _Maker:
 
     def _side(self, number: int, most: int) -> list[PathSet]:
         things = [p for p in self.paths[number] if self.graph.to_entities(p.ways[-1]) and len(p.nodes)]
-        return sorted(things, key=lambda p: -p.score + LONGER * len(p.ways))[:most]
+        return sorted(things, key=_cost)[:most]
 
     def _intersect(self, kind: int) -> Iterator[Candidate]:
         for one in self._pairs():
@@ -434,9 +446,9 @@ class _Maker:
                     compared.rho, compared.score,
                 )  # fmt: skip
         for one, other in permutations(range(len(self.paths)), 2):
-            for p in sorted(self.paths[one], key=lambda p: -p.score)[: 2 * SIDES]:
+            for place, p in enumerate(sorted(self.paths[one], key=_cost)):
                 if self.graph.to_entities(p.ways[-1]):
-                    yield from self._holds(kind, p, other)
+                    yield from self._holds(kind, p, other, only_true=place >= 2 * SIDES)
         for number, slot in enumerate(self.query.slots):
             entity, key, rho = slot.entities[0]
             if self.graph.memory.literal[entity]:
@@ -450,11 +462,11 @@ class _Maker:
                     Holds(condition.form, Entity(key)), kind, None, [condition], value=holds, slots=(number,)
                 )
 
-    def _holds(self, kind: int, p: PathSet, other: int) -> Iterator[Candidate]:
-        """Whether another mention is among what a path leads to."""
+    def _holds(self, kind: int, p: PathSet, other: int, *, only_true: bool) -> Iterator[Candidate]:
+        """Whether another mention is among what a path leads to; only_true: nothing where it is not."""
         for entity, key, rho in self.query.slots[other].entities[:MEANINGS]:
             holds = bool(np.isin(entity, p.nodes))
-            if self.graph.memory.literal[entity] or not (holds or self._like(p, entity)):
+            if self.graph.memory.literal[entity] or not (holds or (not only_true and self._like(p, entity))):
                 continue
             made = self._one(Holds(p.form, Entity(key)), kind, None, [p], value=holds, slots=(other,))
             made.missing = not len(p.nodes)
@@ -489,7 +501,7 @@ class _Maker:
             )
             for op in (*OPS, *(() if counted else ("eq",))):
                 own = self._fulfil(op, literal, nodes, source, reached, counted)
-                if own is None or (op == "eq" and not len(own)):
+                if own is None or (op == "eq" and not len(own)) or (counted and len(own) == len(nodes) > 1):
                     continue
                 form = Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted)
                 yield PathSet(form, own, float(self.likeness[way]), -1, 1.0, ways)
@@ -522,8 +534,18 @@ def nodes_of(form: Form) -> Iterator[Form]:
 def _less_sure(made: Candidate, rho: float) -> Candidate:
     """A candidate that names a further entity, with the linker's confidence in it."""
     made.rho *= rho
-    made.score += UNSURE * math.log(max(rho, 1e-3))
+    made.score += _doubt(rho)
     return made
+
+
+def _doubt(rho: float) -> float:
+    """What the order of candidates takes off for a confidence of the linker."""
+    return UNSURE * math.log(min(1.0, max(rho, 1e-3)))
+
+
+def _cost(one: PathSet) -> float:
+    """What sets are sorted by: likeness, and shorter paths first."""
+    return -one.score + LONGER * len(one.ways)
 
 
 def inside(some: Ints, members: Ints) -> bool:

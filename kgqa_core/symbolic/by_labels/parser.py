@@ -225,7 +225,7 @@ class LabelParser:
             row[12] = len(wanted - set(one.types)) / 2
             row[13] = len(classes - wanted) / 2
             row[14] = 0.5 if asked == isinstance(one.value, bool) else -0.5
-            if first and one.nodes is not None:
+            if first and one.nodes is not None and len(one.nodes):
                 row[15] = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
             own = [float(likeness[way]) for way in one.ways]
             row[16] = len(label_words & content) / len(label_words) if label_words else 0

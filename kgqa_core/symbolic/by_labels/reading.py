@@ -13,7 +13,7 @@ from kgqa_core.logic.forms import Literal
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
-from kgqa_core.symbolic.question_reader import mark_mentions, place_in
+from kgqa_core.symbolic.question_reader import MarkedMention, mark_mentions, place_in
 from kgqa_core.types import Question
 
 _SCALES = {
@@ -43,6 +43,7 @@ def read_query(
 ) -> LabelQuery:
     """A question with its mentions as slots.  keys, names: of its topic entities, by id."""
     marked, mentions = mark_mentions(question, keys, names)
+    mentions = _each_once(mentions, len(marked))
     slots = []
     for number, one in enumerate(mentions):
         if number < MOST_SLOTS and one.entities:
@@ -58,6 +59,18 @@ def read_query(
         for word in _LATIN.findall(masked.lower())
     )
     return LabelQuery(" ".join(masked.split()), tuple(slots), types_in(masked, graph), rank, values, strange)
+
+
+def _each_once(mentions: Sequence[MarkedMention], end: int) -> list[MarkedMention]:
+    """Mentions in their order, of those that overlap and mean the same the one that stands in the text.
+
+    end: place of a mention that does not.  An entity's other mentions go.
+    """
+    best: dict[int, MarkedMention] = {}
+    for one in sorted((m for m in mentions if m.entities), key=lambda m: (m.place == end, -m.entities[0][2])):
+        best.setdefault(one.entities[0][0], one)
+    kept = {one.mark for one in best.values()}
+    return [one for one in mentions if one.mark in kept or not one.entities or one.place < end]
 
 
 def _literal_slots(text: str, slots: list[Slot], graph: LabelGraph) -> str:
