@@ -62,6 +62,8 @@ LONGER = 0.15
 """What a set that is ranked loses for each relation of its path."""
 SINGLE = 1.05
 """Mean number of things that a way leads to, up to which nobody asks how many there are."""
+TYPED_OUT = 0.5
+"""Share of what a type leaves out of a set that must have another type."""
 LOOKED_AT = 200
 """Things that a way leads to whose types are looked at."""
 LARGE = 50_000
@@ -260,7 +262,10 @@ class _Maker:
         seen: set[bytes] = set()
         for members in self.classes:
             both = np.intersect1d(one.nodes, members.nodes, assume_unique=True)
-            less = len(both) < len(one.nodes) or not self._called(one.ways[-1], members.form)
+            out = np.setdiff1d(one.nodes, both, assume_unique=True)
+            if len(out) and self.graph.typed(out).mean() < TYPED_OUT:
+                continue  # what has no type at all may well be one
+            less = len(out) > 0 or not self._called(one.ways[-1], members.form)
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 yield PathSet(And((members.form, one.form)), both, one.score + 0.05, one.slot, one.rho, one.ways)

@@ -134,6 +134,10 @@ class LabelGraph:
 
     # -- types -------------------------------------------------------------------------------------------------
 
+    def typed(self, nodes: Ints) -> NDArray[np.bool_]:
+        """Whether each node has a type."""
+        return self._type_rows[nodes + 1] > self._type_rows[nodes]
+
     def types_of(self, entity: int) -> list[int]:
         """Places of the types of an entity and of those above them, ascending."""
         found = set(self._types[self._type_rows[entity] : self._type_rows[entity + 1]].tolist())
