@@ -19,7 +19,7 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.symbolic import auto
 from kgqa_core.symbolic.answer import answer_computed
-from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.auto import UNCALIBRATED, AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
@@ -134,7 +134,7 @@ def test_question_about_nothing_in_the_graph_lacks_its_entity(make: Callable[...
 
 def test_without_a_calibration_there_is_no_confidence(make: Callable[..., AutoSolver]) -> None:
     solver = make(form_is(CAPITAL))
-    assert solver.threshold == 0.5
+    assert solver.threshold == UNCALIBRATED
     assert ask(solver, "what is the capital of Norland", "c0").confidence is None
     assert ask(make(form_is(CAPITAL), none=20.0), "what is the capital of Norland", "c0").confidence is None
 
