@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.cli import _session as session
@@ -16,12 +17,20 @@ def summarise(record: dict[str, Any]) -> dict[str, Any]:
         "run_id": record["run_id"],
         "report": record["report"],
         "mlflow_run_id": record["mlflow_run_id"],
-        "stages": {
-            stage["name"]: {"status": stage["status"], "seconds": stage["seconds"]} for stage in record["stages"]
-        },
+        "stages": _stages(record["stages"]),
         "champion": record.get("champion"),
         "scores": record["aggregates"]["scores"],
     }
+
+
+def _stages(stages: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Status and seconds of each stage, as it was when it was first needed."""
+    from kgqa_core.report.console import stage_names
+
+    found: dict[str, dict[str, Any]] = {}
+    for name, stage in zip(stage_names(stages), stages, strict=True):
+        found.setdefault(name, {"status": stage["status"], "seconds": stage["seconds"]})
+    return found
 
 
 def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -235,14 +235,21 @@ def choose_profile(
         own["answering"] = {"answerer": answerer}
     elif not name and _leaves_answerer(settings):
         own["answering"] = {"answerer": "auto", "more": ["builtin"]}
+    given = parse_settings(settings)
     if questions is None and not name:
         own["name"] = files[0].name.split(".")[0]
         own["questions"] = {"name": "generated", "source": "generated"}
+    if not name and (questions is None or _source(given) == "generated"):
         own["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}
         own["answering"] = {**own.get("answering", {}), "knowledge": ["none", "random", "hop_path", "oracle"]}
-    layers.append(own)
-    layers.append(parse_settings(settings))
+    layers += [own, given]
     return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+
+
+def _source(given: Mapping[str, Any]) -> Any:
+    """Where settings say that the questions come from."""
+    questions = given.get("questions")
+    return questions.get("source") if isinstance(questions, Mapping) else None
 
 
 def _leaves_answerer(settings: Sequence[str]) -> bool:

@@ -17,17 +17,26 @@ SHOWN_COUNTS = (
 )  # fmt: skip
 
 
+def stage_names(stages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the stages of a run are called: their names, or titles where another artifact has the name already."""
+    first: dict[str, Any] = {}
+    found = []
+    for stage in stages:
+        made = (stage.get("artifact") or {}).get("path")
+        known = first.setdefault(str(stage["name"]), made)
+        found.append(str(stage["name"] if known == made else stage.get("title") or stage["name"]))
+    return found
+
+
 def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = None) -> Table:
     """One row a stage: what it did in this run, how long that took, and its main counts."""
     total = "" if seconds is None else f" · {seconds:,.0f} s in all"
     table = Table(title=f"Stages{total}", title_justify="left", title_style="bold")
     for name in ("stage", "status", "seconds", "result"):
         table.add_column(name, justify="right" if name == "seconds" else "left")
-    for stage in stages:
+    for name, stage in zip(stage_names(stages), stages, strict=True):
         status = VisibleText(str(stage["status"]), style="green" if stage["status"] == "cached" else "")
-        table.add_row(
-            VisibleText(str(stage["name"])), status, f"{stage['seconds']:,.1f}", VisibleText(_headline(stage["counts"]))
-        )
+        table.add_row(VisibleText(name), status, f"{stage['seconds']:,.1f}", VisibleText(_headline(stage["counts"])))
     return table
 
 

@@ -212,3 +212,12 @@ def test_anchors_of_a_usual_size_are_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("base: &base {a: 1, b: 2}\nkg:\n  <<: *base\n  a: 3\n")
     assert read_profile(path)["kg"] == {"a": 3, "b": 2}
+
+
+def test_a_few_questions_beside_generated_ones_leave_the_run_as_it_is_without_any() -> None:
+    alone = choose_profile(None, [Path("g.tsv")])
+    few = choose_profile(None, [Path("g.tsv")], Path("few.jsonl"), settings=["questions.source=generated"])
+    assert few.questions.path == "few.jsonl" and alone.questions.path is None
+    assert (few.retrieval, few.answering) == (alone.retrieval, alone.answering)
+    own = choose_profile(None, [Path("g.tsv")], Path("few.jsonl"))
+    assert own.retrieval.topics == "gold" and own.retrieval != alone.retrieval
