@@ -137,10 +137,11 @@ class Work:
 
         return self._made("few", parts, fill)
 
-    def generated_questions(self, graph: str, size: int, noise: NoiseOptions | None = None) -> Path:
-        """Folder of questions made from a graph."""
+    def generated_questions(self, graph: str, parser: LabelParserOptions, noise: NoiseOptions | None = None) -> Path:
+        """Folder of questions made from a graph for a label parser."""
         kg, profile = self.kg(graph), self.profile(graph)
-        wanted = {"size": size, "writer": "template"} | ({"noise": noise} if noise is not None else {})
+        wanted: dict[str, Any] = {"size": parser.generated, "writer": "template", "unanswerable": parser.unanswerable}
+        wanted |= {"noise": noise} if noise is not None else {}
         options = profile.questions.generated.model_copy(update=wanted)
         parts = {"kg": kg.name, "options": options, "seed": self.seed, "code": code_digest(generate)}
         return self._made("generated", parts, lambda out, work: generate(kg, out, options, self.seed))
@@ -156,7 +157,7 @@ class Work:
         made = None
         if options.generated and options.steps:
             clean = options.noise if options.noise == NoiseOptions.none() else None
-            made = self.generated_questions(graph, options.generated, clean)
+            made = self.generated_questions(graph, options, clean)
         parts = {
             "kg": kg.name, "mentions": mentions.name, "questions": questions.name, "options": options,
             "generated": made.name if made else None, "linking": linking, "seed": self.seed, "code": code_digest(train),

@@ -154,7 +154,8 @@ def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -
     """The label parser of a profile, with the questions that are generated for it where its own are not."""
     options, generated = profile.label_parser, None
     if options.generated and options.steps and profile.questions.source != GENERATED:
-        wanted = profile.questions.generated.model_copy(update={"size": options.generated, "writer": "template"})
+        changes = {"size": options.generated, "writer": "template", "unanswerable": options.unanswerable}
+        wanted = profile.questions.generated.model_copy(update=changes)
         generated = generate_questions(kg, wanted, profile.llm, profile.seed)
     mentions = build_mentions(kg)
     return train_label_parser(kg, questions, generated, mentions, options, profile.linking, profile.seed)

@@ -19,6 +19,8 @@ class LabelParserOptions(CheckpointOptions):
     """Relations in a row that a candidate may follow from a mention."""
     generated: int = Field(default=1500, ge=0)
     """Questions made from the graph that are learnt from beside the training questions; 0 makes none."""
+    unanswerable: float = Field(default=0.25, ge=0, lt=1)
+    """Share of these that the graph cannot answer, so that declining and the confidence are learnt."""
     examples: int = Field(default=3000, ge=1)
     """Training questions that are learnt from at most, drawn with the seed, kinds alike."""
     noise: NoiseOptions = NoiseOptions()
@@ -36,6 +38,6 @@ class LabelParserOptions(CheckpointOptions):
     missing_relation_rate: float = Field(default=0.08, ge=0, lt=1)
     """Share of training questions that lose their relation from the candidates, so that declining is learnt."""
     calibration_questions: int = Field(default=300, ge=20)
-    """Dev questions that confidence is calibrated on at most."""
+    """Dev questions, and generated ones that are not trained on, that confidence is calibrated on at most."""
     threshold: float = Field(default=0.5, ge=0, le=1)
     """Confidence below which a question is declined, unless `abstention.min_confidence` is set."""

@@ -1,6 +1,8 @@
-"""IRIs that readers, stores and exports share."""
+"""IRIs that readers, stores and exports share, and which keys are no names."""
 
 from __future__ import annotations
+
+import re
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -17,3 +19,10 @@ RDF_TYPE = RDF + "type"
 STRING = XSD + "string"
 ANY_URI = XSD + "anyURI"
 WIKIDATA_ENTITY = WIKIDATA + "entity/"
+
+OPAQUE = re.compile(
+    r"^(_:.*|(.*[/#])?\.well-known/genid/.*|(https?://rdf\.freebase\.com/ns/)?/?[mg][./]0?[0-9a-z_]+"
+    r"|(.*[/#:])?[QPL][1-9][0-9]*(-[FS][0-9]+)?|(.*[/#:])?[0-9]+"
+    r"|(.*[/:])?[QPLqpl]?([1-9][0-9]*[-$])?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"
+)
+"""Keys that name nothing in words: numbers, ids of Wikidata and Freebase, blank nodes, statements."""

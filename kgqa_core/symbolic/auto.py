@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
+from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Form, Holds
 from kgqa_core.logic.lookup import index
@@ -174,11 +175,20 @@ class AutoSolver:
         """Why a question is declined, one of `types.REASONS`, and what is missing in words."""
         best = choice.best
         if not query.slots and not query.types:
-            return ENTITY, self._strange(query, None)
+            return ENTITY, self._unknown(query)
         if best is not None and choice.empty and choice.share > choice.none:
             labels = labels_of(best.form, self.graph)
             return FACT, labels[0] if labels else None
         return RELATION, self._strange(query, best)
+
+    def _unknown(self, query: LabelQuery) -> str | None:
+        """The words of a question that look like a name: no usual English, or in capitals within it."""
+        words = WORD.findall(query.text)
+        names = [
+            word for place, word in enumerate(words)
+            if word.lower() not in CONTENT_FREE and (not usualness(word.lower()) or (place and word[0].isupper()))
+        ]  # fmt: skip
+        return " ".join(names) or self._strange(query, None)
 
     def _strange(self, query: LabelQuery, best: Candidate | None) -> str | None:
         """The words of a question that neither grammar nor the best form accounts for."""

@@ -16,18 +16,11 @@ from numpy.typing import NDArray
 
 from kgqa_core.kg.ingest.filters import is_informative
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, RDF_TYPE, RDFS
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, OPAQUE, RDF_TYPE, RDFS
 from kgqa_core.logic.measures import TIME, UNITS
 from kgqa_core.logic.schema import Schema
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.rewriting.phrases import words
-
-OPAQUE = re.compile(
-    r"^(_:.*|(.*[/#])?\.well-known/genid/.*|(https?://rdf\.freebase\.com/ns/)?/?[mg][./]0?[0-9a-z_]+"
-    r"|(.*[/#:])?[QPL][1-9][0-9]*(-[FS][0-9]+)?|(.*[/#:])?[0-9]+"
-    r"|(.*[/:])?[QPLqpl]?([1-9][0-9]*[-$])?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"
-)
-"""Keys that name nothing in words: numbers, ids of Wikidata and Freebase, blank nodes, statements."""
 
 TYPE_KEYS = frozenset({RDF_TYPE, "P31", "P279", RDFS + "subClassOf"})
 """Relations that say what type a thing has: they are worded as types, and no path goes on along them."""

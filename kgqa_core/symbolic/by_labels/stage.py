@@ -21,6 +21,7 @@ from kgqa_core.datasets.noise import Noise
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import FormError, TrainingError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.vocabulary import OPAQUE
 from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.forms import elements
@@ -104,7 +105,8 @@ def train(
             counts["training"] = {name: round(value, 4) for name, value in trained.items()}
             parser.clear()
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
-        dev += _drawn(made.get("dev", []), options.calibration_questions, chooser)
+        left = made.get("dev", []) + made.get("test", [])
+        dev += _drawn(left, options.calibration_questions, chooser)
         calibration, measured = _calibrate(parser, link_some(dev, tagger, linking, chooser, gold=0.0), options)
     save(out, LabelModel(start.network, options.hops, calibration))
     return counts | {"dev": measured}
@@ -130,13 +132,18 @@ def _calibrate(parser: LabelParser, dev: Sequence[Labelled], options: LabelParse
 
 
 def _of_run(every: Sequence[Question], unanswerable: Path, graph: LabelGraph) -> dict[str, list[Labelled]]:
-    """Questions of a run with their gold forms, by split, and those of a file that the graph does not answer."""
+    """Questions of a run with their gold forms, by split, and those of a file that the graph does not answer.
+
+    Those about an entity that the graph has no name of are left out: nobody can ask for it in words.
+    """
     everything = [one for one in every if one.split in ("train", "dev") and one.unlinkable is None]
-    keys = graph.store.entity_keys({entity for question in everything for entity in question.topic_entities})
+    topics = {entity for question in everything for entity in question.topic_entities}
+    keys, names = graph.store.entity_keys(topics), graph.store.names(topics)
+    nameless = {entity for entity in topics if names[entity] == keys[entity] and OPAQUE.match(keys[entity])}
     found: dict[str, list[Labelled]] = defaultdict(list)
     for question in everything:
         form = gold_form(question, keys, graph.memory)
-        if form is not None:
+        if form is not None and nameless.isdisjoint(question.topic_entities):
             found[question.split].append((question, str(form), 1.0))
     for row in _rows(unanswerable):
         if row.get("split") in ("train", "dev"):
