@@ -191,8 +191,8 @@ class Missing:
     def fact(self) -> Unanswerable | None:
         """A relation that things of its kind have, of one that has it not; or the second of two such relations."""
         kind = self.rng.random()
-        if kind < 0.5:
-            return self._second_fact() if kind < 0.25 else self._fact_of_other()
+        if kind < 0.6:
+            return self._second_fact() if kind < 0.2 else self._fact_of_other()
         hop = self.walker.pick(self.hops)
         node = None if hop is None else self._without(hop)
         if hop is None or node is None:

@@ -159,7 +159,7 @@ def corrected(text: str, graph: LabelGraph) -> str:
 
     def mend(found: re.Match[str]) -> str:
         word = found[0].lower()
-        if len(word) < 5 or word in own or usualness(word) or stem(word) in own:
+        if len(word) < 5 or word in own or stem(word) in own or _is_english(word):
             return found[0]
         near = [(other in own or stem(other) in own, usualness(other), other) for other in _edits(word)]
         best = max((one for one in near if one[0] or one[1]), default=None)
@@ -168,6 +168,22 @@ def corrected(text: str, graph: LabelGraph) -> str:
     return _LATIN.sub(mend, text)
 
 
+def _is_english(word: str) -> bool:
+    """Whether a word, or what an ending of English is added to, is usual.
+
+    >>> _is_english("fewest"), _is_english("populous"), _is_english("headquaters")
+    (True, True, False)
+    """
+    if usualness(word):
+        return True
+    return any(
+        word.endswith(ending) and any(usualness(word.removesuffix(ending) + more) for more in ("", "e"))
+        for ending in _ENDINGS
+        if len(word) > len(ending) + 2
+    )
+
+
+_ENDINGS = ("est", "er", "ed", "ing", "ly", "ness", "s", "es")
 _LATIN = re.compile(r"(?<![\w'’])[A-Za-z]+(?![\w'’])")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

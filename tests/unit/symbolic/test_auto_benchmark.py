@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -108,3 +110,9 @@ def test_every_target_is_of_a_part_that_its_experiment_has(monkeypatch: pytest.M
     for title in {name.split("/")[0] for name in figures.TARGETS}:
         parts = {part for part, _ in experiments.EXPERIMENTS[title.removesuffix("_locked")](work)}
         assert {name.split("/")[1] for name in figures.TARGETS if name.split("/")[0] == title} <= parts
+
+
+def test_the_page_has_the_table_as_the_json_gives_it() -> None:
+    root = Path(__file__).resolve().parents[3]
+    results = json.loads((root / "benchmarks" / "results" / "auto.json").read_text(encoding="utf-8"))["results"]
+    assert figures.table(results) in (root / "docs" / "auto.md").read_text(encoding="utf-8")
