@@ -18,8 +18,8 @@ from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import EXPLAINED, UNUSED, Ranked
 
 INPUTS = 11
-LEAST = 8
-"""Right answers, and wrong ones, that a calibration is learnt from at least."""
+LEAST = 20
+"""Questions that a calibration is learnt from at least."""
 RIDGE = 0.02
 """Weight of the squares of the coefficients."""
 
@@ -102,10 +102,12 @@ def answer_key(one: Candidate) -> object:
 
 
 def calibrate(choices: Sequence[Choice], right: Sequence[bool], threshold: float = 0.5) -> Calibration | None:
-    """A calibration learnt from choices and whether each is right; None with fewer than `LEAST` of either."""
+    """A calibration learnt from choices and whether each is right.
+
+    None of fewer than `LEAST`, and where all or none are right.
+    """
     rows = [(choice.inputs(), good) for choice, good in zip(choices, right, strict=True) if choice.best is not None]
-    good = sum(good for _, good in rows)
-    if min(good, len(rows) - good) < LEAST:
+    if len(rows) < LEAST or len({good for _, good in rows}) < 2:
         return None
     x = torch.tensor([row for row, _ in rows], dtype=torch.float64)
     y = torch.tensor([float(good) for _, good in rows], dtype=torch.float64)
