@@ -23,11 +23,8 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
-import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,26 +34,10 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.auto_experiments import EXPERIMENTS  # noqa: E402
 from benchmarks.auto_figures import table  # noqa: E402
 from benchmarks.auto_work import Work  # noqa: E402
+from benchmarks.conditions import conditions  # noqa: E402
 
 SEED = 7
 log = logging.getLogger("kgqa")
-
-
-def conditions(work: Work) -> dict[str, Any]:
-    """What the figures of an experiment were measured under."""
-    git = ["git", "-C", str(ROOT)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False
-    ).stdout
-    return {
-        "seed": work.seed,
-        "commit": commit + (" with changes" if changed.strip() else ""),
-        "date": datetime.now(UTC).date().isoformat(),
-        "cores": os.cpu_count(),
-        "threads": os.environ.get("OMP_NUM_THREADS"),
-        "settings": {**work.changes, "most": work.most},
-    }
 
 
 def seconds_of(work: Work, parts: dict[str, Any]) -> dict[str, float]:
@@ -77,7 +58,11 @@ def run(name: str, work: Work, path: Path) -> None:
         document: dict[str, Any] = {"benchmark": "auto", "results": {}}
         if path.is_file():
             document = json.loads(path.read_text(encoding="utf-8"))
-        entry = conditions(work) | {"seconds": seconds_of(work, parts), "parts": parts}
+        entry = (
+            conditions(work.seed)
+            | {"settings": {**work.changes, "most": work.most}}
+            | {"seconds": seconds_of(work, parts), "parts": parts}
+        )
         document["results"][title] = entry
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(".new")  # the order of the parts is that of the table

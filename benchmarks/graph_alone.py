@@ -22,13 +22,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.conditions import conditions  # noqa: E402
 from benchmarks.graph_alone_data import GRAPHS, jsonl  # noqa: E402
 from benchmarks.graph_alone_text import as_expected, command, transcript, trim_ask, trim_run, without_paths  # noqa: E402
 
@@ -50,22 +50,6 @@ def kgqa(words: Sequence[str], work: Path, log: Path) -> tuple[str, float]:
     if done.returncode:
         raise SystemExit(f"kgqa {words[0]} ended with {done.returncode}; its log is {log}\n{done.stdout[-2000:]}")
     return done.stdout, round(seconds, 2)
-
-
-def conditions(seed: int) -> dict[str, Any]:
-    """What was measured under."""
-    git = ["git", "-C", str(ROOT)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False
-    ).stdout
-    return {
-        "seed": seed,
-        "commit": commit + (" with changes" if changed.strip() else ""),
-        "date": datetime.now(UTC).date().isoformat(),
-        "cores": os.cpu_count(),
-        "threads": os.environ.get("OMP_NUM_THREADS"),
-    }
 
 
 def line_count(path: Path) -> int:

@@ -226,6 +226,7 @@ def choose_profile(
             "questions (else they are made from the graph)"
         )
     own: dict[str, Any] = {}
+    given = parse_settings(settings)
     if files:
         own["kg"] = {"name": files[0].name.split(".")[0], "files": [str(path) for path in files]}
     if questions is not None:
@@ -233,9 +234,8 @@ def choose_profile(
         own.setdefault("name", questions.stem) if not name else None
     if answerer:
         own["answering"] = {"answerer": answerer}
-    elif not name and _leaves_answerer(settings):
+    elif not name and _leaves_answerer(given):
         own["answering"] = {"answerer": "auto", "more": ["builtin"]}
-    given = parse_settings(settings)
     if questions is None and not name:
         own["name"] = files[0].name.split(".")[0]
         own["questions"] = {"name": "generated", "source": "generated"}
@@ -252,9 +252,9 @@ def _source(given: Mapping[str, Any]) -> Any:
     return questions.get("source") if isinstance(questions, Mapping) else None
 
 
-def _leaves_answerer(settings: Sequence[str]) -> bool:
+def _leaves_answerer(settings: Mapping[str, Any]) -> bool:
     """Whether settings name no answerer, and no knowledge without facts of the graph, so that `auto` may be first."""
-    given = parse_settings(settings).get("answering", {})
+    given = settings.get("answering", {})
     knowledge = given.get("knowledge") if isinstance(given, dict) else None
     if not isinstance(given, dict) or "answerer" in given:
         return False

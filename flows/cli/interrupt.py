@@ -64,14 +64,20 @@ def raised() -> bool:
 
 
 def report() -> int:
-    """Say once what stopped the command and what is complete; the exit code, 128 and the number of the signal."""
+    """Say once what stopped the command and what is complete; the exit code, 128 and the number of the signal.
+
+    It imports nothing: a signal amid an import leaves packages in part, and importing them again may fail.
+    """
     number = _signals.first or signal.SIGINT
     if not _signals.reported:
         _signals.reported = True
+        text = f"stopped by {NAMES[signal.Signals(number)]}: {_state()}"
+        err = getattr(sys.modules.get("flows.cli._session"), "err", None)
         with contextlib.suppress(OSError):  # the terminal may be gone
-            from flows.cli._session import err
-
-            err.print(f"stopped by {NAMES[signal.Signals(number)]}: {_state()}", highlight=False, soft_wrap=True)
+            if err is None:
+                sys.stderr.write(f"{text}\n")
+            else:
+                err.print(text, highlight=False, soft_wrap=True)
     return 128 + number
 
 
@@ -124,8 +130,8 @@ def end_children() -> None:
 
 def _state() -> str:
     """What of the command is complete, in words."""
-    runs = sys.modules.get("tasks.engine.run")
-    run = runs.latest_run() if runs is not None else None
+    latest = getattr(sys.modules.get("tasks.engine.run"), "latest_run", None)  # a signal may come amid its import
+    run = latest() if latest is not None else None
     if run is None:
         return "nothing incomplete was published; start the same command again"
     stages = list(run.stages)

@@ -58,6 +58,19 @@ WORK = {
     "            pass",
 }
 """What a command may be doing; the last swallows every exception and has a child that ignores signals."""
+AMID_IMPORT = """
+import signal, sys
+from flows.cli import start
+
+class Signal:
+    def find_spec(self, name, path=None, target=None):
+        if name == "yaml.resolver":  # its package is in part there, and cannot be imported again
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Signal())
+sys.argv = ["kgqa", "kg", "--help"]
+start.main()
+"""
 
 
 def start(words: list[str | Path], mark: str) -> subprocess.Popen[str]:
@@ -137,3 +150,13 @@ def test_what_is_complete_is_named_with_the_run(monkeypatch: pytest.MonkeyPatch,
     assert interrupt._state() == f"{begun}; the same command goes on from there"
     stages.append(runs.StageRecord("hop_path", "hop_path"))
     assert interrupt._state() == f"{begun}, hop_path was under way; the same command goes on from there"
+
+
+def test_a_signal_amid_the_imports_is_reported_without_importing_anything(tmp_path: Path) -> None:
+    script = tmp_path / "command.py"
+    script.write_text(AMID_IMPORT)
+    with start([script], str(tmp_path)) as process:
+        assert process.stdout is not None
+        assert process.wait(60) == 130
+        said = process.stdout.read().strip()
+    assert said == "stopped by Ctrl-C: nothing incomplete was published; start the same command again"

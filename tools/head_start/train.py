@@ -38,7 +38,7 @@ from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
-from kgqa_core.symbolic.by_labels.stage import link_some
+from kgqa_core.symbolic.by_labels.stage import link_some, question_without_answer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.types import Question
 from tools.head_start.invented import write_graph
@@ -131,12 +131,7 @@ def _examples(
 
 def _question(row: dict[str, Any], graph: LabelGraph) -> tuple[Question, str | None, float] | None:
     if row.get("answerable") is False:
-        found = graph.memory.know(row.get("topic_entities") or ())
-        return (
-            Question(row["id"], row["question"], topic_keys=tuple(found), topic_entities=tuple(found.values())),
-            None,
-            1.0,
-        )
+        return question_without_answer(row, graph), None, 1.0
     try:
         keys = elements(parse(row["s_expression"])).entities
     except FormError:

@@ -24,9 +24,7 @@ from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Class, Form, Holds, Join, elements
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.rewriting.phrases import plural
-
-ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
-"""Why a graph does not hold an answer, as `abstention.labels` has it."""
+from kgqa_core.types import ENTITY, FACT, RELATION
 
 _FRAMES = ("what is the {n} of {x}", "{x}'s {n}", "{n} of {x}", "what {n} does {x} have", "tell me the {n} of {x}",
            "do you know the {n} of {x}", "which {n} does {x} have", "who or what is the {n} of {x}")  # fmt: skip

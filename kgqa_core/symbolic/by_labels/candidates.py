@@ -32,7 +32,6 @@ from kgqa_core.logic.forms import (
     Literal,
     Minus,
     Nth,
-    Step,
     children,
 )
 from kgqa_core.logic.measures import measure
@@ -141,7 +140,6 @@ class CandidateMaker:
 
     def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
         self.graph, self.hops = graph, hops
-        self._members: dict[int, Ints] = {}
 
     def make(self, query: LabelQuery, likeness: NDArray[np.float64], kinds: Sequence[float]) -> list[Candidate]:
         """The candidates of a question, the likest first, each form once.
@@ -149,12 +147,6 @@ class CandidateMaker:
         kinds: log probability of each of KINDS; the least likely are not made.
         """
         return _Maker(self, query, likeness, kinds).candidates()
-
-    def members(self, place: int) -> Ints:
-        """Entities of a type or of one below it, ascending."""
-        if place not in self._members:
-            self._members[place] = self.graph.memory.members(self.graph.type_keys[place])
-        return self._members[place]
 
 
 class _Maker:
@@ -168,7 +160,7 @@ class _Maker:
         self.wanted = {place for place, _ in query.types}
         self.paths = [self._paths_of(number) for number in range(len(query.slots))]
         self.classes = [
-            PathSet(Class(self.graph.type_keys[t]), owner.members(t), conf, -1, 1.0) for t, conf in query.types
+            PathSet(Class(self.graph.type_keys[t]), self.graph.members(t), conf, -1, 1.0) for t, conf in query.types
         ]
 
     def candidates(self) -> list[Candidate]:
@@ -224,7 +216,7 @@ class _Maker:
         if length > 1 or not self.graph.to_entities(way):
             return False
         reached = self.graph.follow(nodes, way)[:LOOKED_AT]
-        return any(np.isin(reached, self.owner.members(place)).any() for place in self.wanted)
+        return any(np.isin(reached, self.graph.members(place)).any() for place in self.wanted)
 
     def _missing(self, number: int, entity: int, key: str, rho: float) -> Iterator[PathSet]:
         """Paths of one relation that things of an entity's types have, and it has not."""
@@ -246,7 +238,7 @@ class _Maker:
     # -- sets --------------------------------------------------------------------------------------------------
 
     def _sets(self, most: int = 10_000) -> Iterator[PathSet]:
-        """Sets of things: what paths lead to, narrowed to a type of the question where that leaves something out."""
+        """Sets of things: what paths lead to, and the same narrowed to a type of the question."""
         for own in self.paths:
             for one in sorted(own, key=_cost)[:most]:
                 yield one
@@ -292,15 +284,8 @@ class _Maker:
         rho = math.prod([part.rho for part in parts if part.slot >= 0] or [1.0])
         scores = [part.score for part in parts if part.ways or part.slot < 0] + [float(self.likeness[w]) for w in ways]
         score = sum(scores) / max(len(scores), 1) + 0.3 * len(own)
-        return Candidate(form, kind, nodes, value, used, own, self._types_in(form, nodes), rho, score)
-
-    def _types_in(self, form: Form, nodes: Ints | None) -> tuple[int, ...]:
-        """Types of the question that a form names or whose members it finds, or that its ways pass."""
-        found = types_named(form, self.graph)
-        for (place, _), members in zip(self.query.types, self.classes, strict=True):
-            if nodes is not None and len(nodes) and inside(nodes[:20], members.nodes):
-                found.add(place)
-        return tuple(sorted(found))
+        types = types_in_form(form, nodes, self.query, self.graph)
+        return Candidate(form, kind, nodes, value, used, own, types, rho, score)
 
     # -- operations --------------------------------------------------------------------------------------------
 
@@ -333,8 +318,8 @@ class _Maker:
         things.sort(key=_cost)
         return [*things[: 2 * MEMBERS], *self.classes, *both]
 
-    def _measures(self, one: PathSet) -> list[tuple[tuple[Step, ...], tuple[int, ...], bool]]:
-        """(steps, ways, whether counted) of what the members of a set can be ranked by, the likest first."""
+    def _measures(self, one: PathSet) -> list[tuple[int, bool]]:
+        """(way, whether counted) of what the members of a set can be ranked by, the likest first."""
         graph = self.graph
         end = graph.end_type(one.ways[-1]) if one.ways else -1
         ways = graph.ways(one.nodes, end).tolist()
@@ -345,9 +330,7 @@ class _Maker:
         ]  # fmt: skip
         numbers.sort(key=lambda w: (-self.likeness[w], w))
         things.sort(key=lambda w: (-self.likeness[w], w))
-        return [((graph.step(w),), (w,), False) for w in numbers[:MEASURES]] + [
-            ((graph.step(w),), (w,), True) for w in things[:MEASURES]
-        ]
+        return [(w, False) for w in numbers[:MEASURES]] + [(w, True) for w in things[:MEASURES]]
 
     def _best(self, kind: int) -> Iterator[Candidate]:
         yield from self._ranking(kind, 1)
@@ -358,8 +341,8 @@ class _Maker:
 
     def _ranking(self, kind: int, place: int) -> Iterator[Candidate]:
         for one in self._ranked_sets():
-            for steps, ways, counted in self._measures(one):
-                ranked = self.graph.values(one.nodes, ways[0], counted)
+            for way, counted in self._measures(one):
+                ranked, steps = self.graph.values(one.nodes, way, counted), (self.graph.step(way),)
                 for best in BESTS:
                     nodes = _at(one.nodes, *ranked, best, place)
                     if not len(nodes):
@@ -368,7 +351,7 @@ class _Maker:
                         Nth(place, best, one.form, steps, counted) if place > 1 else Arg(best, one.form, steps, counted)
                     )
                     own = [] if one.slot >= -1 else range(len(self.query.slots))
-                    yield self._one(form, kind, nodes, [one], ways, slots=own)
+                    yield self._one(form, kind, nodes, [one], (way,), slots=own)
 
     def _compare(self, kind: int) -> Iterator[Candidate]:
         for one, other in combinations(range(len(self.query.slots)), 2):
@@ -379,18 +362,18 @@ class _Maker:
                 both = np.array(sorted((a, b)), dtype=np.int64)
                 shared = np.intersect1d(self.graph.ways(np.array([a])), self.graph.ways(np.array([b])))
                 part = PathSet(Entity(a_key), both, 0.0, one, 1.0)
-                for steps, ways, counted in self._measures(part):
-                    for best in BESTS if ways[0] in shared else ():
-                        form = Greater(Entity(a_key), Entity(b_key), steps, best, counted)
+                for way, counted in self._measures(part):
+                    for best in BESTS if way in shared else ():
+                        form = Greater(Entity(a_key), Entity(b_key), (self.graph.step(way),), best, counted)
                         nodes = self.graph.memory.nodes(form)
                         if len(nodes):
-                            made = self._one(form, kind, nodes, [], ways, slots=(one, other))
+                            made = self._one(form, kind, nodes, [], (way,), slots=(one, other))
                             yield _less_sure(made, a_rho * b_rho)
 
     def _pairs(self, most: int = SIDES) -> Iterator[PathSet]:
-        """Sets that two mentions lead to both; three where there are three."""
+        """Sets that two mentions lead to both."""
         for one, other in combinations(range(len(self.paths)), 2):
-            sides = [(p, q) for p in self._side(one, most) for q in self._side(other, most)]
+            sides = product(self._side(one, most), self._side(other, most))
             for p, q in [*sides, *self._alike(one, other)]:
                 both = np.intersect1d(p.nodes, q.nodes, assume_unique=True)
                 if not len(both):
@@ -499,8 +482,8 @@ class _Maker:
     def _conditions(self, nodes: Ints) -> Iterator[PathSet]:
         """Conditions that compare a number or date of the members with one of the text, and who fulfils each."""
         measures = self._measures(PathSet(Entity(""), nodes, 0.0, -1, 1.0))
-        for literal, (steps, ways, counted) in product(self.query.values, measures):
-            way = ways[0]
+        for literal, (way, counted) in product(self.query.values, measures):
+            steps = (self.graph.step(way),)
             source, reached = self.graph.memory.hop(
                 nodes, way % self.graph.relations, backward=way >= self.graph.relations
             )
@@ -509,7 +492,7 @@ class _Maker:
                 if own is None or (op == "eq" and not len(own)) or (counted and len(own) == len(nodes) > 1):
                     continue
                 form = Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted)
-                yield PathSet(form, own, float(self.likeness[way]), -1, 1.0, ways)
+                yield PathSet(form, own, float(self.likeness[way]), -1, 1.0, (way,))
 
     def _fulfil(
         self, op: str, literal: Literal, nodes: Ints, source: Ints, reached: Ints, counted: bool
@@ -570,7 +553,18 @@ def _at(nodes: Ints, places: Ints, x: NDArray[np.float64], best: str, n: int) ->
     return NONE if n > len(values) else nodes[own == values[-n]]
 
 
-def types_named(form: Form, graph: LabelGraph) -> set[int]:
+def types_in_form(form: Form, nodes: Ints | None, query: LabelQuery, graph: LabelGraph) -> tuple[int, ...]:
+    """Places of the types that a form names or passes, and of those of the question whose members it finds, ascending.
+
+    nodes: what the form denotes, None for a value.
+    """
+    found = _types_named(form, graph)
+    if nodes is not None and len(nodes):
+        found |= {place for place, _ in query.types if inside(nodes[:20], graph.members(place))}
+    return tuple(sorted(found))
+
+
+def _types_named(form: Form, graph: LabelGraph) -> set[int]:
     """Places of the types that a form names or that its relations lead from and to."""
     found: set[int] = set()
     for node in nodes_of(form):

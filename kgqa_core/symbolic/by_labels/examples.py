@@ -30,7 +30,7 @@ from kgqa_core.logic.memory import outside
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, inside, slots_of, types_named
+from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_in_form
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts
@@ -106,9 +106,7 @@ def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate 
     except (FormError, FormTimeout):
         return None
     ways = tuple(graph.memory.relation_ids[key] for key in elements(form).relations)
-    types = types_named(form, graph)
-    if nodes is not None and len(nodes):
-        types |= {place for place, _ in query.types if inside(nodes[:20], graph.memory.members(graph.type_keys[place]))}
+    types = types_in_form(form, nodes, query, graph)
     return Candidate(
         form,
         KINDS.index(kind_of(form)),
@@ -116,7 +114,7 @@ def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate 
         value,
         ways,
         slots_of(form, query),
-        tuple(sorted(types)),
+        types,
         rho=1.0,
         score=9.0,
     )

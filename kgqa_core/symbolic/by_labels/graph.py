@@ -138,6 +138,10 @@ class LabelGraph:
         """Whether each node has a type."""
         return self._type_rows[nodes + 1] > self._type_rows[nodes]
 
+    def members(self, place: int) -> Ints:
+        """Entities of a type or of one below it, ascending."""
+        return self.memory.members(self.type_keys[place])
+
     def types_of(self, entity: int) -> list[int]:
         """Places of the types of an entity and of those above them, ascending."""
         found = set(self._types[self._type_rows[entity] : self._type_rows[entity + 1]].tolist())

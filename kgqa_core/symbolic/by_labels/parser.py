@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Greater, Holds, Literal, Minus, Nth
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.symbolic.by_labels.candidates import (
-    KINDS,
     Candidate,
     CandidateMaker,
     LabelQuery,
@@ -24,7 +23,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     nodes_of,
 )
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS, Phrases
+from kgqa_core.symbolic.by_labels.phrases import Phrases
 from kgqa_core.symbolic.by_labels.reading import read_query, stem
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.types import Question
@@ -195,7 +194,7 @@ class LabelParser:
         wanted = {place for place, _ in query.types}
         asked = bool(_YES_NO.search(query.text))
         first = [
-            self.maker.members(place)
+            self.graph.members(place)
             for place, _ in query.types
             if self.graph.type_labels[place] == self.graph.type_labels[query.types[0][0]]
         ]
@@ -280,6 +279,3 @@ def answers_of(one: Candidate, graph: LabelGraph) -> tuple[str, ...]:
     nodes = one.nodes.tolist()
     names: Mapping[int, str] = graph.store.names(nodes)
     return tuple(dict.fromkeys(names[node] for node in nodes))
-
-
-__all__ = ["KINDS", "NUMBER", "SLOTS", "LabelParser", "Prepared", "Ranked", "answers_of"]

@@ -147,7 +147,7 @@ def _of_run(every: Sequence[Question], unanswerable: Path, graph: LabelGraph) ->
             found[question.split].append((question, str(form), 1.0))
     for row in _rows(unanswerable):
         if row.get("split") in ("train", "dev"):
-            found[row["split"]].append((_without_answer(row, graph), None, 1.0))
+            found[row["split"]].append((question_without_answer(row, graph), None, 1.0))
     return found
 
 
@@ -172,7 +172,7 @@ def _of_file(path: Path, graph: LabelGraph, tested: set[Subject]) -> dict[str, l
     found: dict[str, list[Labelled]] = defaultdict(list)
     for row in _rows(path):
         if row.get("answerable") is False or not row.get("s_expression"):
-            found[row["split"]].append((_without_answer(row, graph), None, 1.0))
+            found[row["split"]].append((question_without_answer(row, graph), None, 1.0))
             continue
         try:
             used = elements(parse(row["s_expression"]))
@@ -186,7 +186,8 @@ def _of_file(path: Path, graph: LabelGraph, tested: set[Subject]) -> dict[str, l
     return found
 
 
-def _without_answer(row: dict[str, Any], graph: LabelGraph) -> Question:
+def question_without_answer(row: dict[str, Any], graph: LabelGraph) -> Question:
+    """A question that the graph does not answer, with the topics that it has of it."""
     ids = graph.memory.know(row.get("topic_entities") or ())
     return Question(row["id"], row["question"], topic_keys=tuple(ids), topic_entities=tuple(ids.values()))
 

@@ -1,0 +1,27 @@
+"""What figures were measured under: commit, date and machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def conditions(seed: int) -> dict[str, Any]:
+    """Seed, commit (and whether the tree had changes), date, cores and threads."""
+    git = ["git", "-C", str(ROOT)]
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False
+    ).stdout
+    return {
+        "seed": seed,
+        "commit": commit + (" with changes" if changed.strip() else ""),
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "threads": os.environ.get("OMP_NUM_THREADS"),
+    }
