@@ -10,9 +10,10 @@ what is there and was made with the same options, code and head start is not mad
 A part of an experiment that is measured is in the JSON at once, in place of what stood there under its name.
 
 exact: the whole answer is the gold one, numbers by value.  hits_at_1: the first answer listed is a gold one.  declined
-questions count as wrong.  ece: of the confidence that the answer is exact, over what is answered.  random_candidate:
-exact of a candidate drawn from those that are scored, of 200 questions.  milliseconds: of 100 questions, one at a time,
-linking included, phrases encoded before.  Intervals are the normal approximation of the binomial, 95 %.
+questions count as wrong; never_declining: the same with `--min-confidence 0`.  ece: of the confidence that the answer
+is exact, over what is answered.  random_candidate: exact of a candidate drawn from those that are scored, of 200
+questions.  milliseconds: of 100 questions, one at a time, linking included, phrases encoded before.  Intervals are the
+normal approximation of the binomial, 95 %.
 --steps, --generated, --examples: in place of the profile's label_parser, for trials.  --most: questions of each test at
 most; without it 1,000 of metaqa by hop, simplequestions, zjqa and few, and all of the others.  --table prints the
 markdown table of the JSON.

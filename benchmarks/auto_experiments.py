@@ -76,11 +76,12 @@ def simplequestions(work: Work) -> Parts:
         with Answering(work, "wikidata", parser, linked) as answering:
             solved = answering.solve(test)
             right = [has_gold_path(question, one.form) for question, one in zip(test, solved, strict=True)]
-            yield (
-                name,
-                _scored(answering, test, {"topic": labelled}, solved=solved)
-                | {"relation": share(right), "relation_by_topic": _by(test, right, labelled)},
+            scored = _scored(answering, test, {"topic": labelled}, solved=solved)
+            every = zip(test, answering.solve_all(test), strict=True)
+            scored["never_declining"]["relation"] = share(
+                [has_gold_path(question, one.form) for question, one in every]
             )
+            yield name, scored | {"relation": share(right), "relation_by_topic": _by(test, right, labelled)}
 
 
 def zjqa(work: Work) -> Parts:
@@ -158,9 +159,11 @@ def _scored(
 ) -> dict[str, Any]:
     """Figures of test questions, with chance and speed."""
     solved = answering.solve(test) if solved is None else solved
+    every = figures(test, answering.solve_all(test))
     return {
         "questions": len(test),
         **figures(test, solved, groups),
+        "never_declining": {name: every[name] for name in ("exact", "hits_at_1")},
         **({"random_candidate": answering.random_candidate(test)} if random else {}),
         "milliseconds": answering.speed(test),
         "answering_seconds": answering.lap(),
@@ -186,8 +189,13 @@ def _people(work: Work, graph: str, parser: Path, name: str, linking: LinkingOpt
         solved = answering.solve(asked)
         seconds = answering.times(asked)
         replies = [reply_of(q, one, answering.calibrated) for q, one in zip(asked, solved, strict=True)]
+        every = [
+            reply_of(q, one, answering.calibrated) for q, one in zip(asked, answering.solve_all(asked), strict=True)
+        ]
+        never = measure(rows, every, seconds)
         return {
             **measure(rows, replies, seconds),
+            "never_declining": {name: never[name] for name in ("exact", "gold_answer_named")},
             "milliseconds": milliseconds(seconds),
             "answering_seconds": answering.lap(),
             "trained": answering.counts(),

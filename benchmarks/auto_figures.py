@@ -159,24 +159,34 @@ ATLAS_ROWS = {kind: f"{_KINDS}/{kind}" for kind in COMPLEXITY_TYPES} | {
     SEEN: f"exact_by_wording/{SEEN}",
     UNSEEN: f"exact_by_wording/{UNSEEN}",
 }
+NEVER = {
+    "Hits@1, never declining": "never_declining/hits_at_1",
+    "exact, never declining": "never_declining/exact",
+}
 PEOPLE_ROWS = {
     "exact": "exact",
+    "exact, never declining": "never_declining/exact",
     "gold answer named": "gold_answer_named",
+    "gold answer named, never declining": "never_declining/gold_answer_named",
     "declined of unanswerable": "declined_of_unanswerable",
     "wrongly declined": "wrongly_declined",
     "ECE": "confidence/ece",
 }
 SHOWN: Mapping[str, Mapping[str, str]] = {
     "atlas": {"exact": "exact"} | ATLAS_ROWS | {"declined": "declined", "ECE": "ece"},
-    "atlas_no_questions": {"exact": "exact"} | ATLAS_ROWS | {"declined": "declined", "ECE": "ece"},
-    "metaqa": {"Hits@1": "hits_at_1", "exact": "exact"},
+    "atlas_no_questions": {"exact": "exact", "exact, never declining": "never_declining/exact"}
+    | ATLAS_ROWS
+    | {"declined": "declined", "ECE": "ece"},
+    "metaqa": {"Hits@1": "hits_at_1", "exact": "exact"} | NEVER,
     "simplequestions": {
         "relation": "relation",
+        "relation, never declining": "never_declining/relation",
         "Hits@1": "hits_at_1",
+        "Hits@1, never declining": "never_declining/hits_at_1",
         "relation, topic with a label": "relation_by_topic/label",
     },
-    "zjqa": {"Hits@1": "hits_at_1", "exact": "exact"},
-    "few": {"Hits@1": "hits_at_1", "exact": "exact"},
+    "zjqa": {"Hits@1": "hits_at_1", "exact": "exact"} | NEVER,
+    "few": {"Hits@1": "hits_at_1", "exact": "exact"} | NEVER,
     "ablation": {"exact": "exact", "declined of unanswerable": "declined_of_unanswerable"},
     "mintaka": {
         "gold answer named": "named",

@@ -232,6 +232,14 @@ class Answering:
         self._seconds += time.perf_counter() - started
         return solved
 
+    def solve_all(self, questions: Sequence[Question]) -> list[ComputedAnswer]:
+        """What is computed where nothing is declined for its confidence, as `--min-confidence 0` has it."""
+        self.solver.min_confidence, before = 0.0, self.solver.min_confidence
+        try:
+            return self.solve(questions)
+        finally:
+            self.solver.min_confidence = before
+
     def lap(self) -> float:
         """Seconds of solving since the last lap."""
         seconds, self._seconds = round(self._seconds, 1), 0.0

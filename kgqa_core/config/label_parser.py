@@ -27,6 +27,8 @@ class LabelParserOptions(CheckpointOptions):
     """How English questions of train and dev are changed to read as people type."""
     steps: int = Field(default=300, ge=0)
     """Steps of training; with 0 the starting point answers as it is."""
+    start_weight: float = Field(default=0.4, ge=0, lt=1)
+    """Share of the packaged starting point in the weights that training ends with, for what other graphs taught it."""
     batch_size: int = Field(default=16, ge=1)
     """Questions in one step."""
     candidates: int = Field(default=8, ge=2)
@@ -39,5 +41,5 @@ class LabelParserOptions(CheckpointOptions):
     """Share of training questions that lose their relation from the candidates, so that declining is learnt."""
     calibration_questions: int = Field(default=300, ge=20)
     """Dev questions, and generated ones that are not trained on, that confidence is calibrated on at most."""
-    threshold: float = Field(default=0.5, ge=0, le=1)
+    threshold: float = Field(default=0.4, ge=0, le=1)
     """Confidence below which a question is declined, unless `abstention.min_confidence` is set."""

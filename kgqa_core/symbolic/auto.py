@@ -45,7 +45,8 @@ class AutoSolver:
     """Answers questions on one graph, which stays open as long as the solver is used.
 
     model: a trained label parser; the packaged head start where it is None.  options: of proof and answers.
-    min_confidence: below which a question is declined; the calibration's own where it is None.
+    min_confidence: below which a question is declined; the calibration's own where it is None.  With 0 all that
+    is found is answered.
     """
 
     store: KgStore
@@ -122,7 +123,8 @@ class AutoSolver:
         names = self.store.names(best_meant)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         best = choice.best
-        sure = best is not None and not choice.empty and choice.share > choice.none and confidence >= self.threshold
+        likely = choice.share > choice.none or self.threshold == 0
+        sure = best is not None and not choice.empty and likely and confidence >= self.threshold
         made = ComputedAnswer(
             question.id,
             KINDS[best.kind] if best is not None else "none",

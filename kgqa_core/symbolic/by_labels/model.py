@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,17 @@ def learned(network: ScoreNetwork) -> dict[str, Tensor]:
     return {
         name: value for name, value in network.state_dict().items() if name in own or not name.startswith("encoder.")
     }
+
+
+def average(network: ScoreNetwork, other: Mapping[str, Tensor], weight: float) -> None:
+    """Moves what a network has learnt towards other weights of its, which get `weight` in the mean of both.
+
+    A mean of the weights before and after training answers better what is unlike the training questions than either
+    does (WiSE-FT, Wortsman et al. 2022, eq. 1).
+    """
+    own = learned(network)
+    mean = {name: (1 - weight) * value + weight * other[name] for name, value in own.items()}
+    network.load_state_dict({**network.state_dict(), **mean})
 
 
 def save(folder: Path, model: LabelModel, encoder: str = "minilm") -> None:

@@ -32,7 +32,7 @@ from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.model import LabelModel, load, save, untrained
+from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
@@ -101,7 +101,10 @@ def train(
                 options.steps, options.batch_size, options.candidates, options.encoder_learning_rate,
                 options.learning_rate, options.missing_relation_rate, checkpoint_seconds=options.checkpoint_seconds,
             )  # fmt: skip
+            before = {name: value.clone() for name, value in learned(start.network).items()}
             trained = fit(scorer, examples, plan, seed, monitor, work)
+            if options.start == "packaged":
+                average(start.network, before, options.start_weight)
             counts["training"] = {name: round(value, 4) for name, value in trained.items()}
             parser.clear()
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)

@@ -141,7 +141,12 @@ def test_without_a_calibration_there_is_no_confidence(make: Callable[..., AutoSo
 
 def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callable[..., AutoSolver]) -> None:
     even = 10.0  # as likely as the answer
-    for none, least, answered in ((even - 1, None, True), (even - 1, 0.99, False), (even + 1, 0.0, False)):
+    for none, least, answered in (
+        (even - 1, None, True),
+        (even - 1, 0.99, False),
+        (even + 1, 0.1, False),
+        (even + 1, 0.0, True),
+    ):
         found = ask(make(form_is(CAPITAL), none, FLAT, least), "capital of Norland", "c0")
         assert bool(found.answers) is answered and (found.reason is None) is answered
     strict = Calibration(FLAT.weights, 0.0, 0.9)

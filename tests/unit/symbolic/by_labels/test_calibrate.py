@@ -101,10 +101,20 @@ def test_fitted_confidence_rises_with_the_probability() -> None:
 
 
 def test_fitted_confidence_is_the_share_of_right_answers() -> None:
-    choices = some_choices([0.5] * 40)
-    fitted = calibrate(choices, [n % 4 > 0 for n in range(40)])
+    choices = some_choices([0.5] * 8000)
+    fitted = calibrate(choices, [n % 4 > 0 for n in range(8000)])
     assert fitted is not None
     assert fitted.confidence(choices[0]) == pytest.approx(0.75, abs=0.02)
+
+
+def test_few_questions_move_the_confidence_less_than_many() -> None:
+    moved = []
+    for times in (20, 2000):
+        choices = some_choices([0.3, 0.8] * times)
+        fitted = calibrate(choices, [n % 4 > 0 for n in range(2 * times)])
+        assert fitted is not None
+        moved.append(abs(fitted.confidence(choices[0]) - 0.3))
+    assert 0.01 < moved[0] < moved[1]
 
 
 @pytest.mark.parametrize("right", [True, False])

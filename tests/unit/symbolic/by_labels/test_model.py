@@ -13,7 +13,7 @@ from kgqa_core.errors import ArtifactError, ModelError
 from kgqa_core.symbolic.by_labels import model as module
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.model import LabelModel, learned, load, save, untrained
+from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
 from tests.support.label_graph import X, question_about, same_weights
@@ -132,3 +132,15 @@ def test_untrained_networks_differ_by_seed_and_leave_the_generator_alone() -> No
     one, other = untrained(1), untrained(2)
     assert torch.equal(torch.rand(2), expected)
     assert not same_weights(learned(one), learned(other))
+
+
+def test_average_is_the_weighted_mean_of_what_is_learnt() -> None:
+    one, other = untrained(1), untrained(2)
+    with torch.no_grad():
+        for number, network in enumerate((one, other)):
+            for name, value in learned(network).items():
+                value.fill_(number + len(name))
+    fixed = {name: value.clone() for name, value in one.state_dict().items() if name not in learned(one)}
+    average(one, {name: value.clone() for name, value in learned(other).items()}, 0.25)
+    assert all((value == len(name) + 0.25).all() for name, value in learned(one).items())
+    assert all(torch.equal(one.state_dict()[name], value) for name, value in fixed.items())
