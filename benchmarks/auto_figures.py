@@ -171,6 +171,7 @@ PEOPLE_ROWS = {
     "declined of unanswerable": "declined_of_unanswerable",
     "wrongly declined": "wrongly_declined",
     "ECE": "confidence/ece",
+    "ECE by chance alone": "confidence/ece_of_chance",
 }
 SHOWN: Mapping[str, Mapping[str, str]] = {
     "atlas": {"exact": "exact"} | ATLAS_ROWS | {"declined": "declined", "ECE": "ece"},

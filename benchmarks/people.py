@@ -84,6 +84,7 @@ def measure(rows: list[dict[str, Any]], replies: list[Answer], seconds: list[flo
         "confidence": {
             "answered_with_confidence": len(sure),
             "ece": round(expected_calibration_error(sure, right), 4) if sure else None,
+            "ece_of_chance": ece_of_chance(sure),
         },
         "exact_by_type": {name: [round(sum(own) / len(own), 3), len(own)] for name, own in sorted(types.items())},
         "exact_by_style": {name: [round(sum(own) / len(own), 3), len(own)] for name, own in sorted(styles.items())},
@@ -94,6 +95,17 @@ def measure(rows: list[dict[str, Any]], replies: list[Answer], seconds: list[flo
             "p99": round(float(np.quantile(seconds, 0.99)), 4),
         },
     }
+
+
+def ece_of_chance(sure: list[float], draws: int = 1000) -> float | None:
+    """The mean ECE of as many answers if each confidence were exactly the probability of being right.
+
+    Few answers have a calibration error by chance alone, and an ECE at or below this one cannot be told from none.
+    """
+    if not sure:
+        return None
+    chance = np.random.default_rng(SEED).random((draws, len(sure))) < np.array(sure)
+    return round(float(np.mean([expected_calibration_error(sure, own.astype(float).tolist()) for own in chance])), 4)
 
 
 def share(good: list[bool]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import auto_experiments as experiments
 from benchmarks import auto_figures as figures
-from benchmarks.people import share
+from benchmarks.people import ece_of_chance, share
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question
@@ -34,6 +34,12 @@ def test_a_number_is_compared_by_its_value(answer: str, exact: bool) -> None:
 def test_nothing_is_neither_exact_nor_a_hit() -> None:
     nothing = Question("3", "?")
     assert not figures.is_exact(nothing, (), ()) and not figures.is_hit(nothing, ()) and not figures.is_hit(TWINS, ())
+
+
+def test_calibration_error_by_chance_falls_with_the_number_of_answers() -> None:
+    few, many = ece_of_chance([0.6, 0.9] * 10), ece_of_chance([0.6, 0.9] * 1000)
+    assert few is not None and many is not None and 0.05 < few < 0.2 and many < 0.02
+    assert ece_of_chance([]) is None and ece_of_chance([1.0] * 5) == 0
 
 
 def test_only_the_first_answer_is_a_hit() -> None:
