@@ -73,7 +73,8 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
         if reply.get("model") == AUTO:
             return []
         return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
-    line = VisibleText.assemble(("computed ", "dim"), reply["computed"], (" by ", "dim"), reply["form"])
+    found = () if reply["computed"] == reply["answer"] else (("computed ", "dim"), reply["computed"], " ")
+    line = VisibleText.assemble(*found, ("by ", "dim"), reply["form"])
     if not reply["proof"]:
         return [line]
     shown = len(reply["proof"])
