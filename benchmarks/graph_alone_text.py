@@ -62,7 +62,7 @@ def answers_in(printed: str) -> list[str] | None:
     """The answers that `kgqa ask` printed; nothing where it declined."""
     head = []
     for block in blocks(printed):
-        if block[0].startswith(("computed ", "Proof", "Facts", "no form ")):
+        if block[0].startswith(("computed ", "by (", "Proof", "Facts", "no form ")):
             break
         head.append(block[0])
     text = " ".join(head)

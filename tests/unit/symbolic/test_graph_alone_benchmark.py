@@ -43,7 +43,7 @@ Report       file:///somewhere/home/runs/1/report.html
 ANSWERED = """\
 linked Biba Suma (ρ 0.46)
 Bubofa Ltd, Vimo Ltd   confidence 1.00, about Biba Suma, 0.31 s
-computed Bubofa Ltd, Vimo Ltd by (JOIN founded_by <Biba Suma>)
+by (JOIN founded_by <Biba Suma>)
 Proof
 ┌─────────────────────────────────────┐
 │ (Bubofa Ltd, founded_by, Biba Suma) │

@@ -223,7 +223,7 @@ def test_a_question_is_answered_with_its_form_and_proof(folders: dict[str, Path]
     for part in ask_tables({**reply.to_json(), "seconds": 0.1}):
         shown.print(part)
     text = shown.export_text()
-    assert f"computed 4 by (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
+    assert f"\nby (COUNT (JOIN {X}in {X}cimmeria))" in text and "(town23, in, cimmeria)" in text
 
 
 def test_a_file_of_questions_has_the_replies_of_single_questions(
