@@ -576,6 +576,13 @@ def _types_named(form: Form, graph: LabelGraph) -> set[int]:
     return found - {-1}
 
 
+def ways_of(form: Form, graph: LabelGraph) -> tuple[int, ...]:
+    """The ways of a form, of each path those first that are nearest to its mention."""
+    found = [way for part in children(form) for way in ways_of(part, graph)]
+    own = [graph.way(step) for step in getattr(form, "path", ())]
+    return (*found, *(reversed([graph.turned(way) for way in own]) if isinstance(form, Join) else own))
+
+
 def slots_of(form: Form, query: LabelQuery) -> tuple[int, ...]:
     """Numbers of the mentions that a form names an entity of."""
     keys = {node.key for node in nodes_of(form) if isinstance(node, Entity)}

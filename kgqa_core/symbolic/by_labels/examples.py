@@ -30,7 +30,7 @@ from kgqa_core.logic.memory import outside
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_in_form
+from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_in_form, ways_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts
@@ -105,14 +105,13 @@ def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate 
             nodes = memory.nodes(form)
     except (FormError, FormTimeout):
         return None
-    ways = tuple(graph.memory.relation_ids[key] for key in elements(form).relations)
     types = types_in_form(form, nodes, query, graph)
     return Candidate(
         form,
         KINDS.index(kind_of(form)),
         nodes,
         value,
-        ways,
+        ways_of(form, graph),
         slots_of(form, query),
         types,
         rho=1.0,
@@ -148,8 +147,8 @@ def make_examples(
         for name in {kind, *chooser.sample(KINDS, OTHER_KINDS)}:
             log[KINDS.index(name)] = 0.0
         assert encoded is not None
-        likeness = parser.way_likeness(encoded, place % BLOCK)
-        candidates = parser.maker.make(query, likeness, log)[:most]
+        fit = parser.way_fit(query, encoded, place % BLOCK)
+        candidates = parser.maker.make(query, fit.likeness, log)[:most]
         right = [False] * len(candidates)
         if gold is not None:
             made = candidate_of(gold, query, graph)
@@ -163,7 +162,7 @@ def make_examples(
         else:
             counts["unanswerable"] += 1
         texts = parser.texts(query, candidates)
-        features = parser.features(query, candidates, flat, likeness)
+        features = parser.features(query, candidates, flat, fit)
         own = next((one for one, good in zip(candidates, right, strict=True) if good), None)
         best = best_of(own.form) if own is not None else None
         order = IGNORED

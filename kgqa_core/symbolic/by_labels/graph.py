@@ -243,6 +243,10 @@ class LabelGraph:
         """A way as a step of what is measured of the things at its start."""
         return Step(self.keys[way % self.relations], way >= self.relations)
 
+    def way(self, step: Step) -> int:
+        """The way of such a step.  Raises KeyError for a relation that the graph has not."""
+        return self.memory.relation_ids[step.relation] + (self.relations if step.inverse else 0)
+
     def join(self, ways: tuple[int, ...], of: Form) -> Form:
         """What some ways, one after the other, lead to from `of`."""
         steps: Steps = tuple(self.step(self.turned(way)) for way in reversed(ways))

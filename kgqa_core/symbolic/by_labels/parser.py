@@ -28,8 +28,11 @@ from kgqa_core.symbolic.by_labels.reading import read_query, stem
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.types import Question
 
-UNUSED, EXPLAINED = 4, 17
-"""Features: what mentions a form leaves out, and the share of the question's words that its labels have."""
+UNUSED, EXPLAINED, OUTWARD, WORST = 4, 17, 24, 25
+"""Features: what mentions a form leaves out, the share of the question's words that its labels have, `WayFit.outward`
+and `WayFit.worst`."""
+SHARP = 0.05
+"""Difference of likeness by which a token of the text has e times the weight in a way's place."""
 SCORED = 64
 """Candidates whose phrases are compared with the question."""
 CONTENT_FREE = frozenset(
@@ -47,6 +50,34 @@ _YES_NO = re.compile(
     re.IGNORECASE,
 )
 """How English asks for a yes or a no: by a verb in the first place of a clause."""
+
+
+@dataclass(frozen=True)
+class WayFit:
+    """How ways fit a question.
+
+    likeness [2 * relations]: of a way's words to the text, higher is better.  places [2 * relations]: of the token of
+    the text that a way's words are likest to, a mean where several are.  slots: of the token of each slot's word.
+    """
+
+    likeness: NDArray[np.float64]
+    places: NDArray[np.float64]
+    slots: tuple[float, ...] = ()
+
+    def outward(self, one: Candidate) -> float:
+        """Whether the text names the relations of a path in their order, away from its mention: -1 (reversed) to 1.
+
+        As "the actors of films by x" does for a path from x to its films, and to their actors.  0 for one relation, and
+        where a form has no mention or several.
+        """
+        if len(one.slots) != 1 or len(one.ways) < 2 or one.slots[0] >= len(self.slots):
+            return 0.0
+        distances = np.abs(self.places[list(one.ways)] - self.slots[one.slots[0]])
+        return float(np.tanh(np.diff(distances) / 2).mean())
+
+    def worst(self, one: Candidate) -> float:
+        """Likeness of the way of a form that fits least; 0 where it has none."""
+        return float(self.likeness[list(one.ways)].min()) if one.ways else 0.0
 
 
 @dataclass(frozen=True)
@@ -128,9 +159,9 @@ class LabelParser:
             encoded = self.scorer.questions([query.text for _, query in own])
             heads = [torch.log_softmax(head(encoded.pooled), -1).numpy() for head in network.heads]
             for place, (name, query) in enumerate(own):
-                likeness = self.way_likeness(encoded, place)
+                fit = self.way_fit(query, encoded, place)
                 guess = [head[place] for head in heads]
-                candidates = self.maker.make(query, likeness, guess[0].tolist())[:most]
+                candidates = self.maker.make(query, fit.likeness, guess[0].tolist())[:most]
                 known = {str(normalise(one.form)) for one in candidates} if proposed else set()
                 for one, road in proposed[start + place] if proposed else ():
                     if (text := str(normalise(one.form))) not in known:
@@ -138,7 +169,7 @@ class LabelParser:
                         one.road = road
                         candidates.append(one)
                 texts = self.texts(query, candidates)
-                features = self.features(query, candidates, guess, likeness)
+                features = self.features(query, candidates, guess, fit)
                 single = encoded.rows(torch.full((1,), place))
                 found.append(Prepared(name, query, candidates, texts, features, single))
         return found
@@ -148,13 +179,20 @@ class LabelParser:
         slots = by_key(query.slots)
         return [self.phrases.write(one.form, slots) for one in candidates]
 
-    def way_likeness(self, encoded: EncodedTexts, place: int) -> NDArray[np.float64]:
-        """How like each way's words are to one question of a batch [2 * relations]."""
+    def way_fit(self, query: LabelQuery, encoded: EncodedTexts, place: int) -> WayFit:
+        """How the words of each way fit one question of a batch."""
         if self._way_block is None:
             self._way_block = self.scorer.phrases(self._ways)
         likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
-        result: NDArray[np.float64] = 0.5 * likeness[:, 0] + likeness[:, 2]
-        return result
+        ids = self.scorer.network.encoder.reader.read([query.text, *(slot.word for slot in query.slots)])
+        inside = slice(1, len(ids[0]) - 1)  # without the marks of start and end
+        like = torch.einsum(
+            "wud,td,wu->wt", self._way_block.tokens, encoded.tokens[place][inside], self._way_block.weights
+        )
+        numbers = torch.arange(1, len(ids[0]) - 1, dtype=like.dtype)
+        places = (like / SHARP).softmax(-1) @ numbers
+        slots = tuple(float(ids[0].index(own[1])) if own[1] in ids[0] else float(len(ids[0])) for own in ids[1:])
+        return WayFit(0.5 * likeness[:, 0] + likeness[:, 2], places.double().numpy(), slots)
 
     @torch.inference_mode()
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
@@ -184,7 +222,7 @@ class LabelParser:
         query: LabelQuery,
         candidates: Sequence[Candidate],
         guess: Sequence[NDArray[np.float32]],
-        likeness: NDArray[np.float64],
+        fit: WayFit,
     ) -> NDArray[np.float32]:
         """What is known of candidates beside their texts [candidates, FEATURES]."""
         words = [stem(word) for word in WORD.findall(query.text.lower())]
@@ -226,10 +264,10 @@ class LabelParser:
             row[14] = 0.5 if asked == isinstance(one.value, bool) else -0.5
             if first and one.nodes is not None and len(one.nodes):
                 row[15] = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
-            own = [float(likeness[way]) for way in one.ways]
             row[16] = len(label_words & content) / len(label_words) if label_words else 0
             row[EXPLAINED] = len(label_words & content) / len(content) if content else 0
-            row[18] = float(self._log_triples[[way % self.graph.relations for way in one.ways]].mean()) if own else 0
+            if one.ways:
+                row[18] = float(self._log_triples[[way % self.graph.relations for way in one.ways]].mean())
             row[19] = float(one.nodes is not None and len(one.nodes) == 1)
             row[20] = float(self._several_values(one))
             row[21] = len(one.slots) / 3
@@ -237,6 +275,8 @@ class LabelParser:
             if pairs:
                 label_pairs = {pair for text in labels_of(form, self.graph) for pair in _pairs(text)}
                 row[23] = len(label_pairs & pairs) / len(label_pairs) if label_pairs else 0
+            row[OUTWARD] = fit.outward(one)
+            row[WORST] = fit.worst(one)
         return rows
 
     def _several_values(self, one: Candidate) -> bool:
@@ -252,11 +292,11 @@ def none_features(
     rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
     known = [max(rhos, default=0.0), min(rhos, default=0.0), min(query.strange, 3) / 3]
     if not len(scores):
-        return torch.tensor([[-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, *known, 0.0, 0.0]])
+        return torch.tensor([[-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, *known, 0.0, 0.0, 0.0]])
     best = int(scores.argmax())
     top = scores.topk(min(2, len(scores))).values.tolist()
     row = [top[0] / 10, (top[1] if len(top) > 1 else -10.0) / 10, *likeness[best].tolist(), *known]
-    return torch.tensor([[*row, float(features[best][EXPLAINED]), float(features[best][UNUSED])]])
+    return torch.tensor([[*row, *(float(features[best][place]) for place in (EXPLAINED, UNUSED, WORST))]])
 
 
 def _pairs(text: str) -> set[str]:

@@ -24,13 +24,13 @@ from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
 INNER = 128
 """Numbers of a token's direction."""
-FEATURES = 24
+FEATURES = 26
 """Numbers that describe a candidate beside its text."""
 ORDERS = 2
 SCALE = 8.0
 LIKENESS = 4
 """Numbers by which a question and a phrase are compared."""
-NONE_FEATURES = 11
+NONE_FEATURES = 12
 """Numbers that the score of "no form" is made of; the words of the question are not among them, for they are new."""
 MOST_PHRASES = 50_000
 """Phrases that are kept."""

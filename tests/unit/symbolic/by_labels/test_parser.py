@@ -11,15 +11,30 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.by_labels.candidates import KINDS, LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import EXPLAINED, SCORED, UNUSED, LabelParser, answers_of, none_features
+from kgqa_core.symbolic.by_labels.parser import (
+    EXPLAINED,
+    OUTWARD,
+    SCORED,
+    UNUSED,
+    WORST,
+    LabelParser,
+    WayFit,
+    answers_of,
+    none_features,
+)
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, NONE_FEATURES, LabelScorer
 from kgqa_core.types import Question
-from tests.support.label_graph import X, question_about, slot_of
+from tests.support.label_graph import X, question_about, slot_of, way_of
 
 
 @pytest.fixture(scope="module")
 def parser(graph: LabelGraph, scorer: LabelScorer) -> LabelParser:
     return LabelParser(graph, scorer)
+
+
+def no_fit(graph: LabelGraph) -> WayFit:
+    """No way has anything in common with the text."""
+    return WayFit(np.zeros(2 * graph.relations), np.zeros(2 * graph.relations))
 
 
 def questions(graph: LabelGraph) -> list[Question]:
@@ -70,7 +85,7 @@ def test_features_are_finite_and_say_what_is_known(graph: LabelGraph, parser: La
     forms = [f"(COUNT (JOIN <{X}directed_by> <{X}p0>))", f"(JOIN <{X}directed_by> <{X}p15>)", f"(TYPE <{X}film>)"]
     candidates = [one for text in forms if (one := candidate_of(parse(text), query, graph)) is not None]
     guess = [np.log(np.full(size, 1 / size, dtype=np.float32)) for size in (len(KINDS), 2, 2)]
-    rows = parser.features(query, candidates, guess, np.zeros(2 * graph.relations))
+    rows = parser.features(query, candidates, guess, no_fit(graph))
     assert rows.shape == (3, FEATURES) and np.isfinite(rows).all()
     assert rows[:, 4].tolist() == [0, -1, -1]  # weight of mentions that a form leaves out
     assert rows[:, 6].tolist() == [0, 1, 0]  # finds nothing
@@ -84,7 +99,7 @@ def features_of(parser: LabelParser, query: LabelQuery, *forms: str) -> np.ndarr
     guess = [np.log(np.full(size, 1 / size, dtype=np.float32)) for size in (len(KINDS), 2, 2)]
     own = [one for one in made if one is not None]
     assert len(own) == len(forms)
-    return parser.features(query, own, guess, np.zeros(2 * parser.graph.relations))
+    return parser.features(query, own, guess, no_fit(parser.graph))
 
 
 YES_NO = ["is x in y", "hey , does x border y ?", "isn't x a country", "tell me whether x borders y", "and are x big",
@@ -154,20 +169,20 @@ def test_none_is_judged_from_the_best_candidates(graph: LabelGraph) -> None:
     query = LabelQuery("x y", slots, strange=2)
     likeness = torch.tensor([[0.9, 0.9, 0.9, 0.9], [0.4, 0.1, 0.0, 0.7], [0.8, 0.8, 0.8, 0.8]])
     features = torch.ones(3, FEATURES)
-    features[1, EXPLAINED], features[1, UNUSED] = 0.6, -0.3
+    features[1, EXPLAINED], features[1, UNUSED], features[1, WORST] = 0.6, -0.3, 0.8
     row = none_features(torch.tensor([1.0, 5.0, 3.0]), likeness, features, query)
-    # two scores, likenesses of the best, surest and least sure mention, strange words, two features of the best
-    expected = [0.5, 0.3, 0.4, 0.1, 0.0, 0.7, 1.0, 0.5, 2 / 3, 0.6, -0.3]
+    # two scores, likenesses of the best, surest and least sure mention, strange words, three features of the best
+    expected = [0.5, 0.3, 0.4, 0.1, 0.0, 0.7, 1.0, 0.5, 2 / 3, 0.6, -0.3, 0.8]
     assert row.shape == (1, NONE_FEATURES) and torch.allclose(row, torch.tensor([expected]))
     alone = none_features(torch.tensor([5.0]), likeness[1:2], features[1:2], LabelQuery("x", strange=7))
-    assert torch.allclose(alone, torch.tensor([[0.5, -1.0, 0.4, 0.1, 0.0, 0.7, 0.0, 0.0, 1.0, 0.6, -0.3]]))
+    assert torch.allclose(alone, torch.tensor([[0.5, -1.0, 0.4, 0.1, 0.0, 0.7, 0.0, 0.0, 1.0, 0.6, -0.3, 0.8]]))
 
 
 def test_none_of_a_question_without_candidates_is_judged_from_how_it_was_linked(graph: LabelGraph) -> None:
     nothing = torch.zeros(0), torch.zeros(0, LIKENESS), torch.zeros(0, FEATURES)
-    assert none_features(*nothing, LabelQuery("x")).tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0]]
+    assert none_features(*nothing, LabelQuery("x")).tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0, 0]]
     linked = none_features(*nothing, LabelQuery("x", (slot_of(graph, "x", X + "c0"),), strange=3))
-    assert linked.tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 1.0, 1.0, 1.0, 0, 0]]
+    assert linked.tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 1.0, 1.0, 1.0, 0, 0, 0]]
     assert linked.shape == (1, NONE_FEATURES)
 
 
@@ -191,3 +206,40 @@ def test_parser_is_cleared_when_weights_change(graph: LabelGraph, scorer: LabelS
     own.clear()
     assert own._way_block is None
     assert not isinstance(ranked.candidates[0].form, Count)
+
+
+def test_path_whose_relations_the_text_names_away_from_its_mention_is_in_order(graph: LabelGraph) -> None:
+    query = LabelQuery("genre of the films directed by x", (slot_of(graph, "x", X + "p0"),))
+    made = candidate_of(parse(f"(JOIN (R <{X}has_genre>) (JOIN <{X}directed_by> <{X}p0>))"), query, graph)
+    assert made is not None and made.ways == (way_of(graph, "directed_by", back=True), way_of(graph, "has_genre"))
+    places, likeness = np.zeros(2 * graph.relations), np.zeros(2 * graph.relations)
+    places[list(made.ways)], likeness[list(made.ways)] = (5, 1), (0.9, 0.4)
+    assert WayFit(likeness, places, (7.0,)).outward(made) == pytest.approx(np.tanh(2))
+    assert WayFit(likeness, places, (1.0,)).outward(made) == pytest.approx(-np.tanh(2))
+    assert WayFit(likeness, places, (7.0,)).worst(made) == 0.4
+    one = candidate_of(parse(f"(JOIN <{X}directed_by> <{X}p0>)"), query, graph)
+    assert one is not None and WayFit(likeness, places, (7.0,)).outward(one) == 0
+    kind = candidate_of(parse(f"(TYPE <{X}film>)"), query, graph)
+    assert kind is not None and WayFit(likeness, places, (7.0,)).worst(kind) == 0
+
+
+def test_order_is_read_from_the_words_of_the_text(graph: LabelGraph, parser: LabelParser) -> None:
+    query = LabelQuery("genre of the films directed by x", (slot_of(graph, "x", X + "p0"),))
+    other = LabelQuery("x directed films of what genre", query.slots)
+    for own, slot in ((query, 7), (other, 1)):
+        fit = parser.way_fit(own, parser.scorer.questions([own.text]), 0)
+        assert fit.slots == (slot,) and fit.places.min() >= 1 and fit.places.max() <= len(own.text.split())
+    genre, directed = way_of(graph, "has_genre"), way_of(graph, "directed_by")
+    assert fit.places[genre] > fit.places[directed]
+    forms = [f"(JOIN (R <{X}has_genre>) (JOIN <{X}directed_by> <{X}p0>))", f"(JOIN <{X}directed_by> <{X}p0>)"]
+    made = [one for text in forms if (one := candidate_of(parse(text), other, graph)) is not None]
+    guess = [np.log(np.full(size, 1 / size, dtype=np.float32)) for size in (len(KINDS), 2, 2)]
+    rows = parser.features(other, made, guess, fit)
+    assert rows[0, OUTWARD] > 0 and rows[1, OUTWARD] == 0
+    assert rows[:, WORST].tolist() == pytest.approx([fit.worst(one) for one in made])
+
+
+def test_empty_text_has_no_places(graph: LabelGraph, parser: LabelParser) -> None:
+    query = LabelQuery("", (slot_of(graph, "x", X + "p0"),))
+    fit = parser.way_fit(query, parser.scorer.questions([""]), 0)
+    assert np.isfinite(fit.places).all() and len(fit.slots) == 1
