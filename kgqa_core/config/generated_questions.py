@@ -66,7 +66,7 @@ class KindShares(Options):
     """Two relations in a row."""
     three_hops: float = Field(default=5, ge=0)
     """Three relations in a row."""
-    siblings: float = Field(default=3, ge=0)
+    siblings: float = Field(default=7, ge=0)
     """What shares a value with an entity, without that entity itself."""
     typed: float = Field(default=8, ge=0)
     """Members of a type that a path leads to."""

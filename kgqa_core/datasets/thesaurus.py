@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import yaml
 
 from kgqa_core.errors import ConfigError
 
-FILE = Path(__file__).parent / "data" / "thesaurus.yaml"
+FILES = tuple(Path(__file__).parent / "data" / name for name in ("thesaurus.yaml", "thesaurus_zh.yaml"))
+"""English, and Chinese."""
 _LISTS = ("labels", "nouns", "passive", "active", "verb", "ask", "back", "most", "least", "more_than", "less_than",
           "more", "less")  # fmt: skip
+_WORD = re.compile(r"[^\W_]+")
 _TEXTS = ("head", "tail", "wh")
 
 
@@ -46,7 +49,7 @@ class RelationEntry:
     wh: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Thesaurus:
     """relations: label → entry.  types: singular label → other words for it.  words: word → other words."""
 
@@ -62,6 +65,15 @@ class Thesaurus:
                 return self.relations[form]
         return None
 
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """Every word by which a relation or a type is said, in lower case."""
+        texts = list(self.types)
+        for entry in self.relations.values():
+            texts += [*entry.labels, *entry.nouns, *entry.passive, *entry.active, *entry.ask, *entry.back]
+            texts += [text for pair in entry.verb for text in pair]
+        return frozenset(word for text in texts for word in _WORD.findall(text.lower()))
+
     def type(self, label: str) -> tuple[str, ...]:
         """Other words for a type's label; none where it is not listed."""
         return self.types.get(label.casefold(), ())
@@ -70,20 +82,25 @@ class Thesaurus:
 @cache
 def thesaurus() -> Thesaurus:
     """The packaged thesaurus."""
-    return read_thesaurus(FILE)
+    return read_thesaurus(*FILES)
 
 
-def read_thesaurus(path: Path) -> Thesaurus:
-    """A thesaurus of the same format.  Raises ConfigError for a field that is unknown, and for a label used twice."""
-    table: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+def read_thesaurus(*paths: Path) -> Thesaurus:
+    """A thesaurus of files of this format.  Raises ConfigError for an unknown field, and for a label used twice."""
     relations: dict[str, RelationEntry] = {}
-    for row in table["relations"]:
-        entry = _entry(row, path)
-        for label in entry.labels:
-            if label in relations:
-                raise ConfigError(f"{path.name}: the relation label {label!r} is in two entries; leave it in one")
-            relations[label] = entry
-    return Thesaurus(relations, _groups(table["types"]), _groups(table["words"]))
+    types: list[list[str]] = []
+    words: list[list[str]] = []
+    for path in paths:
+        table: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for row in table["relations"]:
+            entry = _entry(row, path)
+            for label in entry.labels:
+                if label in relations:
+                    raise ConfigError(f"{path.name}: the relation label {label!r} is in two entries; leave it in one")
+                relations[label] = entry
+        types += table.get("types", [])
+        words += table.get("words", [])
+    return Thesaurus(relations, _groups(types), _groups(words))
 
 
 def _entry(row: Mapping[str, Any], path: Path) -> RelationEntry:

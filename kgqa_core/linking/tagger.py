@@ -42,7 +42,7 @@ AROUND = 500
 """Characters on each side of a mention that are its context."""
 APPOSITION = 0.3
 """Factor of ρ where a mention only qualifies the one before it."""
-FALLBACK = 0.1
+FALLBACK = 0.02
 """Link probability that a mention needs to be selected although no entity reaches the threshold."""
 MARKS = 3
 """Brackets and quotes of a label that may stand around a mention."""

@@ -26,8 +26,8 @@ from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load
-from kgqa_core.symbolic.by_labels.parser import CONTENT_FREE, LabelParser, answers_of
-from kgqa_core.symbolic.by_labels.reading import stem
+from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
+from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, Question
@@ -83,16 +83,18 @@ class AutoSolver:
         found: list[ComputedAnswer] = []
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
-            queries = self.parser.read(own)
+            readings = self.parser.readings(own)
+            flat = [(question, query) for question, some in zip(own, readings, strict=True) for query in some]
             prepared = self.parser.prepare(
-                [(question.id, query) for question, query in zip(own, queries, strict=True)],
+                [(question.id, query) for question, query in flat],
                 proposed=[
                     self._proposed(query, (paths or {}).get(question.id, ()), (parsed or {}).get(question.id, ()))
-                    for question, query in zip(own, queries, strict=True)
+                    for question, query in flat
                 ],
             )
-            for question, query, ranked in zip(own, queries, self.parser.rank(prepared), strict=True):
-                found.append(self._answer(question, query, choose(ranked)))
+            best = self.parser.best_readings(self.parser.rank(prepared), [len(some) for some in readings])
+            for question, ranked in zip(own, best, strict=True):
+                found.append(self._answer(question, ranked.prepared.query, choose(ranked)))
             monitor.progress(len(found), len(questions), "questions")
         return found
 

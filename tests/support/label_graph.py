@@ -19,8 +19,11 @@ TOWNS = 70
 """Towns of the hub, more than those whose relations are looked up one by one."""
 
 
-def label_graph(folder: Path) -> Path:
-    """Folder of a kg artifact: `question_graph`, stations with call signs, and a region of many towns."""
+def label_graph(folder: Path, *, typed: bool = True) -> Path:
+    """Folder of a kg artifact: `question_graph`, stations with call signs, and a region of many towns.
+
+    typed: whether the graph says of what type a thing is.
+    """
     lines = triples()
     for key, name, kind in (("s0", "Radio North", "station"), ("s1", "Radio South", "station")):
         lines += [f'<{X}{key}> <{RDFS}label> "{name}"@en .', f"<{X}{key}> <{TYPE}> <{X}{kind}> ."]
@@ -35,7 +38,7 @@ def label_graph(folder: Path) -> Path:
     lines.append(f"<{X}t1> <{X}twin_town> <{X}t2> .")
     lines += [f"<{X}city> <{RDFS}subClassOf> <{X}place> .", f"<{X}town> <{RDFS}subClassOf> <{X}place> ."]
     lines += [f'<{X}{kind}> <{RDFS}label> "{kind}"@en .' for kind in ("place", "town", "station")]
-    return build_graph(folder, lines)
+    return build_graph(folder, [line for line in lines if typed or f"<{TYPE}>" not in line])
 
 
 def all_candidates(

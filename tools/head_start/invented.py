@@ -21,14 +21,17 @@ _RDFS, _TYPE = "http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
-def write_graph(path: Path, seed: int) -> int:
-    """Writes an N-Triples file with three domains drawn by `seed`; returns the number of triples."""
+def write_graph(path: Path, seed: int, *, typed: bool = True) -> int:
+    """Writes an N-Triples file with three domains drawn by `seed`; returns the number of triples.
+
+    typed: whether things have types; many tables of triples say none.
+    """
     chooser = random.Random(f"invented {seed}")
     domains: list[dict[str, Any]] = yaml.safe_load(DOMAINS.read_text(encoding="utf-8"))
     lines: list[str] = []
     names: set[str] = set()
     for domain in chooser.sample(domains, 3):
-        lines += _domain(domain, chooser, names)
+        lines += [line for line in _domain(domain, chooser, names) if typed or f"<{_TYPE}>" not in line]
     path.write_text("".join(f"{line} .\n" for line in lines), encoding="utf-8")
     return len(lines)
 

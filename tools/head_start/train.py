@@ -46,7 +46,7 @@ from tools.head_start.real_graph import build_real_graph
 
 log = logging.getLogger("head_start")
 HOPS = 3
-SHARES = KindShares(yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=0)
+SHARES = KindShares(yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=0, siblings=9, three_hops=8)
 
 
 def main() -> None:
@@ -69,16 +69,16 @@ def main() -> None:
     network = load(options.start, merge=False).network if options.start else ScoreNetwork(TextEncoder())
     scorer = LabelScorer(network)
     graphs = [build_real_graph(options.data, options.whole, options.work)]
-    graphs += [_invented(options.work, options.seed * 1_000 + n) for n in range(options.invented)]
+    graphs += [_invented(options.work, options.seed * 1_000 + n, n % 3 != 2) for n in range(options.invented)]
     for turn in range(options.rounds):
         examples: list[LabelExample] = []
         for place, folder in enumerate(graphs):
             size = options.real_size if place == 0 else options.invented_size
-            hops = HOPS if place % 3 == 1 else 2
+            hops = HOPS if place % 2 == 1 else 2
             data = options.data if place == 0 else None
             examples += _examples(scorer, folder, size, options.seed + turn, data, hops)
         log.info("round %d: %d examples", turn, len(examples))
-        plan = FitOptions(steps=options.steps)
+        plan = FitOptions(steps=options.steps, candidates=10)
         log.info("%s", fit(scorer, examples, plan, options.seed + turn, _Log()))
         save(options.work / f"round{turn}", LabelModel(network, HOPS))
     save(options.out, LabelModel(network, HOPS))
@@ -97,11 +97,11 @@ class _Log:
         log.info("%s", text)
 
 
-def _invented(work: Path, seed: int) -> Path:
+def _invented(work: Path, seed: int, typed: bool) -> Path:
     out = work / f"invented-{seed}"
     if not out.is_dir():
         file = work / f"invented-{seed}.nt"
-        write_graph(file, seed)
+        write_graph(file, seed, typed=typed)
         out.mkdir()
         build(out, options=KgOptions(files=(str(file),)))
     return out
@@ -118,7 +118,7 @@ def _examples(
         if not mentions.is_dir():
             publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=folder, work=scratch))
         shares = SHARES if hops > 2 else SHARES.model_copy(update={"three_hops": 0.0})
-        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.12, shares=shares), seed, QUIET)
+        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.2, shares=shares), seed, QUIET)
         if data is not None:
             rows = [*rows, *_lcquad(data, graph)]
         questions = [one for row in rows if (one := _question(row, graph)) is not None]

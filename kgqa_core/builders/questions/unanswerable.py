@@ -34,6 +34,19 @@ _COMPARED = ("is {x} {more} than {y}", "which is {more}, {x} or {y}", "{x} or {y
              "who or what is {more}: {x} or {y}")  # fmt: skip
 _TYPES = ("how many {t} does {x} have", "how many {t} are there in {x}", "list the {t} in {x}", "which {t} are in {x}",
           "{t} of {x}", "name all {t} of {x}", "what {t} belong to {x}", "does {x} have any {t}")  # fmt: skip
+_BEFORE = ("Lake", "Mount", "New", "North", "South", "East", "West", "Upper", "Old", "Port", "Saint", "Great", "Little",
+           "Fort", "Royal", "Young")  # fmt: skip
+_BEHIND = ("Sea", "Islands", "Union", "University", "Bay", "Valley", "Records", "II", "Park", "League", "Festival",
+           "Castle", "Airlines", "Junior", "Museum", "Bridge", "Street", "Returns", "Forest")  # fmt: skip
+"""Words that make another name of a name."""
+_ADJECTIVES = (
+    "landlocked abandoned haunted volcanic democratic ancient endangered fictional animated dangerous "
+    "wealthy famous retired married polluted vegetarian independent catholic rainy medieval modern wooden "
+    "illegal extinct communist sunny tropical underrated controversial affordable blind bilingual left-handed"
+).split()
+"""What a thing may be said to be."""
+_EXTENDED, _MODIFIED = 0.4, 0.2
+"""Share of the missing entities that are a name with another word, and of the missing relations that are adjectives."""
 _TRIES = 30
 
 
@@ -70,6 +83,7 @@ class Missing:
         self.entries = self._absent_entries()
         self.measures = self._absent_measures()
         self.types = self._absent_types()
+        self.adjectives = self._absent_adjectives()
         self._parts: tuple[list[str], list[str]] | None = None
 
     def draw(self, size: int) -> list[Unanswerable]:
@@ -99,7 +113,7 @@ class Missing:
             if entry is not None:
                 here |= {word.casefold() for word in (*entry.labels, *entry.nouns)}
         words = {word for label in here for word in re.findall(r"[a-z]{4,}", label)}
-        entries = list(dict.fromkeys(book.relations.values()))
+        entries = [one for one in dict.fromkeys(book.relations.values()) if one.labels[0].isascii()]
         return [
             entry
             for entry in entries
@@ -131,11 +145,45 @@ class Missing:
     def relation(self) -> Unanswerable | None:
         """A usual relation, measure or type that the graph lacks, of an entity whose kind often has it."""
         kind = self.rng.random()
+        if self.adjectives and self.rng.random() < _MODIFIED:
+            return self._modified(self.rng.choice(self.adjectives))
         if self.measures and kind < 0.25:
             return self._measure(self.rng.choice(self.measures))
         if self.types and kind < 0.5:
             return self._type(self.rng.choice(self.types))
         return self._relation() if self.entries else None
+
+    def _absent_adjectives(self) -> list[str]:
+        """Adjectives that no relation, type or name of the graph has as a word."""
+        labels = [relation.label for relation in self.profile.relations.values()]
+        labels += [one.label for one in self.profile.types.values()]
+        here = {word for label in labels for word in label.casefold().split()}
+        return [word for word in _ADJECTIVES if word not in here and word not in self.names]
+
+    def _modified(self, adjective: str) -> Unanswerable | None:
+        """An answerable question in which what is looked for has one more property, which the graph does not know."""
+        draft = self.rng.choice(self.drafts) if self.drafts else None
+        try:
+            worded = None if draft is None else self.write(draft.form, f"missing/{draft.key}")
+        except FormError:
+            return None
+        if draft is None or worded is None:
+            return None
+        text, nouns = worded.text, {noun for pair in self.kinds.values() for noun in pair if noun}
+        places = [
+            found.start()
+            for noun in sorted(nouns)
+            for found in re.finditer(rf"\b(?:{re.escape(noun)}|{re.escape(plural(noun))})\b", text)
+        ]
+        inside = [range(text.find(name), text.find(name) + len(name)) for name in worded.mentions]
+        places = [place for place in places if not any(place in own for own in inside)]
+        if not places:
+            return None
+        place = self.rng.choice(places)
+        text = f"{text[:place]}{adjective} {text[place:]}"
+        article = r"\1n " if adjective[0] in "aeiou" else r"\1 "
+        text = re.sub(rf"\b([Aa])n? (?={adjective})", article, text)
+        return Unanswerable(WordedQuestion(text, worded.mentions), RELATION, adjective, draft.topics)
 
     def _measure(self, entry: RelationEntry) -> Unanswerable | None:
         """The best by a measure that the graph lacks, or which of two has more of it."""
@@ -258,7 +306,8 @@ class Missing:
         except FormError:
             return None
         lost = self.rng.randrange(len(worded.mentions))
-        name = self.invented(worded.mentions[lost])
+        like = worded.mentions[lost]
+        name = self.extended(like) if self.rng.random() < _EXTENDED else self.invented(like)
         if name is None or worded.text.count(worded.mentions[lost]) == 0:
             return None
         text = worded.text.replace(worded.mentions[lost], name)
@@ -266,6 +315,15 @@ class Missing:
         used = elements(draft.form)
         topics = tuple(key for place, key in enumerate(used.entities) if place != lost)
         return Unanswerable(WordedQuestion(text, mentions), ENTITY, name, topics)
+
+    def extended(self, name: str) -> str | None:
+        """A name with one more word, that is not in the graph."""
+        if any(map(is_cjk, name)) or not name[:1].isupper():
+            return None
+        longer = f"{self.rng.choice(_BEFORE)} {name}"
+        if self.rng.random() < 0.5:
+            longer = f"{name} {self.rng.choice(_BEHIND)}"
+        return None if longer.casefold() in self.names else longer
 
     def invented(self, like: str) -> str | None:
         """A name made of parts of others, shaped like this one, that is not in the graph."""

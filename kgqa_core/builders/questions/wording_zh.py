@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.builders.questions.wording import WordedQuestion
+from kgqa_core.datasets.thesaurus import thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import (
     And,
@@ -21,6 +22,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Step,
     Steps,
     elements,
 )
@@ -45,6 +47,8 @@ _WHO = (
     "老师",
     "学生",
 )
+WHOLE = 0.5
+"""Share of the paths whose relation has whole questions in the thesaurus that are asked for by one of these."""
 _WHERE = ("地", "地点", "国家", "城市", "籍", "籍贯", "出生地", "位置", "所在")
 _WHEN = ("日期", "时间", "年份", "年", "生日")
 
@@ -84,6 +88,11 @@ class Chinese:
     def _path(self, form: Join) -> str:
         pick, step = self.rng.choice, form.path[0]
         noun, label = self._noun(form), self._label((step,))
+        entry = thesaurus().relation(self.profile.relations[step.relation].label)
+        whole = () if entry is None else entry.ask if step.inverse else entry.back
+        if whole and self.rng.random() < WHOLE:
+            rest = form.path[1:]
+            return pick(whole).replace("<x>", self._noun(Join(rest, form.of) if rest else form.of)) + pick(("？", ""))
         if not step.inverse:
             rest = form.path[1:]
             x = self._noun(Join(rest, form.of) if rest else form.of)
@@ -110,7 +119,7 @@ class Chinese:
                 return self.profile.types[key].label
             case Join(path=(step, *rest), of=of, where=()):
                 x = self._noun(Join(tuple(rest), of) if rest else of)
-                label = self._label((step,))
+                label = self._word(step)
                 if step.inverse:
                     return f"{x}的{label}" if self.rng.random() < 0.9 else f"{x}{label}"
                 return f"{label}是{x}的" + self.rng.choice(("东西", "事物", "对象"))
@@ -125,6 +134,12 @@ class Chinese:
             case Nth(n=n, best=best, of=of, path=path):
                 return f"{self._noun(of)}中{self._label(path)}第{n}{'多' if best == 'max' else '少'}的"
         raise FormError(f"{form} has no Chinese wording")
+
+    def _word(self, step: Step) -> str:
+        """The label of a relation, or another noun for it."""
+        label = self.profile.relations[step.relation].label
+        entry = thesaurus().relation(label)
+        return self.rng.choice((label, *entry.nouns)) if entry is not None and entry.nouns else label
 
     def _label(self, path: Steps) -> str:
         return "的".join(self.profile.relations[step.relation].label for step in path)

@@ -83,7 +83,9 @@ class LabelQuery:
 
     text: with a slot's word for each mention and `n` for each value.  slots: in order of the text.  types: (place of
     the type in the graph, confidence).  place: of a ranking.  values: numbers and dates of the text.  strange: how many
-    of its words are no usual English and in no label.
+    of its words are no usual English and in no label.  cut: whether a mention stands beside a word that looks like a
+    part of its name, as in `Lake Victoria` where *Victoria* was linked.  dropped: sum of the linker's confidences in
+    mentions that this reading takes for plain words; dropped_words: these words.
     """
 
     text: str
@@ -92,6 +94,9 @@ class LabelQuery:
     place: int | None = None
     values: tuple[Literal, ...] = ()
     strange: int = 0
+    cut: bool = False
+    dropped: float = 0.0
+    dropped_words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_in_form, ways_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import LabelParser
-from kgqa_core.symbolic.by_labels.scorer import EncodedTexts
+from kgqa_core.symbolic.by_labels.parser import NO_CLASS, LabelParser, classes_of
+from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
 from kgqa_core.symbolic.operator import operation_of
 from kgqa_core.types import Question
 
@@ -47,25 +47,22 @@ BLOCK = 64
 class LabelExample:
     """A question with candidates to choose from.
 
-    right: whether each candidate is; none is where the graph holds no answer.  kind, best, order: classes of the heads,
-    `IGNORED` where the form has none.  relations: of each candidate, to leave out what uses one of the right one.
-    weight: how often the question counts.
+    texts, nouns: phrase of each candidate, and what it finds.  right: whether each candidate is; none is where the
+    graph holds no answer.  relations: of each candidate, to leave out what uses one of the right one.  classes
+    [candidates, heads]: of each candidate by each head of the scorer; wanted: of the right form; `NO_CLASS` where there
+    is none.  weight: how often the question counts.
     """
 
     question: str
     query: LabelQuery
     texts: list[str]
+    nouns: list[str]
     features: NDArray[np.float32]
     right: NDArray[np.bool_]
     relations: list[frozenset[int]]
-    kinds: NDArray[np.int64]
-    kind: int
-    best: int
-    order: int
+    classes: NDArray[np.int64]
+    wanted: tuple[int, ...]
     weight: float = 1.0
-
-
-IGNORED = -100
 
 
 def kind_of(form: Form) -> str:
@@ -106,13 +103,14 @@ def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate 
     except (FormError, FormTimeout):
         return None
     types = types_in_form(form, nodes, query, graph)
+    first = slots_of(form.of, query) if isinstance(form, (Minus, Holds)) else ()
     return Candidate(
         form,
         KINDS.index(kind_of(form)),
         nodes,
         value,
         ways_of(form, graph),
-        slots_of(form, query),
+        tuple(dict.fromkeys((*first, *slots_of(form, query)))),
         types,
         rho=1.0,
         score=9.0,
@@ -134,7 +132,7 @@ def make_examples(
     counts = {"examples": 0, "uncovered": 0, "without_form": 0, "unanswerable": 0}
     graph, found = parser.graph, []
     queries = parser.read([question for question, _, _ in questions])
-    flat = [np.zeros(size, dtype=np.float32) for size in (len(KINDS), 2, 2)]
+    flat = [np.zeros(size, dtype=np.float32) for size in HEADS]
     encoded: EncodedTexts | None = None
     for place, ((question, text, weight), query) in enumerate(zip(questions, queries, strict=True)):
         if place % BLOCK == 0:
@@ -149,7 +147,7 @@ def make_examples(
         assert encoded is not None
         fit = parser.way_fit(query, encoded, place % BLOCK)
         candidates = parser.maker.make(query, fit.likeness, log)[:most]
-        right = [False] * len(candidates)
+        made, right = None, [False] * len(candidates)
         if gold is not None:
             made = candidate_of(gold, query, graph)
             if made is None or not made.slots and not elements(gold).classes:
@@ -163,18 +161,13 @@ def make_examples(
             counts["unanswerable"] += 1
         texts = parser.texts(query, candidates)
         features = parser.features(query, candidates, flat, fit)
-        own = next((one for one, good in zip(candidates, right, strict=True) if good), None)
-        best = best_of(own.form) if own is not None else None
-        order = IGNORED
-        if own is not None and isinstance(own.form, (Minus, Holds)) and len(own.slots) > 1:
-            order = int(next(iter(slots_of(own.form.of, query)), 0) > 0)
+        wanted = (NO_CLASS,) * len(HEADS) if made is None else (KINDS.index(kind), *classes_of(made)[1:])
         found.append(
             LabelExample(
-                question.id, query, texts, features, np.array(right, dtype=np.bool_),
+                question.id, query, texts, parser.nouns(candidates), features, np.array(right, dtype=np.bool_),
                 [frozenset(way % graph.relations for way in one.ways) for one in candidates],
-                np.array([one.kind for one in candidates], dtype=np.int64),
-                KINDS.index(kind) if gold is not None else IGNORED,
-                IGNORED if best is None else ("max", "min").index(best), order, weight,
+                np.array([classes_of(one) for one in candidates], dtype=np.int64).reshape(-1, len(HEADS)),
+                wanted, weight,
             )
         )  # fmt: skip
         counts["examples"] += 1
@@ -186,6 +179,8 @@ def _same(one: Candidate, gold: Candidate) -> bool:
     if normalise(one.form) == normalise(gold.form):
         return True
     if one.kind != gold.kind or {*elements(one.form).relations} != {*elements(gold.form).relations}:
+        return False
+    if len(one.ways) != len(gold.ways):
         return False
     if best_of(one.form) != best_of(gold.form) or type(one.form) is not type(gold.form) and one.nodes is None:
         return False

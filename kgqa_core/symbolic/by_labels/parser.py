@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Greater, Holds, Literal, Minus, Nth
+from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Greater, Holds, Join, Literal, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
@@ -24,24 +25,28 @@ from kgqa_core.symbolic.by_labels.candidates import (
 )
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
-from kgqa_core.symbolic.by_labels.reading import read_query, stem
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, EncodedTexts, LabelScorer
+from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.types import Question
 
-UNUSED, EXPLAINED, OUTWARD, WORST = 4, 17, 24, 25
-"""Features: what mentions a form leaves out, the share of the question's words that its labels have, `WayFit.outward`
-and `WayFit.worst`."""
+UNUSED, EXPLAINED, OUTWARD, WORST, MEAN, BETTER = 4, 17, 24, 25, 26, 29
+"""Features: what mentions a form leaves out, the share of the question's words that its labels have, and those of
+`WayFit` with these names."""
+HEAD_FEATURES = (0, 1, 2, 27, 28)
+"""Features that hold the log probability of a candidate's class by each head of the scorer."""
+NO_CLASS = -100
+"""Class of a candidate that a head does not tell apart."""
+DROPPED = 2.0
+"""What the best score of a reading loses for a mention that it takes for plain words, at full confidence in it."""
+UNSAID = 4.0
+"""What it loses besides where the form says none of these words."""
+PAIRED = 1.5
+"""Likeness of a way all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
 """Difference of likeness by which a token of the text has e times the weight in a way's place."""
 SCORED = 64
 """Candidates whose phrases are compared with the question."""
-CONTENT_FREE = frozenset(
-    "a an the of in on at to for from by with and or is are was were be been do does did has have had what which who "
-    "whom whose where when how why that this these those it its there many much me my you please tell can could would "
-    "give list name show find all any each some than as if not no x y z w n s t".split()
-)
-"""Words of a question that say nothing of what it asks for, the words of slots among them."""
-
+_UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
     r"have|had|can|could|will|would)(?:n'?t)? "
@@ -56,11 +61,13 @@ _YES_NO = re.compile(
 class WayFit:
     """How ways fit a question.
 
-    likeness [2 * relations]: of a way's words to the text, higher is better.  places [2 * relations]: of the token of
+    likeness [2 * relations]: of a way's likest wording to the text, higher is better.  paired: the share of the pairs
+    of characters of a wording that a text without spaces has.  places [2 * relations]: of the token of
     the text that a way's words are likest to, a mean where several are.  slots: of the token of each slot's word.
     """
 
     likeness: NDArray[np.float64]
+    paired: NDArray[np.float64]
     places: NDArray[np.float64]
     slots: tuple[float, ...] = ()
 
@@ -79,18 +86,29 @@ class WayFit:
         """Likeness of the way of a form that fits least; 0 where it has none."""
         return float(self.likeness[list(one.ways)].min()) if one.ways else 0.0
 
+    def mean(self, one: Candidate) -> float:
+        """Mean likeness of the ways of a form; 0 where it has none."""
+        return float(self.likeness[list(one.ways)].mean()) if one.ways else 0.0
+
+    def better(self, one: Candidate) -> float:
+        """How much likelier another way of the graph is than the likest one of a form."""
+        top = float(self.likeness.max(initial=0.0))
+        return top - (float(self.likeness[list(one.ways)].max()) if one.ways else top)
+
 
 @dataclass(frozen=True)
 class Prepared:
     """A question with its candidates, before they are scored.
 
-    texts: the phrase of each candidate.  features [candidates, FEATURES].  encoded: the question, alone.
+    texts: the phrase of each candidate; nouns: what each finds.  features [candidates, FEATURES].  encoded: the
+    question, alone.
     """
 
     question: str
     query: LabelQuery
     candidates: list[Candidate]
     texts: list[str]
+    nouns: list[str]
     features: NDArray[np.float32]
     encoded: EncodedTexts
 
@@ -118,18 +136,15 @@ class LabelParser:
         self.graph, self.scorer, self.hops = graph, scorer, hops
         self.maker = CandidateMaker(graph, hops)
         self.phrases = Phrases(graph)
-        self._ways = self._way_texts()
+        own = [self.phrases.wordings(way) for way in range(2 * graph.relations)]
+        first = [texts[0] for texts in own]
+        self._ways = first + [text for texts in own for text in texts[1:]]
+        others = [way for way, texts in enumerate(own) for _ in texts[1:]]
+        self._owners = np.array([*range(len(first)), *others], dtype=np.int64)
+        self._pairs = [_pairs(text) for text in self._ways]
+        self._words = [{stem(word) for text in texts for word in WORD.findall(text.lower())} for texts in own]
         self._way_block: EncodedTexts | None = None
         self._log_triples = np.log1p(graph.triples) / 15
-
-    def _way_texts(self) -> list[str]:
-        """The words of every way."""
-        graph, found = self.graph, []
-        for relation in range(graph.relations):
-            found.append(graph.labels[relation])
-        for relation in range(graph.relations):
-            found.append(f"{graph.noun(relation)} with {graph.labels[relation]}".strip())
-        return found
 
     def clear(self) -> None:
         """Forgets what was encoded; to be called when the weights of the scorer have changed."""
@@ -141,6 +156,37 @@ class LabelParser:
         topics = sorted({entity for question in questions for entity in question.topic_entities})
         keys, names = self.graph.store.entity_keys(topics), self.graph.store.surface_forms(topics)
         return [read_query(question, keys, names, self.graph) for question in questions]
+
+    def readings(self, questions: Sequence[Question]) -> list[list[LabelQuery]]:
+        """What may be read of each question: with all mentions first, then without some that may be plain words."""
+        each = [[(question, 0.0, frozenset[str]()), *other_readings(question)] for question in questions]
+        queries = iter(self.read([one for own in each for one, _, _ in own]))
+        return [[replace(next(queries), dropped=rho, dropped_words=words) for _, rho, words in own] for own in each]
+
+    def best_readings(self, ranked: Sequence[Ranked], counts: Sequence[int]) -> list[Ranked]:
+        """Of each question's readings, one after the other, that whose best form scores highest.
+
+        counts: readings of each question.  A reading that takes mentions for plain words loses `DROPPED` times the
+        confidence in these, and `UNSAID` times the share of these words that the form does not say.
+        """
+        found, place = [], 0
+        for count in counts:
+            own = ranked[place : place + count]
+            place += count
+            found.append(max(own, key=self._reading_score))
+        return found
+
+    def _reading_score(self, one: Ranked) -> float:
+        query = one.prepared.query
+        if not one.scores:
+            return -math.inf
+        score = one.scores[0] - DROPPED * query.dropped
+        if query.dropped_words:
+            best = one.candidates[0]
+            said = {stem(word) for text in labels_of(best.form, self.graph) for word in WORD.findall(text.lower())}
+            said.update(*(self._words[way] for way in best.ways))
+            score -= UNSAID * len(query.dropped_words - said) / len(query.dropped_words)
+        return score
 
     @torch.inference_mode()
     def prepare(
@@ -168,16 +214,20 @@ class LabelParser:
                         known.add(text)
                         one.road = road
                         candidates.append(one)
-                texts = self.texts(query, candidates)
+                texts, nouns = self.texts(query, candidates), self.nouns(candidates)
                 features = self.features(query, candidates, guess, fit)
                 single = encoded.rows(torch.full((1,), place))
-                found.append(Prepared(name, query, candidates, texts, features, single))
+                found.append(Prepared(name, query, candidates, texts, nouns, features, single))
         return found
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
         slots = by_key(query.slots)
         return [self.phrases.write(one.form, slots) for one in candidates]
+
+    def nouns(self, candidates: Sequence[Candidate]) -> list[str]:
+        """What each candidate finds, in a word or a few."""
+        return [self.phrases.answer(one.form) for one in candidates]
 
     def way_fit(self, query: LabelQuery, encoded: EncodedTexts, place: int) -> WayFit:
         """How the words of each way fit one question of a batch."""
@@ -186,13 +236,24 @@ class LabelParser:
         likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
         ids = self.scorer.network.encoder.reader.read([query.text, *(slot.word for slot in query.slots)])
         inside = slice(1, len(ids[0]) - 1)  # without the marks of start and end
+        ways = 2 * self.graph.relations
         like = torch.einsum(
-            "wud,td,wu->wt", self._way_block.tokens, encoded.tokens[place][inside], self._way_block.weights
+            "wud,td,wu->wt",
+            self._way_block.tokens[:ways],
+            encoded.tokens[place][inside],
+            self._way_block.weights[:ways],
         )
         numbers = torch.arange(1, len(ids[0]) - 1, dtype=like.dtype)
         places = (like / SHARP).softmax(-1) @ numbers
         slots = tuple(float(ids[0].index(own[1])) if own[1] in ids[0] else float(len(ids[0])) for own in ids[1:])
-        return WayFit(0.5 * likeness[:, 0] + likeness[:, 2], places.double().numpy(), slots)
+        each, paired = 0.5 * likeness[:, 0] + likeness[:, 2], np.zeros(ways)
+        if pairs := _pairs(query.text):
+            shares = np.array([len(own & pairs) / len(own) if own else 0.0 for own in self._pairs])
+            np.maximum.at(paired, self._owners, shares)
+            each = np.where([bool(own) for own in self._pairs], PAIRED * shares, each)
+        best = np.full(ways, -np.inf)
+        np.maximum.at(best, self._owners, each)
+        return WayFit(best, paired, places.double().numpy(), slots)
 
     @torch.inference_mode()
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
@@ -200,7 +261,8 @@ class LabelParser:
         network, found = self.scorer.network, []
         for one in prepared:
             if one.candidates:
-                likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts))
+                nouns = self.scorer.phrases(one.nouns)
+                likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts), nouns)
                 scores = network.score(likeness, torch.from_numpy(one.features))
             else:
                 likeness, scores = torch.zeros(0, LIKENESS), torch.zeros(0)
@@ -212,8 +274,9 @@ class LabelParser:
 
     def parse(self, questions: Sequence[Question]) -> list[Ranked]:
         """The ranked candidates of questions."""
-        queries = self.read(questions)
-        return self.rank(self.prepare([(q.id, query) for q, query in zip(questions, queries, strict=True)]))
+        readings = self.readings(questions)
+        flat = [(q.id, query) for q, own in zip(questions, readings, strict=True) for query in own]
+        return self.best_readings(self.rank(self.prepare(flat)), [len(own) for own in readings])
 
     # -- features ----------------------------------------------------------------------------------------------
 
@@ -227,7 +290,6 @@ class LabelParser:
         """What is known of candidates beside their texts [candidates, FEATURES]."""
         words = [stem(word) for word in WORD.findall(query.text.lower())]
         content = {word for word in words if word not in CONTENT_FREE}
-        pairs = _pairs(query.text)
         rows = np.zeros((len(candidates), FEATURES), dtype=np.float32)
         wanted = {place for place, _ in query.types}
         asked = bool(_YES_NO.search(query.text))
@@ -242,14 +304,12 @@ class LabelParser:
             inner = form.of if isinstance(form, Count) else form
             label_words = {stem(w) for text in labels_of(form, self.graph) for w in WORD.findall(text.lower())}
             label_words -= CONTENT_FREE
-            best = next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
+            explained = content & label_words.union(*(self._words[way] for way in one.ways))
             classes = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form) if isinstance(node, Class)}
             literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(form))
             nth = next((node.n for node in nodes_of(form) if isinstance(node, Nth)), 1)
-            row[0] = max(guess[0][one.kind], -8) / 4
-            row[1] = max(guess[1][BESTS.index(best)], -8) / 4 if best else 0
-            if isinstance(form, (Minus, Holds)) and len(one.slots) > 1:
-                row[2] = max(guess[2][int(one.slots[0] > one.slots[1])], -8) / 4
+            for column, own, number in zip(HEAD_FEATURES, guess, classes_of(one), strict=True):
+                row[column] = max(own[number], -8) / 4 if number >= 0 else 0
             row[3] = math.log(max(one.rho, 1e-3)) / 4
             row[UNUSED] = -sum(rho for number, rho in enumerate(rhos) if number not in one.slots)
             row[5] = len(one.ways) / 3
@@ -265,18 +325,17 @@ class LabelParser:
             if first and one.nodes is not None and len(one.nodes):
                 row[15] = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
             row[16] = len(label_words & content) / len(label_words) if label_words else 0
-            row[EXPLAINED] = len(label_words & content) / len(content) if content else 0
+            row[EXPLAINED] = len(explained) / len(content) if content else 0
             if one.ways:
                 row[18] = float(self._log_triples[[way % self.graph.relations for way in one.ways]].mean())
             row[19] = float(one.nodes is not None and len(one.nodes) == 1)
             row[20] = float(self._several_values(one))
             row[21] = len(one.slots) / 3
             row[22] = float(isinstance(one.value, bool) or isinstance(inner, Class))
-            if pairs:
-                label_pairs = {pair for text in labels_of(form, self.graph) for pair in _pairs(text)}
-                row[23] = len(label_pairs & pairs) / len(label_pairs) if label_pairs else 0
+            if one.ways:
+                row[23] = float(fit.paired[list(one.ways)].mean())
             row[OUTWARD] = fit.outward(one)
-            row[WORST] = fit.worst(one)
+            row[WORST], row[MEAN], row[BETTER] = fit.worst(one), fit.mean(one), fit.better(one)
         return rows
 
     def _several_values(self, one: Candidate) -> bool:
@@ -285,28 +344,57 @@ class LabelParser:
         return bool((self.graph.memory.dim[one.nodes[:5]] >= 0).all())
 
 
+_NONE_OF_BEST = (EXPLAINED, UNUSED, WORST, MEAN, BETTER)
+"""Features of the best candidate that tell whether there is a form."""
+
+
 def none_features(
     scores: torch.Tensor, likeness: torch.Tensor, features: torch.Tensor, query: LabelQuery
 ) -> torch.Tensor:
     """[1, NONE_FEATURES]: what is known of a question's best candidate, the next best score, and how it was linked."""
     rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
-    known = [max(rhos, default=0.0), min(rhos, default=0.0), min(query.strange, 3) / 3]
+    known = [max(rhos, default=0.0), min(rhos, default=0.0), min(query.strange, 3) / 3, float(query.cut)]
     if not len(scores):
-        return torch.tensor([[-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, *known, 0.0, 0.0, 0.0]])
+        return torch.tensor([[-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, 0.0, *known, *[0.0] * len(_NONE_OF_BEST)]])
     best = int(scores.argmax())
     top = scores.topk(min(2, len(scores))).values.tolist()
     row = [top[0] / 10, (top[1] if len(top) > 1 else -10.0) / 10, *likeness[best].tolist(), *known]
-    return torch.tensor([[*row, *(float(features[best][place]) for place in (EXPLAINED, UNUSED, WORST))]])
+    return torch.tensor([[*row, *(float(features[best][place]) for place in _NONE_OF_BEST)]])
+
+
+def classes_of(one: Candidate) -> tuple[int, ...]:
+    """The class of a candidate by each head of the scorer; `NO_CLASS` where a head has none for it."""
+    form = one.form
+    best = next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
+    ordered = isinstance(form, (Minus, Holds)) and len(one.slots) > 1
+    lengths, turned = zip(*_path_shapes(form), strict=True)
+    found = (
+        one.kind,
+        NO_CLASS if best is None else BESTS.index(best),
+        int(one.slots[0] > one.slots[1]) if ordered else NO_CLASS,
+        min(max(lengths), LENGTHS - 1),
+        int(any(turned)),
+    )
+    assert len(found) == len(HEADS)
+    return found
+
+
+def _path_shapes(form: Form, behind: tuple[tuple[str, bool], ...] = ()) -> Iterator[tuple[int, bool]]:
+    """Of each path of a form its relations, and whether it goes back over one that it came by.
+
+    behind: steps of the path that the form stands in.
+    """
+    path = (*behind, *((step.relation, step.inverse) for step in form.path)) if isinstance(form, Join) else behind
+    parts = (form.of,) if isinstance(form, (Join, Arg, Nth)) else children(form)
+    for part in parts:
+        yield from _path_shapes(part, path)
+    if not parts:
+        yield len(path), any(one[0] == two[0] and one[1] != two[1] for one, two in pairwise(path))
 
 
 def _pairs(text: str) -> set[str]:
-    """Pairs of characters of words that are written without spaces between them."""
-    return {
-        word[place : place + 2]
-        for word in WORD.findall(text)
-        if ord(word[0]) > 0x2E80
-        for place in range(max(len(word) - 1, 1))
-    }
+    """Pairs of characters of words that are written without spaces between them; of one character itself."""
+    return {run[place : place + 2] for run in _UNSPACED.findall(text) for place in range(max(len(run) - 1, 1))}
 
 
 def answers_of(one: Candidate, graph: LabelGraph) -> tuple[str, ...]:

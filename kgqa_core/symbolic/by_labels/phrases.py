@@ -6,8 +6,13 @@ Entities are written as their slots (`x`, `y`, `z`), so that equal phrases of di
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
 from kgqa_core.logic.forms import (
     And,
     Arg,
@@ -26,6 +31,7 @@ from kgqa_core.logic.forms import (
     Step,
     TimeConstraint,
 )
+from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 
 SLOTS = ("x", "y", "z", "w")
@@ -38,11 +44,91 @@ _ENDS_OPEN = re.compile(r" (of|by|in|at|for|to|from|on|with|after)$")
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
 
 
+_PARTICIPLE = re.compile(r"\w+ed")
+MOST_HEADS = 0.6
+"""Share of a relation's heads that other relations call by a noun, from which on it is said of this one's, too."""
+_LEADING = re.compile(r"^(has|have|is|in) ")
+_NO_NOUN = re.compile(
+    r"^(in|of|by|at|for|to|from|on|with|after|is|was|are|were|has|have|a|an|the) | (of|by|in|at|for|to|from|on|with)$"
+)
+DATED = 0.5
+"""Share of a relation's tails that are dates, above which they are later or earlier and not larger or smaller."""
+MOST_OTHERS = 6
+"""Other wordings of a direction of a relation that are compared with a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class WayWords:
+    """How both directions of a relation are worded.
+
+    noun: what it leads to, "" where its label is no noun and the thesaurus has none.  predicate: what follows its
+    heads, as in `directed by` or `that borders`, "" where neither gives one.  head: what its heads are called, "" where
+    nothing is known.  ahead, back: other wordings of it from head to tail and back, those of the thesaurus.
+    adjectives: what has the most of it, the least, more than another, and less, as in `oldest`; "" where unknown.
+    """
+
+    noun: str
+    predicate: str
+    head: str
+    ahead: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    adjectives: tuple[str, str, str, str] = ("", "", "", "")
+
+
+def way_words(label: str, head: str) -> WayWords:
+    """The words of a relation by its label.  head: what the types of the graph call its heads, "" where they do not.
+
+    >>> words = way_words("directed by", "")
+    >>> words.noun, words.predicate, words.head, way_words("starred actors", "").noun
+    ('director', 'directed by', 'film', 'actor')
+    """
+    entry = thesaurus().relation(label) or RelationEntry()
+    plain = _LEADING.sub("", label.lower())
+    verb = phrase(label).is_verb and "-" not in label
+    own = "" if verb or _NO_NOUN.search(plain) or _PARTICIPLE.fullmatch(plain) else plain
+    noun = own
+    if entry.nouns and own not in entry.nouns and (not own or own not in entry.labels or own.endswith("s")):
+        noun = entry.nouns[0]
+    predicate = ""
+    if verb or not noun:
+        predicate = (
+            label.lower() if _ENDS_OPEN.search(label.lower()) else f"that {entry.verb[0][0]}" if entry.verb else ""
+        )
+    ask = [text.replace("<x>", SLOTS[0]) for text in entry.ask]
+    back = [text.replace("<x>", SLOTS[0]) for text in entry.back]
+    ahead = dict.fromkeys([*entry.nouns[:2], *ask, *entry.active[:2], label.lower()])
+    behind = dict.fromkeys([*(f"{many} {SLOTS[0]}" for _, many in entry.verb[:2]), *back, *entry.passive[:1]])
+    ahead.pop(noun, None)
+    first = [(entry_words or ("",))[0] for entry_words in (entry.most, entry.least, entry.more_than, entry.less_than)]
+    return WayWords(
+        noun, predicate, head or entry.head, tuple(ahead)[:MOST_OTHERS], tuple(behind)[:MOST_OTHERS],
+        (first[0], first[1], first[2], first[3]),
+    )  # fmt: skip
+
+
+def _heads(graph: LabelGraph, ways: Sequence[WayWords]) -> list[str]:
+    """What the heads of each relation are called: as its words say, else as other relations call most of them."""
+    memory = graph.memory
+    called: dict[str, NDArray[np.bool_]] = {}
+    heads = [np.unique(memory.head[memory.relation == relation]) for relation in range(graph.relations)]
+    for way, own in zip(ways, heads, strict=True):
+        if way.head:
+            called.setdefault(way.head, np.zeros(memory.entities, dtype=np.bool_))[own] = True
+    found = []
+    for way, own in zip(ways, heads, strict=True):
+        shares = {noun: float(mask[own].mean()) for noun, mask in called.items()} if len(own) and not way.head else {}
+        best = max(sorted(shares), key=lambda noun: shares[noun], default="")
+        found.append(best if best and shares[best] >= MOST_HEADS else way.head)
+    return found
+
+
 class Phrases:
     """Writes forms of one graph.  slots: entity key → the word that stands for it."""
 
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
+        ways = [way_words(label, graph.noun(relation)) for relation, label in enumerate(graph.labels)]
+        self.ways = [replace(way, head=head) for way, head in zip(ways, _heads(graph, ways), strict=True)]
 
     def write(self, form: Form, slots: Mapping[str, str]) -> str:
         """The phrase of a form; an entity without a slot is written `x`."""
@@ -70,14 +156,14 @@ class Phrases:
                 return " or ".join(self._set(part, slots) for part in parts)
             case Minus(of=of, without=without):
                 return f"{self._set(of, slots)} but not {self._set(without, slots)}"
-            case Arg(best=best, of=of, path=path, counted=counted):
-                return f"{self._set(of, slots)} with {_best(best, counted)} {self._measure(path)}"
-            case Nth(n=n, best=best, of=of, path=path, counted=counted):
+            case Arg(of=of):
+                return f"{self._adjective(form)} {self._set(of, slots)} {self._best(form)}".strip()
+            case Nth(n=n, of=of):
                 place = _PLACES.get(n, f"{n}th")
-                return f"{self._set(of, slots)} with {place} {_best(best, counted)} {self._measure(path)}"
-            case Greater(one=one, other=other, path=path, best=best, counted=counted):
-                than = ("more" if best == "max" else "fewer") if counted else ("larger" if best == "max" else "smaller")
-                return f"{self._set(one, slots)} or {self._set(other, slots)} with {than} {self._measure(path)}"
+                return f"{place} {self._adjective(form)} {self._set(of, slots)} {self._best(form)}".replace("  ", " ")
+            case Greater(one=one, other=other):
+                both = f"{self._set(one, slots)} or {self._set(other, slots)}"
+                return f"{both} {self._adjective(form)} {self._best(form)}".replace("  ", " ")
             case Compare(op=op, path=path):
                 return f"with {self._measure(path)} {_OPS[op]} {NUMBER}"
             case TimeConstraint(of=of):
@@ -91,13 +177,21 @@ class Phrases:
         classes = [part for part in parts if isinstance(part, Class)]
         others = [self._set(part, slots) for part in parts if not isinstance(part, Class)]
         named = [self._set(part, slots) for part in classes]
+        nouns = [self._noun(part) for part in parts if not isinstance(part, Class)]
+        ranked = [
+            n for n, part in enumerate(p for p in parts if not isinstance(p, Class)) if isinstance(part, (Arg, Nth))
+        ]
+        if named and ranked and nouns[ranked[0]]:
+            best = others.pop(ranked[0]).replace(str(nouns.pop(ranked[0])), named[0], 1)
+            named = [best, *named[1:]]
         if named:
-            nouns = [self._noun(part) for part in parts if not isinstance(part, Class)]
             others = [
-                f": {text}" if noun is None else text.removeprefix(noun).strip()
+                f"that is {text}" if noun is None else text.removeprefix(noun).strip()
                 for text, noun in zip(others, nouns, strict=True)
             ]
-        return " ".join([*named, " and ".join(others)])
+        elif len(parts) > 1 and (first := self._noun(parts[0])):
+            others = [others[0], *(text.removeprefix(f"{first} ") for text in others[1:])]
+        return " ".join([*named, " and ".join(others)]).strip()
 
     def _noun(self, form: Form) -> str | None:
         """The noun that the phrase of a form begins with, which another may stand for; None where it has none."""
@@ -107,21 +201,74 @@ class Phrases:
             case Class():
                 return self._set(form, {})
             case Join(path=(Step(relation=key, inverse=False), *_)):
-                return self.graph.noun(self.graph.memory.relation_ids[key])
+                return self.ways[self.graph.memory.relation_ids[key]].head
             case Arg(of=of) | Nth(of=of) | Minus(of=of):
                 return self._noun(of)
         return None
 
+    def _adjective(self, form: Arg | Nth | Greater) -> str:
+        """What the thesaurus calls the one with the most or least by a measure, or with more or less; "" for none."""
+        if form.counted or len(form.path) != 1 or form.path[0].inverse:
+            return ""
+        words = self.ways[self.graph.memory.relation_ids[form.path[0].relation]]
+        place = (0 if form.best == "max" else 1) + (2 if isinstance(form, Greater) else 0)
+        return words.adjectives[place]
+
+    def _best(self, form: Arg | Nth | Greater) -> str:
+        """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""
+        more, measure = isinstance(form, Greater), self._measure(form.path)
+        if form.counted:
+            way = ("more", "fewer") if more else ("most", "fewest")
+        elif len(form.path) == 1 and self.graph.dated[self.graph.memory.relation_ids[form.path[0].relation]] > DATED:
+            way = ("later", "earlier") if more else ("latest", "earliest")
+        else:
+            way = ("larger", "smaller") if more else ("largest", "smallest")
+        return f"with {way[form.best != 'max']} {measure}"
+
     def _path(self, path: tuple[Step, ...], text: str) -> str:
         for step in reversed(path):
-            relation = self.graph.memory.relation_ids[step.relation]
-            label = self.graph.labels[relation]
-            noun = self.graph.noun(relation)
-            if _ENDS_OPEN.search(label):
-                text = f"what {text} is {label}" if step.inverse else f"{noun} {label} {text}".strip()
-            else:
-                text = f"{label} of {text}" if step.inverse else f"{noun} with {label} {text}".strip()
+            text = self.way(self.graph.memory.relation_ids[step.relation], text, ahead=step.inverse)
         return text
+
+    def way(self, relation: int, text: str, *, ahead: bool) -> str:
+        """What a relation leads to from `text`, or with `ahead` false what it leads from there.
+
+        As `director of x` and `film directed by x`.
+        """
+        label, words = self.graph.labels[relation], self.ways[relation]
+        if ahead:
+            return f"{words.noun} of {text}" if words.noun else f"what {text} is {label}"
+        verbal = words.predicate or (label if _ENDS_OPEN.search(label) and not words.noun else "")
+        return f"{words.head} {verbal or f'with {words.noun or label}'} {text}".strip()
+
+    def wordings(self, way: int) -> tuple[str, ...]:
+        """How a direction of a relation is worded, without where it starts: as in phrases, then in other words."""
+        relation, back = way % self.graph.relations, way >= self.graph.relations
+        words = self.ways[relation]
+        if back:
+            return (self.way(relation, "", ahead=False).strip(), *words.back)
+        return (words.noun or self.graph.labels[relation], *words.ahead)
+
+    def answer(self, form: Form) -> str:
+        """What the answer of a form is: a noun, `number`, or `yes or no`."""
+        match form:
+            case Count():
+                return "number"
+            case Holds():
+                return "yes or no"
+            case Class(key=key):
+                return self._type(self.graph.type_of_key.get(key, -1)) or "thing"
+            case And(parts=parts):
+                order = sorted(parts, key=lambda part: (isinstance(part, Compare), not isinstance(part, Class)))
+                return self.answer(order[0])
+            case Minus(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
+                return self.answer(of)
+            case Or(parts=parts):
+                return self.answer(parts[0])
+            case Join(path=(step, *_)):
+                words = self.ways[self.graph.memory.relation_ids[step.relation]]
+                return (words.noun if step.inverse else words.head) or "thing"
+        return "thing"
 
     def _measure(self, path: tuple[Step, ...]) -> str:
         relations = [self.graph.memory.relation_ids[step.relation] for step in path]
@@ -131,13 +278,7 @@ class Phrases:
         )
 
     def _inverse(self, relation: int) -> str:
-        return self.graph.noun(relation) or f"things with {self.graph.labels[relation]}"
+        return self.ways[relation].head or f"things with {self.graph.labels[relation]}"
 
     def _type(self, place: int) -> str:
         return self.graph.type_labels[place] if place >= 0 else ""
-
-
-def _best(best: str, counted: bool) -> str:
-    if counted:
-        return "most" if best == "max" else "fewest"
-    return "largest" if best == "max" else "smallest"

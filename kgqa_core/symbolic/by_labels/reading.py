@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
+from kgqa_core.datasets.thesaurus import thesaurus
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.english import singulars, type_words
-from kgqa_core.linking.words import usualness
+from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Literal
+from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
@@ -33,6 +36,17 @@ _VALUE = re.compile(
 )
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
 _TOKEN = re.compile(r"(?<!\w)[+.@#]?\w[\w.+/:-]*")
+_NAME_WORD = re.compile(r"[^\W_](?:[\w.'’-]*\w)?|\S")
+PLAIN, MOST_READINGS = 40, 3
+"""`usualness` of a word above which it may be no name, and readings of a question beside the first."""
+NAME_LIKE = 0.5
+"""Sum of the words of a text from which on they are a name."""
+CONTENT_FREE = frozenset(
+    "a an the of in on at to for from by with and or is are was were be been do does did has have had what which who "
+    "whom whose where when how why that this these those it its there many much me my you please tell can could would "
+    "give list name show find all any each some than as if not no x y z w n s t".split()
+)
+"""Words of a question that say nothing of what it asks for, the words of slots among them."""
 MOST_SLOTS = 3
 OTHER_WORD = 0.8
 """Confidence in a type by another usual word for it."""
@@ -44,6 +58,10 @@ def read_query(
     """A question with its mentions as slots.  keys, names: of its topic entities, by id."""
     marked, mentions = mark_mentions(question, keys, names)
     mentions = _each_once(mentions, len(marked))
+    unseen = [one for one in mentions if one.entities and one.mark not in marked]
+    if len(unseen) == 1 and (span := name_span(marked, graph)) is not None:
+        marked = f"{marked[: span[0]]} {unseen[0].mark} {marked[span[1] :]}"
+        mentions.sort(key=lambda one: (marked.find(one.mark) % (len(marked) + 1), one.mark))
     slots = []
     for number, one in enumerate(mentions):
         if number < MOST_SLOTS and one.entities:
@@ -54,11 +72,104 @@ def read_query(
     if len(slots) < MOST_SLOTS:
         marked = _literal_slots(marked, slots, graph)
     masked, values = mask_values(marked, graph.label_words)
-    strange = sum(
-        len(word) > 2 and not usualness(word) and word not in graph.label_words and stem(word) not in graph.label_words
-        for word in _LATIN.findall(masked.lower())
-    )
-    return LabelQuery(" ".join(masked.split()), tuple(slots), types_in(masked, graph), rank, values, strange)
+    strange = sum(_is_strange(word, graph) for word in _LATIN.findall(masked.lower()))
+    text, used = " ".join(masked.split()), tuple(slots)
+    return LabelQuery(text, used, types_in(masked, graph), rank, values, strange, is_cut(text, used, graph))
+
+
+def _is_strange(word: str, graph: LabelGraph) -> bool:
+    """Whether a word is no usual English and in no label."""
+    return len(word) > 2 and not usualness(word) and graph.label_words.isdisjoint((word, stem(word)))
+
+
+def is_cut(text: str, slots: Sequence[Slot], graph: LabelGraph) -> bool:
+    """Whether a slot stands directly beside a capital within the text, or beside a word that nobody knows.
+
+    In a text all of whose words have capitals these tell nothing.
+    """
+    tokens = text.split()
+    own = {slot.word for slot in slots}
+    capitals = any(token.isalpha() and token.islower() for token in tokens[1:] if token not in own)
+    for place, token in enumerate(tokens):
+        if token not in own:
+            continue
+        for beside in (place - 1, place + 1):
+            word = tokens[beside] if 0 <= beside < len(tokens) else ""
+            if not (word.isascii() and word.isalpha()) or word in own or word in SLOTS:
+                continue
+            if (beside > 0 and capitals and word[0].isupper() and not word.isupper()) or _is_strange(
+                word.lower(), graph
+            ):
+                return True
+    return False
+
+
+def other_readings(question: Question) -> list[tuple[Question, float, frozenset[str]]]:
+    """The question without mentions that may be plain words: each alone, and all.
+
+    With each the linker's confidence in what is gone, and the words of it that say something.
+
+    For a name such as *Network* or *The Road* may be a word of the question: a mention is doubtful where it was linked
+    in the text, is written in small letters and is made of usual words of English.
+    """
+    doubtful: dict[int, float] = {}
+    for place, number in enumerate(question.topic_mentions):
+        words = question.topic_keys[place].split()
+        plain = all(usualness(word.lower()) > PLAIN and word.islower() for word in words)
+        if plain and question.topic_keys[place] in question.text:
+            doubtful[number] = max(doubtful.get(number, 0.0), question.topic_weights[place])
+    gone = [{number} for number in doubtful] + ([set(doubtful)] if len(doubtful) > 1 else [])
+    found: list[tuple[Question, float, frozenset[str]]] = []
+    for numbers in gone[:MOST_READINGS]:
+        kept = [place for place, number in enumerate(question.topic_mentions) if number not in numbers]
+        renumbered = {old: new for new, old in enumerate(dict.fromkeys(question.topic_mentions[p] for p in kept))}
+        one = replace(
+            question,
+            topic_keys=tuple(question.topic_keys[place] for place in kept),
+            topic_entities=tuple(question.topic_entities[place] for place in kept),
+            topic_weights=tuple(question.topic_weights[place] for place in kept),
+            topic_mentions=tuple(renumbered[question.topic_mentions[place]] for place in kept),
+        )
+        texts = {
+            key for key, number in zip(question.topic_keys, question.topic_mentions, strict=True) if number in numbers
+        }
+        dropped = frozenset(
+            stem(word) for text in texts for word in WORD.findall(text.lower()) if word not in CONTENT_FREE
+        )
+        found.append((one, sum(doubtful[number] for number in numbers), dropped))
+    return found
+
+
+def name_span(text: str, graph: LabelGraph) -> tuple[int, int] | None:
+    """Start and end of what in a text is likest a name that the graph does not have, None where nothing is.
+
+    For an entity that is given with a question and has no label: the run of words of the largest sum, where words that
+    English hardly has and capitals count for a name, those of grammar and of the graph's labels against it.
+    """
+    words = list(_NAME_WORD.finditer(text))
+    best, span, total, start = NAME_LIKE, None, 0.0, 0
+    for place, found in enumerate(words):
+        if total <= 0:
+            total, start = 0.0, place
+        total += _name_likeness(found[0], place == 0, graph)
+        if total > best:
+            possessive = 2 if found[0][-2:] in ("'s", "’s") else 0
+            best, span = total, (words[start].start(), found.end() - possessive)
+    return span
+
+
+def _name_likeness(word: str, first: bool, graph: LabelGraph) -> float:
+    """How much a word counts for a name; below 0 it counts against it."""
+    low = word.lower()
+    if not word[0].isalnum():
+        return -100.0 if ord(word[0]) >= 0xE000 else 0.0  # a mention, or a sign
+    if low in CONTENT_FREE or low in FUNCTION_WORDS or is_cjk(word[0]):
+        return -1.0
+    if word[0].isupper() and not first:
+        return 2.0
+    if not graph.label_words.isdisjoint((low, stem(low))) or not thesaurus().vocabulary.isdisjoint((low, stem(low))):
+        return -1.0
+    return 1.5 - usualness(low) / 128
 
 
 def _each_once(mentions: Sequence[MarkedMention], end: int) -> list[MarkedMention]:

@@ -1,12 +1,13 @@
 """How well each candidate form fits a question: an encoder reads both, by their words and not by ids.
 
     score(q, f) = s_1 a(q)·f + s_2 Σ_t w_t m_t + s_3 Σ_u v_u max_t cos(q_t, f_u) + s_4 max_t w_t (1 - m_t) / max w
-                  + g(features),    m_t = max_u cos(q_t, f_u)
+                  + s_5 b(q)·n + g(features),    m_t = max_u cos(q_t, f_u)
 
 The first term compares whole texts (a: a linear map), the second and third their tokens in both directions (Khattab and
 Zaharia 2020, with learned weights w, v of tokens), the fourth is the token of the question that counts and that the
-form says least of; s are learned; g is a small network of what else is known of a candidate.  What is
-learnt on one graph serves others, for a relation is nothing but its label.
+form says least of; the fifth compares the question (b: a linear map) with the noun n of what the form finds, for a
+question wants to know a person, a year, a number; s are learned; g is a small network of what else is known of a
+candidate.  What is learnt on one graph serves others, for a relation is nothing but its label.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
 INNER = 128
 """Numbers of a token's direction."""
-FEATURES = 26
+FEATURES = 30
 """Numbers that describe a candidate beside its text."""
 ORDERS = 2
+LENGTHS = 4
+"""Relations of the longest path of a form, 0 to 3."""
+TURNS = 2
+"""Whether a path of a form goes back over the relation that it came by."""
+HEADS = (len(KINDS), len(BESTS), ORDERS, LENGTHS, TURNS)
+"""Classes of each head."""
 SCALE = 8.0
-LIKENESS = 4
+LIKENESS = 5
 """Numbers by which a question and a phrase are compared."""
-NONE_FEATURES = 12
+NONE_FEATURES = 16
 """Numbers that the score of "no form" is made of; the words of the question are not among them, for they are new."""
 MOST_PHRASES = 50_000
 """Phrases that are kept."""
@@ -44,14 +51,16 @@ class ScoreNetwork(nn.Module):
         self.encoder = encoder
         width = encoder.width
         self.tower = nn.Linear(width, width, bias=False)
+        self.wanted = nn.Linear(width, width, bias=False)
         self.direction = nn.Linear(width, INNER, bias=False)
         self.weights = nn.ModuleList(nn.Linear(width, 1) for _ in range(2))
-        self.sharpness = nn.Parameter(torch.tensor([SCALE, SCALE, SCALE, 0.0]))
+        self.sharpness = nn.Parameter(torch.tensor([SCALE, SCALE, SCALE, 0.0, 0.0]))
         self.features = nn.Sequential(nn.Linear(FEATURES + LIKENESS, 48), nn.ReLU(), nn.Linear(48, 1))
         self.linear = nn.Linear(FEATURES, 1, bias=False)
-        self.heads = nn.ModuleList(nn.Linear(width, size) for size in (len(KINDS), len(BESTS), ORDERS))
+        self.heads = nn.ModuleList(nn.Linear(width, size) for size in HEADS)
         self.none = nn.Sequential(nn.Linear(NONE_FEATURES, 32), nn.ReLU(), nn.Linear(32, 1))
         nn.init.eye_(self.tower.weight)
+        nn.init.eye_(self.wanted.weight)
         nn.init.orthogonal_(self.direction.weight)
         nn.init.zeros_(self.linear.weight)
         for head in (self.features[2], self.none[2]):
@@ -64,15 +73,19 @@ class ScoreNetwork(nn.Module):
         states, mask = self.encoder(texts)
         real = mask.unsqueeze(-1).to(states.dtype)
         pooled = (states * real).sum(1) / real.sum(1).clamp(min=1)
-        vectors = nn.functional.normalize(self.tower(pooled) if side == 0 else pooled, dim=-1)
+        normalize = nn.functional.normalize
+        vectors = normalize(self.tower(pooled) if side == 0 else pooled, dim=-1)
+        wanted = normalize(self.wanted(pooled), dim=-1) if side == 0 else vectors
         tokens = nn.functional.normalize(self.direction(states), dim=-1) * real
         weights = self.weights[side](states).squeeze(-1).masked_fill(mask == 0, -1e9).softmax(-1)
-        return EncodedTexts(pooled, vectors, tokens, weights)
+        return EncodedTexts(pooled, vectors, tokens, weights, wanted)
 
-    def compare(self, question: EncodedTexts, phrase: EncodedTexts) -> Tensor:
+    def compare(self, question: EncodedTexts, phrase: EncodedTexts, nouns: Tensor | None = None) -> Tensor:
         """Likeness of pairs, row by row: [pairs, LIKENESS].
 
-        Of whole texts, of the question's and of the phrase's tokens, and what is missed of the question's worst token.
+        Of whole texts, of the question's and of the phrase's tokens, what is missed of the question's worst token, and
+        of what is wanted to the noun of what is found.  nouns: vectors of these [pairs, width]; 0 is its likeness where
+        there are none.
         """
         likeness = question.tokens @ phrase.tokens.transpose(1, 2)
         said = likeness.amax(2).clamp(min=0)
@@ -83,6 +96,7 @@ class ScoreNetwork(nn.Module):
                 (said * question.weights).sum(1),
                 (likeness.amax(1).clamp(min=0) * phrase.weights).sum(1),
                 (matters * (1 - said)).amax(1),
+                (question.wanted * nouns).sum(-1) if nouns is not None else said.new_zeros(len(said)),
             ],
             -1,
         )
@@ -96,16 +110,22 @@ class ScoreNetwork(nn.Module):
 
 @dataclass(frozen=True)
 class EncodedTexts:
-    """pooled, vectors [batch, width], tokens [batch, length, INNER], weights [batch, length]."""
+    """pooled, vectors, wanted [batch, width], tokens [batch, length, INNER], weights [batch, length].
+
+    wanted: of questions, what is compared with nouns.
+    """
 
     pooled: Tensor
     vectors: Tensor
     tokens: Tensor
     weights: Tensor
+    wanted: Tensor
 
     def rows(self, places: Tensor) -> EncodedTexts:
         """The texts at some places."""
-        return EncodedTexts(self.pooled[places], self.vectors[places], self.tokens[places], self.weights[places])
+        return EncodedTexts(
+            self.pooled[places], self.vectors[places], self.tokens[places], self.weights[places], self.wanted[places]
+        )
 
 
 class LabelScorer:
@@ -144,20 +164,24 @@ class LabelScorer:
         pad = nn.utils.rnn.pad_sequence
         tokens = pad([one for _, one, _ in rows], batch_first=True)
         weights = pad([one for _, _, one in rows], batch_first=True)
-        return EncodedTexts(vectors, vectors, tokens, weights)
+        return EncodedTexts(vectors, vectors, tokens, weights, vectors)
 
     @torch.inference_mode()
-    def likeness(self, question: EncodedTexts, place: int, phrases: EncodedTexts) -> Tensor:
-        """[phrases, LIKENESS]: likeness of one question of a batch to phrases."""
+    def likeness(
+        self, question: EncodedTexts, place: int, phrases: EncodedTexts, nouns: EncodedTexts | None = None
+    ) -> Tensor:
+        """[phrases, LIKENESS]: likeness of one question of a batch to phrases; nouns: of what each of these finds."""
         size = len(phrases.vectors)
         one = question.rows(torch.full((1,), place))
+        length = int((one.weights > 0).sum())  # what follows pads it to the longest of its batch
         expanded = EncodedTexts(
             one.pooled.expand(size, -1),
             one.vectors.expand(size, -1),
-            one.tokens.expand(size, -1, -1),
-            one.weights.expand(size, -1),
+            one.tokens[:, :length].expand(size, -1, -1),
+            one.weights[:, :length].expand(size, -1),
+            one.wanted.expand(size, -1),
         )
-        return self.network.compare(expanded, phrases)
+        return self.network.compare(expanded, phrases, nouns.vectors if nouns is not None else None)
 
 
 def describe(network: ScoreNetwork) -> dict[str, Any]:

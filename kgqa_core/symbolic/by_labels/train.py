@@ -25,12 +25,14 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn import checkpoint
 from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.training import CHECKPOINT, CLIP, WEIGHT_DECAY
-from kgqa_core.symbolic.by_labels.examples import IGNORED, LabelExample
-from kgqa_core.symbolic.by_labels.parser import none_features
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS, EncodedTexts, LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.examples import LabelExample
+from kgqa_core.symbolic.by_labels.parser import HEAD_FEATURES, NO_CLASS, none_features
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LIKENESS, EncodedTexts, LabelScorer, ScoreNetwork
 
 CHUNK = 32
 """Phrases that are encoded at once."""
+HEAD_WEIGHTS = (0.5, 0.3, 0.3, 0.3, 0.3)
+"""Weight of each head's loss."""
 REPORTED = 25
 """Steps between two words on the progress."""
 
@@ -56,20 +58,20 @@ class FitOptions:
 class _LabelBatch:
     texts: list[str]
     phrases: list[str]
+    nouns: list[str]
     pairs: Tensor
     features: Tensor
     sizes: list[int]
     right: list[Tensor]
-    kinds: Tensor
-    bests: Tensor
-    orders: Tensor
-    candidate_kinds: Tensor
+    wanted: Tensor
+    classes: Tensor
     weights: Tensor
 
 
 def _batch(examples: Sequence[LabelExample], options: FitOptions, chooser: random.Random) -> _LabelBatch:
     phrases: dict[str, int] = {}
-    pairs, features, sizes, right, kinds_of = [], [], [], [], []
+    nouns: dict[str, int] = {}
+    pairs, features, sizes, right, classes = [], [], [], [], []
     answerable = []
     for number, one in enumerate(examples):
         places = list(range(len(one.texts)))
@@ -88,21 +90,21 @@ def _batch(examples: Sequence[LabelExample], options: FitOptions, chooser: rando
         chosen += chooser.sample(rest, min(len(rest), max(options.candidates - len(chosen), 0)))
         sizes.append(len(chosen))
         for p in chosen:
-            pairs.append((number, phrases.setdefault(one.texts[p], len(phrases))))
+            noun = nouns.setdefault(one.nouns[p], len(nouns))
+            pairs.append((number, phrases.setdefault(one.texts[p], len(phrases)), noun))
             features.append(one.features[p])
-            kinds_of.append(one.kinds[p])
+            classes.append(one.classes[p])
         right.append(torch.tensor([bool(one.right[p]) and bool(good) for p in chosen] + [not good]))
     return _LabelBatch(
         [one.query.text for one in examples],
         list(phrases),
-        torch.tensor(pairs, dtype=torch.long).reshape(-1, 2),
+        list(nouns),
+        torch.tensor(pairs, dtype=torch.long).reshape(-1, 3),
         torch.from_numpy(np.array(features, dtype=np.float32).reshape(len(pairs), FEATURES)),
         sizes,
         right,
-        torch.tensor([one.kind for one in examples]),
-        torch.tensor([one.best for one in examples]),
-        torch.tensor([one.order for one in examples]),
-        torch.tensor(kinds_of, dtype=torch.long),
+        torch.tensor([one.wanted for one in examples]),
+        torch.from_numpy(np.array(classes, dtype=np.int64).reshape(-1, len(HEADS))),
         torch.tensor([one.weight for one in examples]),
     )
 
@@ -123,6 +125,7 @@ def _encoded(network: ScoreNetwork, phrases: list[str]) -> EncodedTexts:
         torch.cat([part.vectors for part in parts]),
         torch.cat([pad(part.tokens, (0, 0, 0, size)) for part, size in zip(parts, padded, strict=True)]),
         torch.cat([pad(part.weights, (0, size)) for part, size in zip(parts, padded, strict=True)]),
+        torch.cat([part.wanted for part in parts]),
     ).rows(back)
 
 
@@ -134,12 +137,14 @@ def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _Label
     logs = [torch.log_softmax(one, -1).detach() for one in logits]
     features = batch.features.clone()
     own = batch.pairs[:, 0]
-    if len(own):
-        features[:, 0] = logs[0][own, batch.candidate_kinds].clamp(min=-8) / 4
+    for place, (column, log) in enumerate(zip(HEAD_FEATURES, logs, strict=True)):
+        known = batch.classes[:, place] >= 0
+        value = log[own, batch.classes[:, place].clamp(min=0)].clamp(min=-8) / 4
+        features[:, column] = torch.where(known, value, torch.zeros_like(value))
     likeness = features.new_zeros(0, LIKENESS)
     if len(own):
-        phrase = _encoded(network, batch.phrases)
-        likeness = network.compare(question.rows(own), phrase.rows(batch.pairs[:, 1]))
+        phrase, nouns = _encoded(network, batch.phrases), network.encode(batch.nouns, 1).vectors
+        likeness = network.compare(question.rows(own), phrase.rows(batch.pairs[:, 1]), nouns[batch.pairs[:, 2]])
     scores = network.score(likeness, features)
     total, hits, start = scores.sum() * 0, 0, 0
     for number, size in enumerate(batch.sizes):
@@ -153,9 +158,9 @@ def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _Label
         total = total - batch.weights[number] * torch.logsumexp(log[right], 0)
         hits += int(right[log.argmax()])
     total = total / max(len(batch.sizes), 1)
-    for head, wanted, weight in zip(logits, (batch.kinds, batch.bests, batch.orders), (0.5, 0.3, 0.3), strict=True):
-        if (wanted != IGNORED).any():
-            total = total + weight * nn.functional.cross_entropy(head, wanted, ignore_index=IGNORED)
+    for head, wanted, weight in zip(logits, batch.wanted.T, HEAD_WEIGHTS, strict=True):
+        if (wanted != NO_CLASS).any():
+            total = total + weight * nn.functional.cross_entropy(head, wanted, ignore_index=NO_CLASS)
     return total, hits
 
 
@@ -248,7 +253,7 @@ def _key(network: ScoreNetwork, examples: Sequence[LabelExample], options: FitOp
         sha.update(name.encode())
         sha.update(value.contiguous().numpy().tobytes())
     for one in examples:
-        sha.update(repr((one.question, one.query.text, one.texts, one.kind, one.best, one.order, one.weight)).encode())
+        sha.update(repr((one.question, one.query.text, one.texts, one.nouns, one.wanted, one.weight)).encode())
         sha.update(one.features.tobytes())
         sha.update(one.right.tobytes())
     decisive = {name: value for name, value in asdict(options).items() if name != "checkpoint_seconds"}

@@ -31,6 +31,14 @@ def graph(label_kg: Path) -> Iterator[LabelGraph]:
 
 
 @pytest.fixture(scope="session")
+def untyped_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelGraph]:
+    """The same graph without types, open."""
+    with KgStore.open(label_graph(tmp_path_factory.mktemp("untyped_graph"), typed=False)) as store:
+        index(store)
+        yield LabelGraph(store)
+
+
+@pytest.fixture(scope="session")
 def scorer() -> LabelScorer:
     """A scorer that was never trained; tests do not change it."""
     torch.manual_seed(7)

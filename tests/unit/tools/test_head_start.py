@@ -13,8 +13,10 @@ from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Monitor
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import HEAD_START, load, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.phrases import Phrases, way_words
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from tests.support.question_graph import RDFS, TYPE, X, build_graph, triples
 from tools.head_start import real_graph, train
@@ -35,6 +37,24 @@ def test_the_same_seed_invents_the_same_graph_and_another_one_another(tmp_path: 
     (tmp_path / "a").rename(tmp_path / "a.nt")
     counts = build(out, options=KgOptions(files=(str(tmp_path / "a.nt"),)))
     assert counts["rejects"] == 0
+
+
+def test_invented_graph_without_types_has_all_else(tmp_path: Path) -> None:
+    sizes = [write_graph(tmp_path / name, 1, typed=typed) for name, typed in (("typed.nt", True), ("plain.nt", False))]
+    typed, plain = (
+        set((tmp_path / name).read_text(encoding="utf-8").splitlines()) for name in ("typed.nt", "plain.nt")
+    )
+    assert plain == {line for line in typed if f"<{TYPE}>" not in line} and sizes[0] > sizes[1] > 2_000
+    out = tmp_path / "kg"
+    out.mkdir()
+    build(out, options=KgOptions(files=(str(tmp_path / "plain.nt"),)))
+    with KgStore.open(out) as store:
+        graph = LabelGraph(store)
+        assert not graph.type_keys
+        heads = [way.head for way in Phrases(graph).ways]
+        assert any(heads) and any(
+            own and not way_words(label, "").head for own, label in zip(heads, graph.labels, strict=True)
+        ), "heads of relations that the thesaurus says nothing of"
 
 
 def test_every_invented_relation_starts_from_a_kind_of_its_domain() -> None:

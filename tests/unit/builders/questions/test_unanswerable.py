@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from kgqa_core.datasets.thesaurus import thesaurus
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
+from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting.phrases import plural
 
@@ -73,3 +75,37 @@ def test_relations_measures_and_types_are_missed(film_kg: Path) -> None:
     comparatives = {word for entry in entries for word in entry.more_than + entry.less_than}
     assert sum(any(f" {word}" in text for word in comparatives) for text in asked) > 5
     assert sum(any(plural(word) in text for word in types) for text in asked) > 10
+
+
+@pytest.fixture(scope="module")
+def many(film_kg: Path) -> list[dict[str, Any]]:
+    """Unanswerable questions of a larger draw."""
+    with KgStore.open(film_kg) as store:
+        made = make(store, GeneratedQuestionsOptions(size=400, unanswerable=0.6), 7, QUIET)
+    return [row for row in made if row.get("answerable") is False]
+
+
+def test_what_is_missing_is_said_in_the_language_of_the_graph(many: list[dict[str, Any]]) -> None:
+    assert not [row for row in many if any(map(is_cjk, row["question"] + (row["missing"] or "")))]
+
+
+def test_a_missing_property_of_a_thing_is_an_adjective_before_its_noun(many: list[dict[str, Any]]) -> None:
+    modified = [row for row in of(many, unanswerable.RELATION) if row["missing"] in unanswerable._ADJECTIVES]
+    assert len(modified) > 5
+    for row in modified:
+        text, word = row["plain_question"].casefold(), row["missing"]
+        assert re.search(rf"\b{word} (?:film|person|people|genre|countr|cit)", text), row
+        assert not re.search(rf"\ba {word}", text) or word[0] not in "aeiou", row
+
+
+def test_a_missing_entity_may_be_a_name_of_the_graph_with_another_word(
+    film_kg: Path, many: list[dict[str, Any]]
+) -> None:
+    with KgStore.open(film_kg) as store:
+        names = store.label_index()
+    more = {*unanswerable._BEFORE, *unanswerable._BEHIND}
+    longer = [
+        row for row in of(many, unanswerable.ENTITY)
+        if any(row["missing"].replace(word, "").strip().casefold() in names for word in more if word in row["missing"])
+    ]  # fmt: skip
+    assert 5 < len(longer) < len(of(many, unanswerable.ENTITY))

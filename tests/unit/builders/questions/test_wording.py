@@ -134,3 +134,28 @@ def test_chinese_relations_have_chinese_questions(tmp_path: Path) -> None:
         assert "导演是乙的有哪些？" in of("(JOIN @r @e1)")
         assert "丁的导演的导演是谁？" in of("(JOIN (R @r) (JOIN (R @r) @e3))")
         assert "乙是甲的导演吗？" in of("(HOLDS (JOIN (R @r) @e0) @e1)")
+
+
+def test_chinese_questions_have_the_nouns_and_whole_questions_of_the_thesaurus(tmp_path: Path) -> None:
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    lines = [f'<http://x/e{i}> <{label}> "{name}"@zh .' for i, name in enumerate("甲乙丙丁")]
+    for key, name in (("born", "出生地"), ("zorp", "佐普"), ("led", "负责人")):
+        lines += [f'<http://x/{key}> <{label}> "{name}"@zh .', f"<http://x/e0> <http://x/{key}> <http://x/e1> ."]
+    lines.append("<http://x/e1> <http://x/born> <http://x/e2> .")
+    with KgStore.open(build_graph(tmp_path, lines, languages=("zh",))) as store:
+        found, graph = profile(store), MemoryGraph(store)
+        chinese = Chinese(found, namer(graph, found))
+
+        def of(form: str) -> set[str]:
+            return {chinese.write(parse(form.replace("@", "http://x/")), str(seed)).text for seed in range(300)}
+
+        texts = of("(JOIN (R @born) @e0)")
+        assert {"甲在哪里出生？", "甲在哪里出生"} <= texts, "whole questions for the tail"
+        assert any("甲的籍贯" in text for text in texts) and any("甲的出生地" in text for text in texts)
+        assert "谁出生在乙？" in of("(JOIN @born @e1)"), "and for the head"
+        assert not any("谁出生在" in text for text in texts)
+        nested = of("(JOIN (R @born) (JOIN (R @led) @e0))")
+        assert {"甲的负责人在哪里出生？", "甲的领导人在哪里出生？"} <= nested
+        assert all("佐普" in text for text in of("(JOIN (R @zorp) @e0)")), "which the thesaurus does not have"
+        for text in (*texts, *nested, *of("(JOIN @born @e1)")):
+            assert "<x>" not in text and ("甲" in text or "乙" in text)

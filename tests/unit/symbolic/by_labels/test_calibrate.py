@@ -21,8 +21,8 @@ def candidate(nodes: list[int] | None, value: int | bool | None = None, missing:
 
 def ranked(scored: list[tuple[Candidate, float]], none: float) -> Ranked:
     """Candidates with their scores, best first."""
-    features = np.zeros((len(scored), FEATURES), dtype=np.float32)
-    prepared = Prepared("q", LabelQuery("?"), [one for one, _ in scored], [""] * len(scored), features, None)  # type: ignore[arg-type]
+    features, blank = np.zeros((len(scored), FEATURES), dtype=np.float32), [""] * len(scored)
+    prepared = Prepared("q", LabelQuery("?"), [one for one, _ in scored], blank, blank, features, None)  # type: ignore[arg-type]
     likeness = np.zeros((len(scored), LIKENESS), dtype=np.float32)
     return Ranked(prepared, list(range(len(scored))), [score for _, score in scored], none, likeness)
 
@@ -74,8 +74,8 @@ def test_confidence_reads_the_likenesses_features_and_strange_words_of_the_best_
     features[1, UNUSED], features[1, EXPLAINED], features[0] = -0.25, 0.75, 9.0
     best = Candidate(Entity("x"), 0, np.array([2]), None, (), (), (), rho=0.5, score=0.0)
     query = LabelQuery("?", strange=strange)
-    prepared = Prepared("q", query, [candidate([1]), best], ["", ""], features, None)  # type: ignore[arg-type]
-    likeness = np.array([[0.1, 0.2, 0.3, 0.4], [9.0, 9.0, 9.0, 9.0]], dtype=np.float32)
+    prepared = Prepared("q", query, [candidate([1]), best], ["", ""], ["", ""], features, None)  # type: ignore[arg-type]
+    likeness = np.array([[0.1, 0.2, 0.3, 0.4, 0.5], [9.0] * LIKENESS], dtype=np.float32)
     choice = choose(Ranked(prepared, [1, 0], [2.0, 1.0], 0.0, likeness))
     total = math.exp(2) + math.exp(1) + 1
     share, none = math.exp(2) / total, 1 / total

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Join, Literal
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import Phrases
+from kgqa_core.symbolic.by_labels.phrases import MOST_HEADS, MOST_OTHERS, Phrases, way_words
 from tests.support.graphs import random_graph, small_graph, store_of
-from tests.support.label_graph import X
+from tests.support.label_graph import X, way_of
+from tests.support.question_graph import build_graph
 from tests.support.random_forms import forms
 
 SLOTS = {f"{X}c0": "x", f"{X}c1": "y", f"{X}p0": "z", "KX12": "w"}
@@ -22,17 +27,17 @@ SLOTS = {f"{X}c0": "x", f"{X}c1": "y", f"{X}p0": "z", "KX12": "w"}
     [
         ("(JOIN (R <capital>) <c0>)", "capital of x"),
         ("(JOIN <capital> <c1>)", "country with capital y"),
-        ("(JOIN (R <capital>) (JOIN (R <borders>) <c0>))", "capital of borders of x"),
+        ("(JOIN (R <capital>) (JOIN (R <borders>) <c0>))", "capital of neighbor of x"),
         ("(JOIN <directed_by> (JOIN <place_of_birth> <c0>))", "film directed by person with place of birth x"),
         ("(TYPE <film>)", "film"),
         ("(COUNT (JOIN <directed_by> <p0>))", "number of film directed by z"),
-        ("(JOIN (R <directed_by>) <p0>)", "what z is directed by"),
-        ("(JOIN (R <place_of_birth>) (JOIN (R <directed_by>) <p0>))", "place of birth of what z is directed by"),
-        ("(JOIN (R <directed_by>) (JOIN <has_genre> <c0>))", "what film with has genre x is directed by"),
+        ("(JOIN (R <directed_by>) <p0>)", "director of z"),
+        ("(JOIN (R <place_of_birth>) (JOIN (R <directed_by>) <p0>))", "place of birth of director of z"),
+        ("(JOIN (R <directed_by>) (JOIN <has_genre> <c0>))", "director of film with genre x"),
         ("(JOIN <located_in> <c0>)", "town located in x"),
-        ("(JOIN (R <located_in>) <c0>)", "what x is located in"),
-        ("(HOLDS (JOIN (R <borders>) <c0>) <c1>)", "whether y is borders of x"),
-        ("(AND (TYPE <city>) (JOIN (R <capital>) <c0>))", "city : capital of x"),
+        ("(JOIN (R <located_in>) <c0>)", "location of x"),
+        ("(HOLDS (JOIN (R <borders>) <c0>) <c1>)", "whether y is neighbor of x"),
+        ("(AND (TYPE <city>) (JOIN (R <capital>) <c0>))", "city that is capital of x"),
         ("(AND (TYPE <film>) (JOIN <directed_by> <p0>))", "film directed by z"),
         ("(AND (TYPE <city>) (JOIN <directed_by> <p0>))", "city directed by z"),
         ("(AND (TYPE <city>) (JOIN <capital> <c0>))", "city with capital x"),
@@ -40,25 +45,31 @@ SLOTS = {f"{X}c0": "x", f"{X}c1": "y", f"{X}p0": "z", "KX12": "w"}
             "(AND (TYPE <film>) (JOIN <directed_by> (JOIN <place_of_birth> <c0>)))",
             "film directed by person with place of birth x",
         ),
-        ("(AND (TYPE <city>) (JOIN (R <capital>) (JOIN <borders> <c0>)))", "city : capital of country with borders x"),
-        ("(AND (TYPE <person>) (JOIN (R <directed_by>) <p0>))", "person : what z is directed by"),
-        ("(AND (TYPE <city>) (ARGMAX (TYPE <country>) <population>))", "city with largest population"),
+        (
+            "(AND (TYPE <city>) (JOIN (R <capital>) (JOIN <borders> <c0>)))",
+            "city that is capital of country that borders x",
+        ),
+        ("(AND (TYPE <person>) (JOIN (R <directed_by>) <p0>))", "person that is director of z"),
+        ("(AND (TYPE <city>) (ARGMAX (TYPE <country>) <population>))", "most populous city with largest population"),
         (
             "(AND (TYPE <city>) (MINUS (JOIN <borders> <c0>) (JOIN <borders> <c1>)))",
-            "city with borders x but not country with borders y",
+            "city that borders x but not country that borders y",
         ),
-        ("(AND (TYPE <city>) (OR (JOIN <borders> <c0>) <c1>))", "city : country with borders x or y"),
-        ("(AND (JOIN <borders> <c0>) (JOIN <borders> <c1>))", "country with borders x and country with borders y"),
-        ("(OR (JOIN (R <borders>) <c0>) <c1>)", "borders of x or y"),
-        ("(MINUS (JOIN (R <borders>) <c0>) <c1>)", "borders of x but not y"),
-        ("(ARGMAX (TYPE <country>) <population>)", "country with largest population"),
-        ("(ARGMIN (TYPE <country>) <population>)", "country with smallest population"),
+        ("(AND (TYPE <city>) (OR (JOIN <borders> <c0>) <c1>))", "city that is country that borders x or y"),
+        ("(AND (JOIN <borders> <c0>) (JOIN <borders> <c1>))", "country that borders x and that borders y"),
+        ("(OR (JOIN (R <borders>) <c0>) <c1>)", "neighbor of x or y"),
+        ("(MINUS (JOIN (R <borders>) <c0>) <c1>)", "neighbor of x but not y"),
+        ("(ARGMAX (TYPE <country>) <population>)", "most populous country with largest population"),
+        ("(ARGMIN (TYPE <country>) <population>)", "least populous country with smallest population"),
         ("(ARGMAX (TYPE <person>) (COUNT (R <directed_by>)))", "person with most film"),
         ("(ARGMIN (TYPE <person>) (COUNT (R <directed_by>)))", "person with fewest film"),
-        ("(NTHMAX 2 (TYPE <country>) <population>)", "country with second largest population"),
-        ("(NTHMIN 11 (TYPE <country>) <population>)", "country with 11th smallest population"),
-        ("(GREATER <c0> <c1> <population>)", "x or y with larger population"),
-        ("(LESS <c0> <c1> <population>)", "x or y with smaller population"),
+        ("(NTHMAX 2 (TYPE <country>) <population>)", "second most populous country with largest population"),
+        ("(NTHMIN 11 (TYPE <country>) <population>)", "11th least populous country with smallest population"),
+        ("(GREATER <c0> <c1> <population>)", "x or y more populous with larger population"),
+        ("(LESS <c0> <c1> <population>)", "x or y less populous with smaller population"),
+        ("(ARGMAX (TYPE <film>) <release_year>)", "newest film with latest release year"),
+        ("(ARGMIN (TYPE <person>) <date_of_birth>)", "oldest person with earliest date of birth"),
+        ("(LESS <p0> <p1> <date_of_birth>)", "z or x older with earlier date of birth"),
         ("(GREATER <c0> <c1> (COUNT <borders>))", "x or y with more borders"),
         ("(LESS <c0> <c1> (COUNT <borders>))", "x or y with fewer borders"),
         ("(AND (TYPE <country>) (gt <population> 5))", "country with population more than n"),
@@ -76,21 +87,21 @@ def test_form_is_written_as_a_noun_phrase_of_labels(graph: LabelGraph, form: str
 @pytest.mark.parametrize(
     ("label", "phrase", "back"),
     [
-        ("owned by", "country owned by x", "what x is owned by"),
+        ("owned by", "country owned by x", "owner of x"),
         ("part of", "country part of x", "what x is part of"),
-        ("shares border with", "country shares border with x", "what x is shares border with"),
-        ("named after", "country named after x", "what x is named after"),
+        ("shares border with", "country shares border with x", "neighbor of x"),
+        ("named after", "country named after x", "namesake of x"),
         ("native to", "country native to x", "what x is native to"),
         ("by", "country with by x", "by of x"),  # a preposition alone is no label that ends in one
-        ("of course", "country with of course x", "of course of x"),
+        ("of course", "country with of course x", "what x is of course"),
         ("stand-in", "country with stand-in x", "stand-in of x"),
     ],
 )
 def test_label_that_ends_in_a_preposition_is_followed_by_what_it_leads_to(
     graph: LabelGraph, monkeypatch: pytest.MonkeyPatch, label: str, phrase: str, back: str
 ) -> None:
-    phrases, capital = Phrases(graph), parse(f"(JOIN <{X}capital> <{X}c0>)")
     monkeypatch.setattr(graph, "labels", [label if text == "capital" else text for text in graph.labels])
+    phrases, capital = Phrases(graph), parse(f"(JOIN <{X}capital> <{X}c0>)")
     assert phrases.write(capital, SLOTS) == phrase
     assert phrases.write(parse(f"(JOIN (R <{X}capital>) <{X}c0>)"), SLOTS) == back
     both = parse(f"(AND (TYPE <{X}town>) (JOIN <{X}capital> <{X}c0>))")
@@ -122,3 +133,113 @@ def test_value_without_a_slot_is_a_number_and_a_text_stays(graph: LabelGraph) ->
     step = graph.step(graph.memory.relation_ids[X + "call_sign"])
     assert phrases.write(Join((step,), Literal("5", "")), {}) == "station with call sign n"
     assert phrases.write(Join((step,), Literal("WQQ", "")), {}) == "station with call sign WQQ"
+
+
+@pytest.mark.parametrize(
+    ("label", "noun", "predicate", "head"),
+    [
+        ("directed by", "director", "directed by", "film"),  # a participle, whose noun the thesaurus has
+        ("Directed by", "director", "directed by", "film"),
+        ("starred actors", "actor", "", "film"),  # a plural of one of its nouns
+        ("has genre", "genre", "", ""),
+        ("borders", "neighbor", "that borders", "country"),  # a verb without a preposition
+        ("release year", "release year", "", "film"),  # a noun that means what its label says
+        ("cast member", "cast member", "", "film"),
+        ("place of birth", "place of birth", "", "person"),
+        ("part of", "", "part of", ""),  # the thesaurus has no noun
+        ("blipped by", "", "blipped by", ""),  # nor has it this
+        ("zorp", "zorp", "", ""),
+        ("has zorp", "zorp", "", ""),
+        ("in zorp", "zorp", "", ""),
+        ("of zorp", "", "", ""),
+        ("出生地", "出生地", "", ""),
+    ],
+)
+def test_words_of_a_relation_are_those_of_its_label_and_of_the_thesaurus(
+    label: str, noun: str, predicate: str, head: str
+) -> None:
+    words = way_words(label, "")
+    assert (words.noun, words.predicate, words.head) == (noun, predicate, head)
+    assert way_words(label, "thing").head == "thing", "a type of the graph goes before the thesaurus"
+
+
+def test_other_wordings_are_few_distinct_and_have_slots() -> None:
+    for label in ("directed by", "capital", "borders", "population", "starred actors", "导演", "zorp", "part of"):
+        words = way_words(label, "")
+        for own in (words.ahead, words.back):
+            assert len(own) <= MOST_OTHERS and len(set(own)) == len(own)
+            assert not [text for text in own if "<x>" in text or not text]
+        assert words.noun not in words.ahead
+    assert {"who directed x", "directed"} <= set(way_words("directed by", "").ahead)
+    assert "what did x direct" in way_words("directed by", "").back
+    assert "谁导演了x" in way_words("导演", "").ahead and "x导演了什么" in way_words("导演", "").back
+    assert way_words("zorp", "").ahead == way_words("zorp", "").back == ()
+
+
+def test_wordings_of_a_direction_begin_with_that_of_the_phrases(graph: LabelGraph) -> None:
+    phrases = Phrases(graph)
+    for way in range(2 * graph.relations):
+        first = phrases.wordings(way)[0]
+        relation, back = way % graph.relations, way >= graph.relations
+        written = phrases.way(relation, "x", ahead=not back)
+        assert first and (f"{first} x" == written if back else written in (f"{first} of x", f"what x is {first}"))
+    ahead, back = phrases.wordings(way_of(graph, "directed_by")), phrases.wordings(way_of(graph, "directed_by", True))
+    assert ahead[0] == "director" and "who directed x" in ahead and "what did x direct" not in ahead
+    assert back[0] == "film directed by" and "what did x direct" in back and "who directed x" not in back
+    assert phrases.wordings(way_of(graph, "call_sign")) == ("call sign",)
+    assert phrases.wordings(way_of(graph, "call_sign", True)) == ("station with call sign",)
+
+
+def test_graph_without_types_has_the_heads_of_the_thesaurus_and_of_relations_with_the_same_heads(
+    graph: LabelGraph, untyped_graph: LabelGraph
+) -> None:
+    heads = {label: way.head for label, way in zip(untyped_graph.labels, Phrases(untyped_graph).ways, strict=True)}
+    assert heads["directed by"] == heads["release year"] == "film" and heads["capital"] == "country"
+    assert way_words("has genre", "").head == "" and heads["has genre"] == "film", "films have genres here"
+    assert heads["call sign"] == heads["country"] == "", "nothing else says what stations and cities are"
+    form = parse(f"(JOIN <{X}has_genre> <{X}g0>)")
+    assert Phrases(untyped_graph).write(form, {}) == Phrases(graph).write(form, {}) == "film with genre x"
+    none = parse(f"(JOIN <{X}call_sign> <{X}c0>)")
+    assert Phrases(untyped_graph).write(none, {}) == "with call sign x"
+
+
+def test_heads_of_a_relation_are_called_as_most_of_them_are(tmp_path: Path) -> None:
+    lines = [f"<{X}f{i}> <{X}directed_by> <{X}p{i}> ." for i in range(10)]
+    for relation, films in (("zorp", 6), ("zarp", 5)):
+        lines += [f"<{X}f{i}> <{X}{relation}> <{X}v> ." for i in range(films)]
+        lines += [f"<{X}o{i}> <{X}{relation}> <{X}v> ." for i in range(10 - films)]
+    # a head that has a relation many times is one head
+    lines += [f"<{X}f0> <{X}zirp> <{X}v{i}> ." for i in range(9)] + [f"<{X}o{i}> <{X}zirp> <{X}v> ." for i in range(2)]
+    with KgStore.open(build_graph(tmp_path, lines)) as store:
+        graph = LabelGraph(store)
+        heads = {label: way.head for label, way in zip(graph.labels, Phrases(graph).ways, strict=True)}
+    assert 0.5 < MOST_HEADS <= 0.6
+    assert heads == {"directed by": "film", "zorp": "film", "zarp": "", "zirp": ""}
+
+
+@pytest.mark.parametrize(
+    ("form", "noun"),
+    [
+        ("(JOIN (R <directed_by>) <f0>)", "director"),
+        ("(JOIN <directed_by> <p0>)", "film"),
+        ("(JOIN (R <place_of_birth>) (JOIN (R <directed_by>) <f0>))", "place of birth"),
+        ("(JOIN (R <sub_class_of>) <city>)", "thing"),  # a relation without a noun
+        ("(TYPE <film>)", "film"),
+        ("(TYPE <nothing>)", "thing"),
+        ("(COUNT (JOIN <directed_by> <p0>))", "number"),
+        ("(HOLDS (JOIN (R <capital>) <c0>) <city0>)", "yes or no"),
+        ("(AND (JOIN (R <directed_by>) <f0>) (TYPE <person>))", "person"),  # a type before other parts
+        ("(AND (gt <population> 5) (JOIN <borders> <c0>))", "country"),  # a condition after them
+        ("(AND (gt <population> 5) (TYPE <city>))", "city"),
+        ("(MINUS (JOIN (R <borders>) <c0>) <c1>)", "neighbor"),
+        ("(OR (JOIN (R <capital>) <c0>) <c1>)", "capital"),
+        ("(ARGMAX (TYPE <country>) <population>)", "country"),
+        ("(NTHMIN 2 (JOIN <directed_by> <p0>) <release_year>)", "film"),
+        ("(GREATER <c0> <c1> <population>)", "thing"),
+        ("(TC (TYPE <person>) <directed_by> 2001)", "person"),
+    ],
+)
+def test_what_a_form_finds_is_a_noun(graph: LabelGraph, form: str, noun: str) -> None:
+    text = re.sub("<sub_class_of>", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>", form)
+    parsed = parse(re.sub(r"<(?!http)", f"<{X}", text))
+    assert Phrases(graph).answer(parsed) == noun

@@ -11,10 +11,20 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Literal
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.reading import MOST_SLOTS, corrected, mask_values, read_query, stem, types_in
+from kgqa_core.symbolic.by_labels.reading import (
+    MOST_SLOTS,
+    corrected,
+    is_cut,
+    mask_values,
+    name_span,
+    other_readings,
+    read_query,
+    stem,
+    types_in,
+)
 from kgqa_core.types import Question
 from tests.support.graphs import small_graph
-from tests.support.label_graph import X, question_about
+from tests.support.label_graph import X, question_about, slot_of
 
 
 def read(graph: LabelGraph, question: Question) -> LabelQuery:
@@ -199,3 +209,114 @@ def test_topic_that_the_store_does_not_have_is_no_slot(label_kg: object, graph: 
     assert isinstance(graph.store, KgStore)
     query = read(graph, Question("q", "who is it", topic_keys=("?",), topic_entities=(10**6,)))
     assert query == LabelQuery("who is it")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("who directed Zorblax", "Zorblax"),
+        ("what is the capital of zorblax", "zorblax"),  # in small letters, but no English
+        ("what is the capital of Zorblax?", "Zorblax"),
+        ("Zorblax's capital", "Zorblax"),
+        ("zorblax’s population", "zorblax"),
+        ("the films of Mr. Stone's wife", "Mr. Stone"),
+        ("how old is O'Neill", "O'Neill"),
+        ("which countries border Grand Zorb City", "Grand Zorb City"),
+        ("does United States of America border it", "United States of America"),  # a word of grammar within it
+        ("who is the director of The Blue Moon Rises", "Blue Moon Rises"),
+        ("what is it", None),
+        ("which films are there", None),
+        ("What is the population of the country", None),  # a capital at the start is none, and these are labels
+        ("", None),
+        ("?!", None),
+    ],
+)
+def test_name_that_the_graph_does_not_have_is_found_by_its_shape(
+    graph: LabelGraph, text: str, name: str | None
+) -> None:
+    span = name_span(text, graph)
+    assert (text[span[0] : span[1]] if span else None) == name
+
+
+def test_name_is_not_found_over_a_mention(graph: LabelGraph) -> None:
+    for text in ("does big \ue100 Zorblax border it", "\ue100 Zorblax", "Big Zorblax \ue100"):
+        span = name_span(text, graph)
+        assert span is not None and "Zorblax" in text[slice(*span)] and "\ue100" not in text[slice(*span)]
+    assert name_span("does \ue100 border \ue101", graph) is None
+
+
+def test_given_mention_without_a_name_is_the_slot_of_the_likeliest_words(graph: LabelGraph) -> None:
+    assert about(graph, "what is the capital of Zorblax", "t3").text == "what is the capital of x"
+    assert about(graph, "Zorblax's capital", "t3").text == "x 's capital"
+    assert about(graph, "what is the capital", "t3").text == "what is the capital", "nothing is like a name"
+    two = about(graph, "does Zorblax border Umbra", "t3", "t4")
+    assert two.text == "does Zorblax border Umbra" and len(two.slots) == 2, "which is which nobody knows"
+
+
+def test_slot_of_a_found_name_is_in_the_order_of_the_text(graph: LabelGraph) -> None:
+    query = about(graph, "does Zorblax border Norland", "c0", "t3")
+    assert query.text == "does x border y"
+    assert [(slot.word, slot.entities[0][1]) for slot in query.slots] == [("x", X + "t3"), ("y", X + "c0")]
+    query = about(graph, "does Norland border Zorblax", "c0", "t3")
+    assert query.text == "does x border y" and query.slots[0].entities[0][1] == X + "c0"
+
+
+def test_chinese_question_stays_beside_a_name_that_is_not_in_it(graph: LabelGraph) -> None:
+    assert "导演" in about(graph, "甲的导演是谁", "t3").text
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("films of Lake x", True),
+        ("the capital of x City", True),
+        ("who is x zorblax", True),  # a word of no language
+        ("films of lake x", False),
+        ("Films of x", False),  # the first word of a text has a capital
+        ("Who Is The King Of x", False),  # as all have here
+        ("which is the BBC x", False),  # in capitals it is a code
+        ("what is the capital of x ?", False),
+        ("Zorblax borders x", False),  # not beside it
+        ("does x border y", False),
+        ("x 的导演是谁", False),  # in a text without spaces this tells nothing
+    ],
+)
+def test_mention_beside_a_part_of_a_name_is_cut(graph: LabelGraph, text: str, cut: bool) -> None:
+    slots = (slot_of(graph, "x", X + "c0"), slot_of(graph, "y", X + "c1"))
+    assert is_cut(text, slots, graph) is cut
+
+
+def test_question_tells_whether_a_name_of_it_is_cut(graph: LabelGraph) -> None:
+    assert about(graph, "who owns Lake Norland", "c0").cut
+    assert not about(graph, "who owns Norland", "c0").cut
+
+
+def linked(text: str, *mentions: tuple[str, float]) -> Question:
+    """A question with mentions as a linker finds them in its text, each with its confidence."""
+    size = len(mentions)
+    return Question(
+        "q", text, topic_keys=tuple(words for words, _ in mentions), topic_entities=tuple(range(size)),
+        topic_weights=tuple(rho for _, rho in mentions), topic_mentions=tuple(range(size)),
+    )  # fmt: skip
+
+
+def test_mention_of_usual_words_may_be_no_name() -> None:
+    question = linked("which network shows the office in Norland", ("network", 0.5), ("office", 0.25), ("Norland", 0.9))
+    found = [(one.topic_keys, rho, words) for one, rho, words in other_readings(question)]
+    assert found == [
+        (("office", "Norland"), 0.5, {"network"}),
+        (("network", "Norland"), 0.25, {"office"}),
+        (("Norland",), 0.75, {"network", "office"}),
+    ]
+    for one, _, _ in other_readings(question):
+        assert len(one.topic_entities) == len(one.topic_weights) == len(one.topic_keys)
+        assert one.topic_mentions == tuple(range(len(one.topic_keys))) and one.text == question.text
+
+
+@pytest.mark.parametrize("name", ["Network", "zorblax", "Norland", "network zorblax"])
+def test_mention_with_a_capital_or_a_word_of_no_language_is_a_name(name: str) -> None:
+    assert other_readings(linked(f"what is {name} of", (name, 0.5))) == []
+
+
+def test_topic_that_is_given_by_its_key_has_one_reading(graph: LabelGraph) -> None:
+    assert other_readings(question_about(graph, "q", "which network is it", X + "c0")) == []
