@@ -72,9 +72,12 @@ def read_query(
     if len(slots) < MOST_SLOTS:
         marked = _literal_slots(marked, slots, graph)
     masked, values = mask_values(marked, graph.label_words)
-    strange = sum(_is_strange(word, graph) for word in _LATIN.findall(masked.lower()))
     text, used = " ".join(masked.split()), tuple(slots)
-    return LabelQuery(text, used, types_in(masked, graph), rank, values, strange, is_cut(text, used, graph))
+    query = LabelQuery(text, used, types_in(masked, graph), rank, values)
+    if used and not question.topic_weights:
+        return query  # topics that are given with the question leave no doubt about names
+    strange = sum(_is_strange(word, graph) for word in _LATIN.findall(masked.lower()))
+    return replace(query, strange=strange, cut=is_cut(text, used, graph))
 
 
 def _is_strange(word: str, graph: LabelGraph) -> bool:
