@@ -26,6 +26,13 @@ class QuestionSource(Options):
     """Hop counts to take from a benchmark that is divided by hops; empty takes all."""
     train_from: Literal["train", "dev"] = "train"
     """`dev` trains on nine tenths of a benchmark's dev split (MetaQA as it lies here has no train split)."""
+    test_from: Literal["test", "dev"] = "test"
+    """`dev` measures on a benchmark's dev split, where the answers of test are not published (GrailQA), and holds out a
+    tenth of train instead."""
+    parses: Literal["first", "all"] = "first"
+    """WebQSP: `first` takes topic, chain and answers of the first parse, as Wu et al. 2023 do; `all` takes the answers
+    and chains of every parse, and the first logical form with its constraints; questions without any answer are marked
+    as not answerable."""
     unscored: bool = False
     """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)

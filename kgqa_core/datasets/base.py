@@ -14,16 +14,30 @@ from kgqa_core.types import Question
 
 
 @dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """A row of a question file that is left out.  row: its number from 1.  reason: what is wrong, with the way out."""
+
+    file: str
+    row: int
+    id: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file} row {self.row}{f' ({self.id})' if self.id else ''}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Loader:
     """How the questions of a data set are read; the functions raise QuestionFileError.
 
     files: input files, whose content decides the result.  read: raw questions (`jsonl.RawQuestion`) for options and
-    seed.  complete: linked questions with the answers that the file leaves to the graph.  validated: `read` has checked
-    every question and names its line.  without_dev: the set has no dev split, so a tenth of train is held out.
+    seed, and the rows that cannot be read.  complete: linked questions with the answers that the file leaves to the
+    graph.  validated: `read` yields canonical questions, whose lines or rows it names.  without_dev: the set has no dev
+    split, so a tenth of train is held out.
     """
 
     files: Callable[[QuestionSource], list[Path]]
-    read: Callable[[QuestionSource, int], Iterable[Mapping[str, Any]]]
+    read: Callable[[QuestionSource, int], Iterable[Mapping[str, Any] | RejectedRow]]
     complete: Callable[[Sequence[Question], KgStore], list[Question]] | None = None
     validated: bool = False
     without_dev: bool = False

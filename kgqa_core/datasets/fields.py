@@ -28,6 +28,7 @@ FIELDS = (
     "sparql_query",
     "language",
     "level",
+    "generalization",
     "dialogue",
     "reference",
     "gold_triples",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
+from kgqa_core.datasets.base import RejectedRow
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
@@ -23,8 +25,14 @@ from kgqa_core.types import SPLITS, Question
 UNANSWERABLE = "unanswerable.jsonl"
 """Questions of the file that it marks as not answerable; there only where it has some."""
 
+REJECTS = "rejects.jsonl"
+"""Rows of the file that could not be read, with the reason; there only where it has some."""
+
 HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
+
+
+_LOG = logging.getLogger(__name__)
 
 
 def load(
@@ -40,7 +48,16 @@ def load(
 
     Raises QuestionFileError when the file is unusable, nothing is left of it, or no topic entity is in the graph.
     """
-    return load_rows(out, read_raw(options, seed), kg=kg, options=options, seed=seed, monitor=monitor)
+    rows, rejects = read_rows(options, seed)
+    counts = load_rows(out, rows, kg=kg, options=options, seed=seed, monitor=monitor)
+    if rejects:
+        counts["rejects"] = len(rejects)
+        write_rejects(out, rejects)
+        monitor.note(
+            f"{len(rejects)} rows cannot be read as questions and are left out; correct them, or leave them so. "
+            f"First: {rejects[0]}. List: {REJECTS}"
+        )
+    return counts
 
 
 def load_rows(
@@ -121,22 +138,45 @@ def write_unanswerable(out: Path, rows: Sequence[RawQuestion]) -> None:
     (out / UNANSWERABLE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
+def write_rejects(out: Path, rejects: Sequence[RejectedRow]) -> None:
+    """Writes `rejects.jsonl`: file, row, id and reason of each."""
+    lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True) for row in rejects]
+    (out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
 def input_files(options: QuestionSource) -> list[Path]:
     """Files that the questions are read from, whose content decides the result.  Raises QuestionFileError."""
     return loader_of(options.source).files(options)
 
 
 def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
-    """Canonical raw questions of the source, after the choice of hops and of the training split.
+    """Canonical raw questions of the source, after the choice of hops and of the splits; rejected rows are logged.
 
     Raises QuestionFileError.
     """
+    rows, rejects = read_rows(options, seed)
+    if rejects:
+        _LOG.warning("%d rows cannot be read as questions and are left out; first: %s", len(rejects), rejects[0])
+    return rows
+
+
+def read_rows(options: QuestionsOptions, seed: int) -> tuple[list[RawQuestion], list[RejectedRow]]:
+    """`read_raw`, and the rows that cannot be read.  Raises QuestionFileError, also where no row is left."""
     loader = loader_of(options.source)
-    raw = loader.read(options, seed)
+    found = list(loader.read(options, seed))
+    rejects = [row for row in found if isinstance(row, RejectedRow)]
+    raw = [row for row in found if not isinstance(row, RejectedRow)]
+    if rejects and not raw:
+        raise QuestionFileError(
+            f"{options.path}: none of {len(rejects)} rows is a question of the source '{options.source}'; check "
+            f"questions.source and questions.path.  First: {rejects[0]}"
+        )
     rows = [dict(row) for row in raw] if loader.validated else _checked(raw, options)
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
-    if loader.without_dev and options.train_from == "train":
+    if options.test_from == "dev":
+        rows = _test_on_dev(rows, options)
+    if (loader.without_dev or options.test_from == "dev") and options.train_from == "train":
         held_out = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
         rows = [{**row, "split": "dev"} if row["id"] in held_out else row for row in rows]
     if options.train_from == "dev":
@@ -146,7 +186,7 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
             f"{options.path or options.source}: no question is left of hops {list(options.hops) or 'any'} with "
             f"train_from {options.train_from}; check questions.hops and questions.train_from"
         )
-    return rows
+    return rows, rejects
 
 
 def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> list[RawQuestion]:
@@ -160,6 +200,15 @@ def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> lis
             raise QuestionFileError(f"{options.source}: id '{row['id']}' is used twice")
         rows[row["id"]] = row
     return list(rows.values())
+
+
+def _test_on_dev(rows: list[RawQuestion], options: QuestionsOptions) -> list[RawQuestion]:
+    """Dev questions are the test; a test split, if there is one, is left out."""
+    if not any(row["split"] == "dev" for row in rows):
+        raise QuestionFileError(
+            f"{options.path or options.source} has no dev questions to measure on; set questions.test_from to test"
+        )
+    return [{**row, "split": "test"} if row["split"] == "dev" else row for row in rows if row["split"] != "test"]
 
 
 def _train_on_dev(rows: list[RawQuestion], options: QuestionsOptions, seed: int) -> list[RawQuestion]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
+from kgqa_core.datasets import cwq, grailqa, grailqability, metaqa, simplequestions, webqsp, webquestions, zjqa
 from kgqa_core.datasets.atlas import questions as atlas
 from kgqa_core.datasets.base import DatasetSpec, Loader, path_of
 from kgqa_core.datasets.jsonl import question_file, read_question_file
@@ -20,43 +20,11 @@ BENCHMARKS: tuple[DatasetSpec, ...] = (
     atlas.ATLAS,
     metaqa.METAQA,
     zjqa.ZJQA,
-    DatasetSpec(
-        "WebQuestions",
-        "questions asked to a search engine",
-        "Freebase",
-        "5,810",
-        "nlp.stanford.edu/software/sempre",
-        "CC BY 4.0",
-        ("webquestions/*.json", "WebQuestions/*.json"),
-    ),
+    webquestions.WEBQUESTIONS,
     webqsp.WEBQSP,
-    DatasetSpec(
-        "CWQ",
-        "ComplexWebQuestions: compositions, conjunctions, superlatives, comparatives",
-        "Freebase",
-        "34,689",
-        "tau-nlp.sites.tau.ac.il/compwebq",
-        "see its page",
-        ("cwq/ComplexWebQuestions_*.json", "ComplexWebQuestions_*.json"),
-    ),
-    DatasetSpec(
-        "GrailQA",
-        "i.i.d., compositional and zero-shot generalisation, with s-expressions",
-        "Freebase",
-        "64,331",
-        "dki-lab.github.io/GrailQA",
-        "see its page",
-        ("grailqa/*.json", "grailqa/tog/*.json", "GrailQA*/grailqa_*.json", "grailqa_*.json"),
-    ),
-    DatasetSpec(
-        "GrailQAbility",
-        "GrailQA with questions that the graph cannot answer",
-        "Freebase with facts taken out",
-        "50,507",
-        "github: dair-iitd/GrailQAbility",
-        "see its page",
-        ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
-    ),
+    cwq.CWQ,
+    grailqa.GRAILQA,
+    grailqability.GRAILQABILITY,
     DatasetSpec(
         "Mintaka",
         "nine complexity types in nine languages",

@@ -4,20 +4,30 @@
 the first parse counts: its topic, its answers, and its inferential chain as the gold relation path, every relation
 followed forward.  A question without topic or chain stays, without them; one without answers scores 0.  There is no
 dev file: `load` holds out a tenth of train.
+
+With `questions.parses: all` every parse counts (`webqsp_parses`): the topics, chains and answers of all of them, and of
+the first that a form writes its s-expression, with all its constraints, and its SPARQL.  A question that no parse has
+an answer of is marked as not answerable.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.base import DatasetSpec, folder_loader
-from kgqa_core.datasets.jsonl import RawQuestion, check_faults
-from kgqa_core.errors import QuestionFileError
+from kgqa_core.config import QuestionSource
+from kgqa_core.datasets.base import DatasetSpec, Loader, RejectedRow, path_of
+from kgqa_core.datasets.form_fields import complexity_of
+from kgqa_core.datasets.json_rows import read_each
+from kgqa_core.datasets.jsonl import RawQuestion, canonical, check_faults
+from kgqa_core.datasets.webqsp_parses import WebQspParse, WebQspQuestion, form_of, read_question, read_questions
+from kgqa_core.errors import FormError, QuestionFileError
 from kgqa_core.input_files import read_document
+from kgqa_core.logic.forms import Form
 
 SPLIT_FILES = {"train": "WebQSP.train.json", "test": "WebQSP.test.json"}
 
@@ -66,11 +76,29 @@ def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
         check_faults(path, faults)
 
 
-def read_webqsp(folder: Path) -> Iterator[RawQuestion]:
-    """Raw questions of the splits that are there.  Raises QuestionFileError naming file and question."""
-    for parsed in read_parsed(folder):
-        hops = len(parsed.chain)
-        yield {
+def read_parses(folder: Path) -> Iterator[WebQspQuestion | RejectedRow]:
+    """Questions with all their parses, in file order.  Raises QuestionFileError where a file is no WebQSP."""
+    for split, path in question_files(folder).items():
+        yield from read_questions(path, _questions(path), split)
+
+
+def read_webqsp(folder: Path, *, every_parse: bool = False) -> Iterator[RawQuestion | RejectedRow]:
+    """Raw questions of the splits that are there, of the first parse or of every one.  Raises QuestionFileError."""
+    for split, path in question_files(folder).items():
+        read = partial(_of_every_parse if every_parse else _of_first_parse, split=split)
+        yield from read_each(path, _questions(path), read)
+
+
+def _of_first_parse(value: dict[str, Any], split: str) -> RawQuestion:
+    try:
+        parsed = _parsed(value, split)
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise ValueError(
+            f"{type(fault).__name__}: {fault}; a row of WebQSP has QuestionId, RawQuestion, Parses"
+        ) from None
+    hops = len(parsed.chain)
+    return canonical(
+        {
             "id": parsed.id,
             "question": parsed.text,
             "topic_entities": [parsed.topic] if parsed.topic else [],
@@ -82,6 +110,51 @@ def read_webqsp(folder: Path) -> Iterator[RawQuestion]:
             "complexity": None if not hops else "generic" if hops == 1 else "multi-hop",
             "hops": hops or None,
         }
+    )
+
+
+def _of_every_parse(value: dict[str, Any], split: str) -> RawQuestion:
+    question = read_question(value, split)
+    answers = [answer for parse in question.parses for answer in parse.answers]
+    names: dict[str, dict[str, None]] = {}
+    for answer in answers:
+        if answer.name and answer.name != answer.argument:
+            names.setdefault(answer.argument, {})[answer.name] = None
+    chains = list(dict.fromkeys(parse.chain for parse in question.parses if parse.chain))
+    row: dict[str, Any] = {
+        "id": question.id,
+        "question": question.text,
+        "topic_entities": list(dict.fromkeys(parse.topic for parse in question.parses if parse.topic)),
+        "answers": [answer.argument for answer in answers],
+        "answer_type": "entities" if answers and all(answer.entity for answer in answers) else None,
+        "answer_aliases": {argument: list(own) for argument, own in names.items()},
+        "relation_paths": [list(chain) for chain in chains],
+        "split": split,
+        "hops": max(map(len, chains), default=None),
+    }
+    if not answers:
+        lost = "no parse has an answer" if question.parses else "it has no parse"
+        row |= {"answerable": False, "reason": f"{lost} in {SPLIT_FILES[split]}"}
+    parse, form, reason = _first_form(question.parses)
+    if form is not None:
+        row |= {"s_expression": str(form), "complexity": complexity_of(form)}
+    found = canonical(row)
+    if reason is not None:
+        found["without_form"] = reason
+    if parse is not None and parse.sparql is not None:
+        found["sparql"] = parse.sparql
+    return found
+
+
+def _first_form(parses: Sequence[WebQspParse]) -> tuple[WebQspParse | None, Form | None, str | None]:
+    """The first parse that a form writes, with the form; else the first parse, and why no form writes it."""
+    reason = None
+    for parse in parses:
+        try:
+            return parse, form_of(parse), None
+        except FormError as fault:
+            reason = reason or f"parse {parse.id}: {fault}"
+    return (parses[0] if parses else None), None, reason
 
 
 def _questions(path: Path) -> list[Any]:
@@ -116,6 +189,11 @@ def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
     )
 
 
+def read(options: QuestionSource, seed: int) -> Iterator[RawQuestion | RejectedRow]:
+    """Canonical raw questions, as the options take them."""
+    return read_webqsp(path_of(options), every_parse=options.parses == "all")
+
+
 WEBQSP = DatasetSpec(
     "WebQSP",
     "WebQuestions with SPARQL and inferential chains",
@@ -125,5 +203,10 @@ WEBQSP = DatasetSpec(
     "see its page",
     ("webqsp/WebQSP.*.json", "WebQSP/data/WebQSP.*.json", "WebQSP.*.json"),
     source="webqsp",
-    loader=folder_loader(question_files, read_webqsp, without_dev=True),
+    loader=Loader(
+        lambda options: list(question_files(path_of(options)).values()),
+        read,
+        validated=True,
+        without_dev=True,
+    ),
 )
