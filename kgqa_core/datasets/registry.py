@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
+from kgqa_core.config import QuestionSource
+from kgqa_core.datasets import lcquad, metaqa, mintaka, qald, simplequestions, webqsp, zjqa
 from kgqa_core.datasets.atlas import questions as atlas
 from kgqa_core.datasets.base import DatasetSpec, Loader, path_of
+from kgqa_core.datasets.documents import FileHead, described, read_head
+from kgqa_core.datasets.fields import FIELDS
 from kgqa_core.datasets.jsonl import question_file, read_question_file
 from kgqa_core.errors import QuestionFileError, nearest
 
@@ -57,44 +60,11 @@ BENCHMARKS: tuple[DatasetSpec, ...] = (
         "see its page",
         ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
     ),
-    DatasetSpec(
-        "Mintaka",
-        "nine complexity types in nine languages",
-        "Wikidata",
-        "20,000",
-        "github: amazon-science/mintaka",
-        "CC BY 4.0",
-        ("mintaka/mintaka_*.json", "mintaka_*.json"),
-        language="several",
-    ),
-    DatasetSpec(
-        "LC-QuAD 2",
-        "complex questions with SPARQL, some with qualifiers",
-        "Wikidata, DBpedia",
-        "30,226",
-        "github: AskNowQA/LC-QuAD2.0",
-        "see its page",
-        ("lcquad2/**/*.json", "LC-QuAD2*/**/*.json"),
-    ),
-    DatasetSpec(
-        "LC-QuAD 1",
-        "templates over DBpedia, paraphrased",
-        "DBpedia",
-        "5,000",
-        "github: AskNowQA/LC-QuAD",
-        "GPL-3.0",
-        ("relation_linking/lcquad1/*.json", "lcquad1/*.json"),
-    ),
-    DatasetSpec(
-        "QALD-9",
-        "written by people, with SPARQL, several languages",
-        "DBpedia",
-        "558",
-        "github: ag-sc/QALD",
-        "see its page",
-        ("relation_linking/qald9/*.json", "qald9/*.json", "amr/qald-9-amr/**/*.txt"),
-        language="several",
-    ),
+    mintaka.MINTAKA,
+    lcquad.LCQUAD2,
+    lcquad.LCQUAD1,
+    qald.QALD9,
+    qald.QALD10,
     simplequestions.SIMPLEQUESTIONS,
     DatasetSpec(
         "PopQA",
@@ -115,6 +85,8 @@ QUESTION_FILE = Loader(
 )
 """Reads a question file of ours (`jsonl`)."""
 
+OWN_FIELDS = "our JSON Lines (one object a line with id, question, topic_entities, answers)"
+
 GENERATED = "generated"
 """`questions.source` of questions that are made from the graph; a path names a few real ones beside them."""
 
@@ -124,6 +96,8 @@ REAL_QUESTIONS = Loader(
     validated=True,
 )
 """Reads the real questions of `generated`."""
+
+Options = TypeVar("Options", bound=QuestionSource)
 
 LOADERS: Mapping[str, Loader] = (
     {"jsonl": QUESTION_FILE}
@@ -140,6 +114,47 @@ def loader_of(source: str) -> Loader:
             f"questions.source {source!r} is unknown{nearest(source, LOADERS)}; known are {', '.join(LOADERS)}"
         )
     return LOADERS[source]
+
+
+def source_of(path: Path) -> str:
+    """The value of `questions.source` that reads a file, by how it begins: `jsonl`, or that of the benchmark it is of.
+
+    A file that is neither JSON nor a known table is `jsonl`, whose reader names its faults by line.  Raises
+    QuestionFileError, in one line, for JSON that is no known question file, and for a file that cannot be read.
+    """
+    head = read_head(path)
+    if head is None:
+        return "jsonl"
+    for spec in BENCHMARKS:
+        if spec.source is not None and spec.recognise is not None and spec.recognise(head):
+            return spec.source
+    own = any(name in FIELDS for name in head.first)
+    if head.shape == "table" or (own and head.shape != "list"):
+        return "jsonl"
+    raise QuestionFileError(_strange(path, head, own=own))
+
+
+def resolved(options: Options) -> Options:
+    """The options with the source of the benchmark whose file `path` is, where they name a question file.
+
+    Raises QuestionFileError as `source_of` does.
+    """
+    if options.source != "jsonl" or not options.path:
+        return options
+    source = source_of(path_of(options))
+    return options if source == "jsonl" else options.model_copy(update={"source": source})
+
+
+def _strange(path: Path, head: FileHead, *, own: bool) -> str:
+    kind = {"list": "one JSON list, the first item of which is", "lines": "JSON Lines, the first of which is"}
+    what = kind.get(head.shape, "one JSON document,")
+    if own:
+        return f"{path} is {what} {described(dict(head.first))}; write one object a line, not one array"
+    known = [OWN_FIELDS]
+    known += [f"{spec.name} ({spec.fields})" for spec in BENCHMARKS if spec.recognise is not None]
+    return (
+        f"{path} is {what} {described(dict(head.first))}, which is no known question file; known are {'; '.join(known)}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
