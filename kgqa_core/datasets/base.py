@@ -83,7 +83,7 @@ def path_of(options: QuestionSource) -> Path:
 
 
 def folder_loader(
-    question_files: Callable[[Path], Mapping[str, Path]],
+    question_files: Callable[[Path], Mapping[Any, Path]],
     read: Callable[[Path], Iterable[Mapping[str, Any]]],
     complete: Complete | None = None,
     *,
@@ -102,7 +102,8 @@ def folder_loader(
 class OfficialFiles:
     """The files of a data set as its makers publish them, in a folder, or one of them alone.
 
-    name: of the data set.  splits: split → patterns of its files, relative to the folder.  read: raw questions of one
+    name: of the data set.  splits: split → patterns of its files, relative to the folder; files of the split `""` have
+    none.  read: raw questions of one
     file in a language, with a `Reject` for each row that cannot be read.  prefixed: ids of different splits are
     alike, so that those of a folder get the split in front.
     """
@@ -120,7 +121,7 @@ class OfficialFiles:
         found: dict[Path, str | None] = {}
         for split, patterns in self.splits.items():
             for pattern in patterns:
-                found.update({file: split for file in sorted(path.glob(pattern)) if file.is_file()})
+                found.update({file: split or None for file in sorted(path.glob(pattern)) if file.is_file()})
         if not found:
             names = ", ".join(pattern for patterns in self.splits.values() for pattern in patterns)
             raise QuestionFileError(f"{path} holds none of {names}; is it the folder of {self.name}?")

@@ -33,13 +33,13 @@ class FileHead:
     """How a question file begins.
 
     shape: of the file.  first: its first object; of an object, the object itself.  columns: fields of a table's first
-    line.  name: of the file, without its folder.
+    line.  what: the first item in words.
     """
 
     shape: Shape
     first: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
-    name: str = ""
+    what: str = ""
 
     def has(self, *names: str) -> bool:
         """Whether the first object, or the table, has these fields."""
@@ -55,19 +55,24 @@ def read_head(path: Path) -> FileHead | None:
     text = data.removeprefix(_BOM).lstrip()
     line, newline, rest = text.partition(b"\n")
     if text[:1] == b"[":
-        first = _first_of_list(text.decode("utf-8", errors="replace"))
-        if first is None and not whole:
+        items = _first_of_list(text.decode("utf-8", errors="replace"))
+        if items is None and not whole:
             document = _document(path)
-            first = document[0] if isinstance(document, list) and document else None
-        return FileHead("list", first if isinstance(first, dict) else {}, name=path.name) if first is not None else None
+            items = document[:1] if isinstance(document, list) else None
+        if items is None:
+            return None
+        item = items[0] if items and isinstance(items[0], dict) else {}
+        return FileHead("list", item, what=described(items[0]) if items else "nothing")
     if text[:1] == b"{":
         first = _object(line.decode("utf-8", errors="replace"))
         if first is not None and (rest.strip() or (newline and not whole)):
-            return FileHead("lines", first, name=path.name)
-        first = _document(path)
-        return FileHead("object", first, name=path.name) if isinstance(first, dict) else None
+            return FileHead("lines", first, what=described(first))
+        whole_document = _document(path)
+        if not isinstance(whole_document, dict):
+            return None
+        return FileHead("object", whole_document, what=described(whole_document))
     columns = _columns(line.decode("utf-8", errors="replace"))
-    return FileHead("table", columns=columns, name=path.name) if len(columns) > 1 else None
+    return FileHead("table", columns=columns) if len(columns) > 1 else None
 
 
 def read_json(path: Path) -> Any:
@@ -133,14 +138,14 @@ def _short(name: str) -> str:
     return name if len(name) <= 40 else name[:39] + "…"
 
 
-def _first_of_list(text: str) -> Any | None:
-    """The first item of a list in JSON; an empty object for an empty list, None where its text is not complete."""
+def _first_of_list(text: str) -> list[Any] | None:
+    """The first item of a list in JSON, in a list, empty for an empty one; None where its text is not complete."""
     start = re.match(r"\[\s*", text)
     assert start is not None
     if text[start.end() : start.end() + 1] == "]":
-        return {}
+        return []
     try:
-        return json.JSONDecoder().raw_decode(text, start.end())[0]
+        return [json.JSONDecoder().raw_decode(text, start.end())[0]]
     except (ValueError, RecursionError):
         return None
 

@@ -57,7 +57,7 @@ def standard_count(sparql: str) -> str:
 
 def _is_lines(path: Path) -> bool:
     head = read_head(path)
-    return head is not None and head.shape == "lines"
+    return head is not None and head.shape != "list"
 
 
 def _second(value: Any) -> RawQuestion:
@@ -106,7 +106,7 @@ def _read_lines(path: Path) -> Iterator[Mapping[str, Any] | Reject]:
 
 def _is_linked(head: FileHead, wikidata: bool) -> bool:
     return (
-        head.shape == "lines"
+        head.shape in ("lines", "object")
         and head.has("q_id", "text", "query")
         and wikidata is any(key.startswith("Q") for key in entities_of_sparql(str(head.first["query"])))
     )

@@ -11,10 +11,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets import lcquad, metaqa, mintaka, qald, simplequestions, webqsp, zjqa
+from kgqa_core.datasets import (
+    kqapro,
+    lcquad,
+    longtail,
+    metaqa,
+    mintaka,
+    qald,
+    simplequestions,
+    simplequestions_freebase,
+    webqsp,
+    zjqa,
+)
 from kgqa_core.datasets.atlas import questions as atlas
 from kgqa_core.datasets.base import DatasetSpec, Loader, path_of
-from kgqa_core.datasets.documents import FileHead, described, read_head
+from kgqa_core.datasets.documents import FileHead, read_head
 from kgqa_core.datasets.fields import FIELDS
 from kgqa_core.datasets.jsonl import question_file, read_question_file
 from kgqa_core.errors import QuestionFileError, nearest
@@ -65,16 +76,12 @@ BENCHMARKS: tuple[DatasetSpec, ...] = (
     lcquad.LCQUAD1,
     qald.QALD9,
     qald.QALD10,
+    kqapro.KQAPRO,
     simplequestions.SIMPLEQUESTIONS,
-    DatasetSpec(
-        "PopQA",
-        "one fact each, with the popularity of subject and object",
-        "Wikidata",
-        "14,267",
-        "github: AlexTMallen/adaptive-retrieval",
-        "MIT",
-        ("longtail/**/*[Pp]op[Qq][Aa]*.csv", "popqa/*.tsv", "popQA.tsv"),
-    ),
+    simplequestions_freebase.SIMPLEQUESTIONS_FREEBASE,
+    longtail.POPQA,
+    longtail.ENTITY_QUESTIONS,
+    longtail.WITQA,
 )
 """Benchmarks of the field, in the order of `kgqa datasets`."""
 
@@ -149,12 +156,10 @@ def _strange(path: Path, head: FileHead, *, own: bool) -> str:
     kind = {"list": "one JSON list, the first item of which is", "lines": "JSON Lines, the first of which is"}
     what = kind.get(head.shape, "one JSON document,")
     if own:
-        return f"{path} is {what} {described(dict(head.first))}; write one object a line, not one array"
+        return f"{path} is {what} {head.what}; write one object a line, not one array"
     known = [OWN_FIELDS]
     known += [f"{spec.name} ({spec.fields})" for spec in BENCHMARKS if spec.recognise is not None]
-    return (
-        f"{path} is {what} {described(dict(head.first))}, which is no known question file; known are {'; '.join(known)}"
-    )
+    return f"{path} is {what} {head.what}, which is no known question file; known are {'; '.join(known)}"
 
 
 @dataclass(frozen=True, slots=True)
