@@ -11,7 +11,6 @@ name.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, RejectedRow, path_of
+from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.documents import read_list
 from kgqa_core.datasets.form_fields import form_fields
 from kgqa_core.datasets.json_rows import (
     SplitFiles,
+    check_hidden,
     need_text,
     objects,
     optional_text,
-    read_array,
     read_each,
     split_files,
 )
@@ -45,11 +45,7 @@ COMPLEXITY = {
 }
 """Type of composition → type of `types.COMPLEXITY_TYPES`."""
 
-ROWS = "ComplexWebQuestions"
-
 _ENTITY = re.compile(r"(?<![\w.])ns:([mg]\.[0-9A-Za-z_]+)")
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +89,10 @@ def question_files(path: Path) -> SplitFiles:
     return split_files(path, NAMES, "ComplexWebQuestions")
 
 
-def read_records(path: Path) -> Iterator[ComplexQuestion | RejectedRow]:
+def read_records(path: Path) -> Iterator[ComplexQuestion | Reject]:
     """The rows of a folder or file, in file order.  Raises QuestionFileError where a file is no array."""
     for split, file in question_files(path):
-        yield from read_each(file, read_array(file, ROWS), partial(read_row, split=split))
+        yield from read_each(file, read_list(file), partial(read_row, split=split))
 
 
 def read_row(value: Mapping[str, Any], split: str | None) -> ComplexQuestion:
@@ -104,7 +100,7 @@ def read_row(value: Mapping[str, Any], split: str | None) -> ComplexQuestion:
     name = need_text(value, "ID", "the id of the question")
     text = need_text(value, "question", "its text")
     answers = None
-    if value.get("answers") is not None or split != "test":
+    if value.get("answers") is not None or split not in ("test", None):
         answers = tuple(map(_answer, objects(value, "answers", "answers, objects with answer, answer_id and aliases")))
     sparql = optional_text(value, "sparql")
     composition = optional_text(value, "compositionality_type")
@@ -178,9 +174,10 @@ def _is_entity(answer: ComplexAnswer) -> bool:
     return answer.id is not None and re.match(r"[mg]\.", answer.id) is not None
 
 
-def read(options: QuestionSource) -> Iterator[RawQuestion | RejectedRow]:
+def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions; rows without published answers only where questions are unscored."""
-    hidden = 0
+    path = path_of(options)
+    hidden = rows = 0
 
     def raw(value: Mapping[str, Any], split: str | None) -> RawQuestion | None:
         nonlocal hidden
@@ -190,10 +187,11 @@ def read(options: QuestionSource) -> Iterator[RawQuestion | RejectedRow]:
             return None
         return raw_question(record)
 
-    for split, file in question_files(path_of(options)):
-        yield from read_each(file, read_array(file, ROWS), partial(raw, split=split))
-    if hidden:
-        _LOG.info("%d questions have no published answers and are not scored; set questions.test_from: dev", hidden)
+    for split, file in question_files(path):
+        for row in read_each(file, read_list(file), partial(raw, split=split)):
+            rows += 1
+            yield row
+    check_hidden(path, rows, hidden)
 
 
 CWQ = DatasetSpec(
@@ -210,4 +208,6 @@ CWQ = DatasetSpec(
         lambda options, seed: read(options),
         validated=True,
     ),
+    recognise=lambda head: head.shape == "list" and head.has("ID", "question", "webqsp_ID"),
+    fields="a list with ID, question, sparql, answers, webqsp_ID",
 )

@@ -11,7 +11,6 @@ Another array of such rows is read by the path of its file; its questions have n
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,14 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, RejectedRow, path_of
+from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.documents import read_list
 from kgqa_core.datasets.form_fields import form_fields
 from kgqa_core.datasets.json_rows import (
     SplitFiles,
+    check_hidden,
     need_text,
     objects,
     optional_text,
-    read_array,
     read_each,
     split_files,
 )
@@ -44,10 +44,6 @@ NAMES = {
 }
 
 LEVELS = {"i.i.d.": "iid", "iid": "iid", "compositional": "compositional", "zero-shot": "zero-shot"}
-
-ROWS = "GrailQA's questions"
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +84,10 @@ def question_files(path: Path) -> SplitFiles:
     return split_files(path, NAMES, "GrailQA")
 
 
-def read_records(path: Path) -> Iterator[GrailQuestion | RejectedRow]:
+def read_records(path: Path) -> Iterator[GrailQuestion | Reject]:
     """The rows of a folder or file, in file order.  Raises QuestionFileError where a file is no array."""
     for split, file in question_files(path):
-        yield from read_each(file, read_array(file, ROWS), partial(read_row, split=split))
+        yield from read_each(file, read_list(file), partial(read_row, split=split))
 
 
 def read_row(value: Mapping[str, Any], split: str | None) -> GrailQuestion:
@@ -99,7 +95,7 @@ def read_row(value: Mapping[str, Any], split: str | None) -> GrailQuestion:
     name = need_text(value, "qid", "the number of the question")
     text = need_text(value, "question", "its text")
     answers = None
-    if value.get("answer") is not None or split != "test":
+    if value.get("answer") is not None or split not in ("test", None) or value.get("s_expression") is not None:
         answers = read_answers(value, "answer")
     level = optional_text(value, "level")
     if level is not None and level not in LEVELS:
@@ -202,9 +198,10 @@ def _number(value: Mapping[str, Any], name: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def read(options: QuestionSource) -> Iterator[RawQuestion | RejectedRow]:
+def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions; rows without published answers only where questions are unscored."""
-    hidden = 0
+    path = path_of(options)
+    hidden = rows = 0
 
     def raw(value: Mapping[str, Any], split: str | None) -> RawQuestion | None:
         nonlocal hidden
@@ -214,10 +211,11 @@ def read(options: QuestionSource) -> Iterator[RawQuestion | RejectedRow]:
             return None
         return raw_question(record)
 
-    for split, file in question_files(path_of(options)):
-        yield from read_each(file, read_array(file, ROWS), partial(raw, split=split))
-    if hidden:
-        _LOG.info("%d questions have no published answers and are not scored; set questions.test_from: dev", hidden)
+    for split, file in question_files(path):
+        for row in read_each(file, read_list(file), partial(raw, split=split)):
+            rows += 1
+            yield row
+    check_hidden(path, rows, hidden)
 
 
 GRAILQA = DatasetSpec(
@@ -234,4 +232,6 @@ GRAILQA = DatasetSpec(
         lambda options, seed: read(options),
         validated=True,
     ),
+    recognise=lambda head: head.shape == "list" and head.has("qid", "question") and not head.has("qType"),
+    fields="a list with qid, question, answer, s_expression",
 )

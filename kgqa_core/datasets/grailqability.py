@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, RejectedRow, path_of
+from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.documents import read_list
 from kgqa_core.datasets.form_fields import form_fields
 from kgqa_core.datasets.grailqa import GrailAnswer, GrailQuestion, read_answers, read_row, topics_of
 from kgqa_core.datasets.grailqa import raw_question as answerable_question
-from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_array, read_each
+from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_each
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.errors import FormError, QuestionFileError
 from kgqa_core.input_files import read_document
@@ -49,8 +50,6 @@ DELETIONS = {
 
 NO_FORM = ("NK", "no logical form", "")
 """What `s_expression` is where the modified graph has no form for the question."""
-
-ROWS = "GrailQAbility's questions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class ListedQuestion:
 def question_files(path: Path) -> SplitFiles:
     """(split, file) of the questions anywhere below a folder, or the one file.  Raises QuestionFileError."""
     if path.is_file():
-        return [(next((split for split in SPLITS if f"_{split}_" in path.name), None), path)]
+        return [(None, path)]
     if not path.is_dir():
         raise QuestionFileError(
             f"{path} is neither a file nor a folder; questions.path must name the folder of GrailQAbility or one file"
@@ -157,11 +156,11 @@ def _ids(file: Path) -> list[str]:
     return [str(one) for one in found]
 
 
-def read_records(path: Path) -> Iterator[AbilityQuestion | RejectedRow]:
+def read_records(path: Path) -> Iterator[AbilityQuestion | Reject]:
     """The rows of a folder or file with what the folders of deletions say.  Raises QuestionFileError."""
     listed = read_deletions(path)
     for split, file in question_files(path):
-        yield from read_each(file, read_array(file, ROWS), partial(read_ability, split=split, listed=listed))
+        yield from read_each(file, read_list(file), partial(read_ability, split=split, listed=listed))
 
 
 def read_ability(value: Mapping[str, Any], split: str | None, listed: Mapping[str, ListedQuestion]) -> AbilityQuestion:
@@ -241,10 +240,10 @@ def raw_question(record: AbilityQuestion) -> RawQuestion:
     return canonical(row)
 
 
-def read(options: QuestionSource) -> Iterator[RawQuestion | RejectedRow]:
+def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions.  Raises QuestionFileError."""
     for split, file in question_files(path_of(options)):
-        yield from read_each(file, read_array(file, ROWS), partial(_read_raw, split=split))
+        yield from read_each(file, read_list(file), partial(_read_raw, split=split))
 
 
 def _read_raw(value: Mapping[str, Any], split: str | None) -> RawQuestion:
@@ -265,4 +264,6 @@ GRAILQABILITY = DatasetSpec(
     ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
     source="grailqability",
     loader=Loader(_input_files, lambda options, seed: read(options), validated=True),
+    recognise=lambda head: head.shape == "list" and head.has("qid", "question", "qType"),
+    fields="a list with qid, question, qType, Missing_KB_elements",
 )

@@ -1,28 +1,26 @@
-"""JSON documents of benchmarks: which file is which split, the rows of a file, and rows that cannot be read.
+"""Rows of benchmarks that are JSON documents: which file is which split, fields that must be there, rejected rows.
 
-A file that is no such document is an error.  A row with a wrong or missing field is yielded as a `RejectedRow`, so that
-the stage `questions` lists it and keeps the others.
+A row with a wrong or missing field is yielded as a `Reject`, so that the stage `questions` lists it and keeps the
+others.
 """
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kgqa_core.datasets.base import RejectedRow
+from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.fields import kind_of
 from kgqa_core.errors import QuestionFileError, nearest
-from kgqa_core.input_files import read_document
+
+_LOG = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
 SplitFiles = list[tuple[str | None, Path]]
-"""(split, file), the split None where the name of the file does not say it."""
-
-MOST_BYTES = 1 << 30
-"""Bytes of a document; GrailQA's training questions have about 200 MB."""
+"""(split, file), the split None of a file that is read alone, which gets one by topic entity."""
 
 
 def split_files(path: Path, names: Mapping[str, Sequence[str]], name: str) -> SplitFiles:
@@ -30,9 +28,8 @@ def split_files(path: Path, names: Mapping[str, Sequence[str]], name: str) -> Sp
 
     names: split → the names that its file may have.  name: the data set, for the message.  Raises QuestionFileError.
     """
-    if path.is_file():
-        split = next((split for split, known in names.items() if path.name in known), None)
-        return [(split, path)]
+    if not path.is_dir() and path.exists():
+        return [(None, path)]
     every = ", ".join(known for group in names.values() for known in group)
     if not path.is_dir():
         raise QuestionFileError(
@@ -49,48 +46,50 @@ def split_files(path: Path, names: Mapping[str, Sequence[str]], name: str) -> Sp
     raise QuestionFileError(f"{path} holds none of {every}; is it the folder of {name}?")
 
 
-def read_array(path: Path, of: str, key: str | None = None) -> list[Any]:
-    """The rows of a JSON document: an array, or the array under `key` of an object.
-
-    of: what the rows are, for the message.  Raises QuestionFileError.
-    """
-    wanted = f"an object with `{key}`, {of}" if key else f"an array of {of}"
-    try:
-        found = json.loads(read_document(path, QuestionFileError, MOST_BYTES, needs=wanted))
-    except (ValueError, RecursionError) as fault:
-        raise QuestionFileError(f"{path} is no JSON ({fault}); {wanted} is needed") from None
-    if key is not None:
-        found = found.get(key) if isinstance(found, dict) else None
-    if not isinstance(found, list):
-        raise QuestionFileError(f"{path} is another JSON than that of {of}; {wanted} is needed")
-    return found
-
-
-def read_each(
-    path: Path, rows: Sequence[Any], read: Callable[[dict[str, Any]], _T | None]
-) -> Iterator[_T | RejectedRow]:
+def read_each(path: Path, rows: Sequence[Any], read: Callable[[dict[str, Any]], _T | None]) -> Iterator[_T | Reject]:
     """`read` of each row but for None; a row that it raises ValueError for, or whose id was read before, is rejected.
 
-    What `read` returns has an `id`, as attribute or key.
+    What `read` returns has an `id`, as attribute or key.  Raises QuestionFileError where every row is rejected.
     """
-    seen: dict[str, int] = {}
+    seen: dict[str, str] = {}
+    rejects: list[Reject] = []
     for number, value in enumerate(rows, start=1):
         name = row_id(value)
+        place = f"row {number}" + (f" ({name})" if name else "")
         try:
             if not isinstance(value, dict):
                 raise ValueError(f"an object is needed, but it is {kind_of(value)}")
             record = read(value)
+            if record is None:
+                continue
+            key: str = record["id"] if isinstance(record, dict) else getattr(record, "id", place)
+            if key in seen:
+                raise ValueError(f"its id is already used in {seen[key]}; give each its own")
         except ValueError as fault:
-            yield RejectedRow(path.name, number, name, str(fault))
+            rejects.append(Reject(str(path), place, str(fault)))
+            if len(rejects) == len(rows):
+                raise QuestionFileError(
+                    f"{path}: none of its {len(rows)} rows can be read; is it a file of another data set? "
+                    f"The first is {rejects[0].row}: {rejects[0].reason}"
+                ) from None
+            yield rejects[-1]
             continue
-        if record is None:
-            continue
-        key: str = record["id"] if isinstance(record, dict) else getattr(record, "id", name or str(number))
-        if key in seen:
-            yield RejectedRow(path.name, number, key, f"its id is already used in row {seen[key]}; give each its own")
-            continue
-        seen[key] = number
+        seen[key] = place
         yield record
+
+
+def check_hidden(path: Path, rows: int, hidden: int) -> None:
+    """Logs how many rows have no published answers, so that they are not scored.
+
+    Raises QuestionFileError where there are no others.
+    """
+    if hidden and not rows:
+        raise QuestionFileError(
+            f"the answers of the {hidden:,} questions of {path} are not published, so that they cannot be scored; "
+            "answer them by `kgqa answer`, and measure on dev (questions.test_from: dev)"
+        )
+    if hidden:
+        _LOG.info("%d questions have no published answers and are not scored; set questions.test_from: dev", hidden)
 
 
 def row_id(value: Any) -> str | None:

@@ -200,6 +200,13 @@ def read_lines(path: Path) -> Iterator[bytes]:
     Raises QuestionFileError when it is missing, a folder, a device, damaged or of zero bytes, when a line has more than
     MAX_LINE bytes, when a packed file expands to more than `most_bytes`, and when the file changes while it is read.
     """
+    with question_stream(path) as stream:
+        yield from _bounded(path, stream)
+
+
+@contextlib.contextmanager
+def question_stream(path: Path) -> Iterator[Stream]:
+    """The unpacked bytes of a file or pipe.  Raises QuestionFileError as `read_lines` does, but for long lines."""
     regular_file(path, QuestionFileError, MAX_PIPE)
     if path.is_dir():
         raise QuestionFileError(f"{path} is a directory; name the question file in it")
@@ -208,7 +215,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
         raise QuestionFileError(f"question file {path} does not exist{near or '; check the path'}")
     try:
         with unchanged([path], QuestionFileError), _opened(path) as stream:
-            yield from _bounded(path, stream)
+            yield stream
     except Damaged as fault:
         raise QuestionFileError(f"{path} is damaged or cut off (it {fault}); fetch it again") from None
     except OSError as fault:

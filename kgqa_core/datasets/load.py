@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
-from kgqa_core.datasets.base import RejectedRow
+from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
-from kgqa_core.datasets.registry import loader_of
+from kgqa_core.datasets.registry import loader_of, resolved
 from kgqa_core.datasets.splits import hold_out, leakage, split_by_group, write_leakage
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
@@ -26,13 +25,10 @@ UNANSWERABLE = "unanswerable.jsonl"
 """Questions of the file that it marks as not answerable; there only where it has some."""
 
 REJECTS = "rejects.jsonl"
-"""Rows of the file that could not be read, with the reason; there only where it has some."""
+"""Rows of the files that cannot be read, with the reason; there only where there are some."""
 
 HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
-
-
-_LOG = logging.getLogger(__name__)
 
 
 def load(
@@ -46,16 +42,19 @@ def load(
 ) -> dict[str, Any]:
     """Writes `questions.parquet`, `unlinkable.jsonl` and `leakage.json`, and returns counts.
 
+    Rows of a benchmark's file that cannot be read are left out, counted, and listed in `rejects.jsonl`.
     Raises QuestionFileError when the file is unusable, nothing is left of it, or no topic entity is in the graph.
     """
-    rows, rejects = read_rows(options, seed)
+    options = resolved(options)
+    rows, rejects = read_source(options, seed)
     counts = load_rows(out, rows, kg=kg, options=options, seed=seed, monitor=monitor)
     if rejects:
         counts["rejects"] = len(rejects)
-        write_rejects(out, rejects)
+        lines = [json.dumps(asdict(reject), ensure_ascii=False, sort_keys=True) for reject in rejects]
+        (out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
         monitor.note(
-            f"{len(rejects)} rows cannot be read as questions and are left out; correct them, or leave them so. "
-            f"First: {rejects[0]}. List: {REJECTS}"
+            f"{len(rejects)} of {len(rows) + len(rejects)} rows cannot be read and are left out. First: {rejects[0]}. "
+            f"Correct them, or fetch the file again. List: {REJECTS}"
         )
     return counts
 
@@ -74,7 +73,7 @@ def load_rows(
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
-        if (complete := loader_of(options.source).complete) is not None:
+        if (complete := loader_of(options.source).complete) is not None and not options.unscored:
             linked = replace(linked, questions=complete(linked.questions, store))
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
@@ -138,39 +137,26 @@ def write_unanswerable(out: Path, rows: Sequence[RawQuestion]) -> None:
     (out / UNANSWERABLE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-def write_rejects(out: Path, rejects: Sequence[RejectedRow]) -> None:
-    """Writes `rejects.jsonl`: file, row, id and reason of each."""
-    lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True) for row in rejects]
-    (out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-
-
 def input_files(options: QuestionSource) -> list[Path]:
     """Files that the questions are read from, whose content decides the result.  Raises QuestionFileError."""
+    options = resolved(options)
     return loader_of(options.source).files(options)
 
 
-def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
-    """Canonical raw questions of the source, after the choice of hops and of the splits; rejected rows are logged.
+def read_raw(options: QuestionSource, seed: int) -> list[RawQuestion]:
+    """`read_source` without the rows that cannot be read.  Raises QuestionFileError."""
+    return read_source(options, seed)[0]
 
+
+def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], list[Reject]]:
+    """Canonical raw questions of the source, after the choice of hops and of the splits, and rejected rows.
+
+    A question file of ours, or one that is recognised as that of a benchmark (`registry.source_of`), or a benchmark's.
     Raises QuestionFileError.
     """
-    rows, rejects = read_rows(options, seed)
-    if rejects:
-        _LOG.warning("%d rows cannot be read as questions and are left out; first: %s", len(rejects), rejects[0])
-    return rows
-
-
-def read_rows(options: QuestionsOptions, seed: int) -> tuple[list[RawQuestion], list[RejectedRow]]:
-    """`read_raw`, and the rows that cannot be read.  Raises QuestionFileError, also where no row is left."""
+    options = resolved(options)
     loader = loader_of(options.source)
-    found = list(loader.read(options, seed))
-    rejects = [row for row in found if isinstance(row, RejectedRow)]
-    raw = [row for row in found if not isinstance(row, RejectedRow)]
-    if rejects and not raw:
-        raise QuestionFileError(
-            f"{options.path}: none of {len(rejects)} rows is a question of the source '{options.source}'; check "
-            f"questions.source and questions.path.  First: {rejects[0]}"
-        )
+    raw, rejects = _divide_rejects(loader.read(options, seed))
     rows = [dict(row) for row in raw] if loader.validated else _checked(raw, options)
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
@@ -189,7 +175,18 @@ def read_rows(options: QuestionsOptions, seed: int) -> tuple[list[RawQuestion], 
     return rows, rejects
 
 
-def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> list[RawQuestion]:
+def _divide_rejects(raw: Iterable[Mapping[str, Any] | Reject]) -> tuple[list[Mapping[str, Any]], list[Reject]]:
+    rows: list[Mapping[str, Any]] = []
+    rejects: list[Reject] = []
+    for row in raw:
+        if isinstance(row, Reject):
+            rejects.append(row)
+        else:
+            rows.append(row)
+    return rows, rejects
+
+
+def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionSource) -> list[RawQuestion]:
     rows: dict[str, RawQuestion] = {}
     for value in raw:
         try:
@@ -202,7 +199,7 @@ def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> lis
     return list(rows.values())
 
 
-def _test_on_dev(rows: list[RawQuestion], options: QuestionsOptions) -> list[RawQuestion]:
+def _test_on_dev(rows: list[RawQuestion], options: QuestionSource) -> list[RawQuestion]:
     """Dev questions are the test; a test split, if there is one, is left out."""
     if not any(row["split"] == "dev" for row in rows):
         raise QuestionFileError(
@@ -211,7 +208,7 @@ def _test_on_dev(rows: list[RawQuestion], options: QuestionsOptions) -> list[Raw
     return [{**row, "split": "test"} if row["split"] == "dev" else row for row in rows if row["split"] != "test"]
 
 
-def _train_on_dev(rows: list[RawQuestion], options: QuestionsOptions, seed: int) -> list[RawQuestion]:
+def _train_on_dev(rows: list[RawQuestion], options: QuestionSource, seed: int) -> list[RawQuestion]:
     """Dev questions train, but for a seeded tenth; a train split, if there is one, is left out."""
     dev = [row["id"] for row in rows if row["split"] == "dev"]
     if not dev:

@@ -12,7 +12,6 @@ an answer of is marked as not answerable.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, RejectedRow, path_of
+from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.documents import FileHead, read_list
 from kgqa_core.datasets.form_fields import complexity_of
 from kgqa_core.datasets.json_rows import read_each
 from kgqa_core.datasets.jsonl import RawQuestion, canonical, check_faults
 from kgqa_core.datasets.webqsp_parses import WebQspParse, WebQspQuestion, form_of, read_question, read_questions
 from kgqa_core.errors import FormError, QuestionFileError
-from kgqa_core.input_files import read_document
 from kgqa_core.logic.forms import Form
 
 SPLIT_FILES = {"train": "WebQSP.train.json", "test": "WebQSP.test.json"}
@@ -53,7 +52,12 @@ class ParsedQuestion:
 
 
 def question_files(folder: Path) -> dict[str, Path]:
-    """File of each split that is there.  Raises QuestionFileError when the folder is not WebQSP."""
+    """File of each split that is there, or the split `""` and the one file that `folder` is.
+
+    Raises QuestionFileError when it is not WebQSP.
+    """
+    if not folder.is_dir() and folder.exists():
+        return {"": folder}
     if not folder.is_dir():
         raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of WebQSP")
     home = folder / "data" if (folder / "data").is_dir() else folder
@@ -67,7 +71,7 @@ def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
     """Questions with their first parse, in file order.  Raises QuestionFileError naming file and question."""
     for split, path in question_files(folder).items():
         faults: list[str] = []
-        for number, value in enumerate(_questions(path), start=1):
+        for number, value in enumerate(read_list(path, "Questions"), start=1):
             try:
                 yield _parsed(value, split)
             except (KeyError, TypeError, AttributeError, ValueError) as fault:
@@ -76,17 +80,17 @@ def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
         check_faults(path, faults)
 
 
-def read_parses(folder: Path) -> Iterator[WebQspQuestion | RejectedRow]:
+def read_parses(folder: Path) -> Iterator[WebQspQuestion | Reject]:
     """Questions with all their parses, in file order.  Raises QuestionFileError where a file is no WebQSP."""
     for split, path in question_files(folder).items():
-        yield from read_questions(path, _questions(path), split)
+        yield from read_questions(path, read_list(path, "Questions"), split)
 
 
-def read_webqsp(folder: Path, *, every_parse: bool = False) -> Iterator[RawQuestion | RejectedRow]:
+def read_webqsp(folder: Path, *, every_parse: bool = False) -> Iterator[RawQuestion | Reject]:
     """Raw questions of the splits that are there, of the first parse or of every one.  Raises QuestionFileError."""
     for split, path in question_files(folder).items():
-        read = partial(_of_every_parse if every_parse else _of_first_parse, split=split)
-        yield from read_each(path, _questions(path), read)
+        read_row = partial(_of_every_parse, file=path.name) if every_parse else _of_first_parse
+        yield from read_each(path, read_list(path, "Questions"), partial(read_row, split=split))
 
 
 def _of_first_parse(value: dict[str, Any], split: str) -> RawQuestion:
@@ -106,14 +110,14 @@ def _of_first_parse(value: dict[str, Any], split: str) -> RawQuestion:
             "answer_type": "entities" if parsed.entities else None,
             "answer_aliases": {answer: [name] for answer, name in parsed.answers if name and name != answer},
             "relation_path": list(parsed.chain),
-            "split": parsed.split,
+            "split": parsed.split or None,
             "complexity": None if not hops else "generic" if hops == 1 else "multi-hop",
             "hops": hops or None,
         }
     )
 
 
-def _of_every_parse(value: dict[str, Any], split: str) -> RawQuestion:
+def _of_every_parse(value: dict[str, Any], split: str, file: str) -> RawQuestion:
     question = read_question(value, split)
     answers = [answer for parse in question.parses for answer in parse.answers]
     names: dict[str, dict[str, None]] = {}
@@ -129,12 +133,12 @@ def _of_every_parse(value: dict[str, Any], split: str) -> RawQuestion:
         "answer_type": "entities" if answers and all(answer.entity for answer in answers) else None,
         "answer_aliases": {argument: list(own) for argument, own in names.items()},
         "relation_paths": [list(chain) for chain in chains],
-        "split": split,
+        "split": split or None,
         "hops": max(map(len, chains), default=None),
     }
     if not answers:
         lost = "no parse has an answer" if question.parses else "it has no parse"
-        row |= {"answerable": False, "reason": f"{lost} in {SPLIT_FILES[split]}"}
+        row |= {"answerable": False, "reason": f"{lost} in {file}"}
     parse, form, reason = _first_form(question.parses)
     if form is not None:
         row |= {"s_expression": str(form), "complexity": complexity_of(form)}
@@ -157,18 +161,6 @@ def _first_form(parses: Sequence[WebQspParse]) -> tuple[WebQspParse | None, Form
     return (parses[0] if parses else None), None, reason
 
 
-def _questions(path: Path) -> list[Any]:
-    try:
-        found = json.loads(read_document(path, QuestionFileError, needs="an object with `Questions`"))["Questions"]
-    except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise QuestionFileError(
-            f"{path} is not a WebQSP file ({type(fault).__name__}: {fault}); an object with `Questions` is needed"
-        ) from None
-    if not isinstance(found, list):
-        raise QuestionFileError(f"{path}: `Questions` must be a list, but it is {type(found).__name__}")
-    return found
-
-
 def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
     parses = value["Parses"]
     first: dict[str, Any] = parses[0] if parses else {}
@@ -189,9 +181,16 @@ def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
     )
 
 
-def read(options: QuestionSource, seed: int) -> Iterator[RawQuestion | RejectedRow]:
+def read(options: QuestionSource, seed: int) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions, as the options take them."""
     return read_webqsp(path_of(options), every_parse=options.parses == "all")
+
+
+def _is_webqsp(head: FileHead) -> bool:
+    questions = head.first.get("Questions") if head.shape == "object" else None
+    return (
+        isinstance(questions, list) and bool(questions) and isinstance(questions[0], dict) and "Parses" in questions[0]
+    )
 
 
 WEBQSP = DatasetSpec(
@@ -209,4 +208,6 @@ WEBQSP = DatasetSpec(
         validated=True,
         without_dev=True,
     ),
+    recognise=_is_webqsp,
+    fields="an object with Questions, each with QuestionId, RawQuestion, Parses",
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.base import RejectedRow
+from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.json_rows import need, need_text, objects, optional_text, read_each
 from kgqa_core.errors import FormError
 from kgqa_core.kg.vocabulary import STRING, XSD
@@ -110,7 +110,7 @@ class WebQspQuestion:
     parses: tuple[WebQspParse, ...]
 
 
-def read_questions(path: Path, rows: Sequence[Any], split: str) -> Iterator[WebQspQuestion | RejectedRow]:
+def read_questions(path: Path, rows: Sequence[Any], split: str) -> Iterator[WebQspQuestion | Reject]:
     """The questions of a document of WebQSP, in file order."""
     return read_each(path, rows, lambda value: read_question(value, split))
 

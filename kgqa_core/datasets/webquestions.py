@@ -18,8 +18,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, RejectedRow, path_of
-from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_array, read_each, split_files
+from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.documents import read_list
+from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_each, split_files
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
@@ -66,12 +67,12 @@ def topic_of(url: str) -> str | None:
     return name.replace("_", " ").strip() or None
 
 
-def read(options: QuestionSource) -> Iterator[RawQuestion | RejectedRow]:
+def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions.  Raises QuestionFileError where a file is no array."""
     for split, file in question_files(path_of(options)):
         rows = [
             {**value, "id": f"{PREFIX[split]}-{place}"} if isinstance(value, dict) else value
-            for place, value in enumerate(read_array(file, "WebQuestions"))
+            for place, value in enumerate(read_list(file))
         ]
         yield from read_each(file, rows, partial(_row, split=split))
 
@@ -143,4 +144,6 @@ WEBQUESTIONS = DatasetSpec(
         validated=True,
         without_dev=True,
     ),
+    recognise=lambda head: head.shape == "list" and head.has("utterance", "targetValue"),
+    fields="a list with url, utterance, targetValue",
 )

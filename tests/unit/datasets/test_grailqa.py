@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.datasets.base import RejectedRow
+from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.grailqa import GrailQuestion, read_records
-from kgqa_core.datasets.load import input_files, read_raw, read_rows
+from kgqa_core.datasets.load import input_files, read_raw, read_source
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.logic.normalise import isomorphic
@@ -120,6 +120,8 @@ def test_a_scored_run_measures_on_dev_for_the_answers_of_test_are_not_published(
     assert [(row["id"], row["answers"], row["topic_entities"]) for row in open_rows] == [("99", [], [])]
     with pytest.raises(QuestionFileError, match="no dev questions to measure on"):
         read_raw(options(tmp_path / "grailqa_v1.0_train.json", test_from="dev"), 7)
+    with pytest.raises(QuestionFileError, match=r"answers of the 1 questions .* are not published.*kgqa answer"):
+        read_raw(options(tmp_path / "grailqa_v1.0_test_public.json"), 7)
 
 
 @pytest.mark.parametrize(
@@ -140,23 +142,24 @@ def test_a_bad_row_is_rejected_with_file_row_and_field_and_the_others_stay(
     tmp_path: Path, row: Any, reason: str
 ) -> None:
     stored(tmp_path / "grailqa_v1.0_dev.json", [question(0), row, question(2)])
-    rows, rejects = read_rows(options(tmp_path), 7)
+    rows, rejects = read_source(options(tmp_path), 7)
     assert [row["id"] for row in rows] == ["0", "2"]
-    assert [(reject.file, reject.row) for reject in rejects] == [("grailqa_v1.0_dev.json", 2)]
+    assert len(rejects) == 1
+    assert rejects[0].file.endswith("grailqa_v1.0_dev.json") and rejects[0].row.startswith("row 2")
     assert reason in rejects[0].reason
 
 
 def test_another_file_or_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     for path, words in ((tmp_path / "none", "neither a file nor a folder"), (tmp_path, "is it the folder of GrailQA")):
         with pytest.raises(QuestionFileError, match=words):
-            read_rows(options(path), 7)
-    for text, words in (("{", "is no JSON"), ('{"a": 1}', "an array of GrailQA's questions is needed")):
+            read_source(options(path), 7)
+    for text, words in (("{", "is not JSON"), ('{"a": 1}', "must be a list of questions")):
         (tmp_path / "own.json").write_text(text, encoding="utf-8")
         with pytest.raises(QuestionFileError, match=words):
-            read_rows(options(tmp_path / "own.json"), 7)
+            read_source(options(tmp_path / "own.json"), 7)
     stored(tmp_path / "own.json", [{"a": 1}])
-    with pytest.raises(QuestionFileError, match=r"none of 1 rows is a question of the source 'grailqa'.*'qid'"):
-        read_rows(options(tmp_path / "own.json"), 7)
+    with pytest.raises(QuestionFileError, match=r"none of its 1 rows can be read.*'qid'"):
+        read_source(options(tmp_path / "own.json"), 7)
 
 
 def test_the_stage_keeps_form_query_and_level_and_lists_the_rejects(tmp_path: Path) -> None:
@@ -169,13 +172,13 @@ def test_the_stage_keeps_form_query_and_level_and_lists_the_rejects(tmp_path: Pa
     assert record.relation_paths == (("<inv>-film.film.director", "<inv>-film.actor.film"),)
     assert counts["rejects"] == 1
     (reject,) = map(json.loads, (out / "rejects.jsonl").read_text(encoding="utf-8").splitlines())
-    assert (reject["file"], reject["row"], reject["id"]) == ("sample.json", 2, "2")
+    assert (reject["file"], reject["row"]) == (str(file), "row 2 (2)")
     assert "'question' is missing" in reject["reason"]
 
 
 def test_the_sample_is_read_whole_with_the_topics_that_it_names(shared_data: Path) -> None:
     path = shared_data / "grailqa" / "tog" / "graliqa.json"
-    rows, rejects = read_rows(options(path), 7)
+    rows, rejects = read_source(options(path), 7)
     records = {record.id: record for record in read_records(path) if isinstance(record, GrailQuestion)}
     assert (len(rows), rejects, len(records)) == (1_000, [], 1_000)
     assert all(row["s_expression"] == records[row["id"]].s_expression for row in rows)
@@ -187,5 +190,5 @@ def test_the_sample_is_read_whole_with_the_topics_that_it_names(shared_data: Pat
     assert all(
         isomorphic(parse(record.s_expression or ""), from_sparql(record.sparql or ""))
         for record in some
-        if not isinstance(record, RejectedRow)
+        if not isinstance(record, Reject)
     )

@@ -11,7 +11,7 @@ import pytest
 
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.grailqability import AbilityQuestion, read_deletions, read_records
-from kgqa_core.datasets.load import read_raw, read_rows
+from kgqa_core.datasets.load import read_raw, read_source
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import QuestionFileError
 from tests.unit.datasets.official import graph, loaded, stored
@@ -118,18 +118,18 @@ def test_the_stage_scores_the_answerable_ones_and_lists_the_others(tmp_path: Pat
 )
 def test_a_bad_row_is_rejected_and_the_others_stay(tmp_path: Path, row: Any, reason: str) -> None:
     stored(tmp_path / "GrailQAbility_v1.0_dev_a_na_reference.json", [row, question(7)])
-    rows, rejects = read_rows(options(tmp_path), 7)
-    assert ([row["id"] for row in rows], rejects[0].row) == (["7"], 1)
+    rows, rejects = read_source(options(tmp_path), 7)
+    assert ([row["id"] for row in rows], rejects[0].row) == (["7"], "row 1 (1)")
     assert reason in rejects[0].reason
 
 
 def test_a_folder_without_questions_or_with_two_sets_of_them_is_refused(tmp_path: Path) -> None:
     with pytest.raises(QuestionFileError, match=r"unpack GrailQAbility_dataset\.zip there"):
-        read_rows(options(tmp_path), 7)
+        read_source(options(tmp_path), 7)
     for home in ("a", "b"):
         stored(tmp_path / home / "GrailQAbility_v1.0_dev_a_na_reference.json", [question(7)])
     with pytest.raises(QuestionFileError, match="holds the dev questions twice"):
-        read_rows(options(tmp_path), 7)
+        read_source(options(tmp_path), 7)
     stored(tmp_path / "fact_deletion" / "dev" / "x.json", {"a": 1})
     with pytest.raises(QuestionFileError, match="no array of question ids"):
         read_deletions(tmp_path)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
-from kgqa_core.datasets.base import RejectedRow
+from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.jsonl import canonical
-from kgqa_core.datasets.load import input_files, load, read_raw, read_rows
+from kgqa_core.datasets.load import input_files, load, read_raw, read_source
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.registry import BENCHMARKS
 from kgqa_core.datasets.webqsp import SPLIT_FILES, read_parsed, read_parses, read_webqsp
@@ -119,22 +119,19 @@ def test_a_row_that_cannot_be_read_is_rejected_and_the_others_stay(tmp_path: Pat
     del bad["RawQuestion"]
     again = parsed("WebQTrn-0")
     stored(tmp_path, "train", [parsed("WebQTrn-0"), bad, "no object", again])
-    rows, rejects = read_rows(QuestionsOptions(source="webqsp", path=str(tmp_path), parses=parses), 7)
+    rows, rejects = read_source(QuestionsOptions(source="webqsp", path=str(tmp_path), parses=parses), 7)
     assert [row["id"] for row in rows] == ["WebQTrn-0"]
-    assert [(reject.file, reject.row, reject.id) for reject in rejects] == [
-        ("WebQSP.train.json", 2, "WebQTrn-7"),
-        ("WebQSP.train.json", 3, None),
-        ("WebQSP.train.json", 4, "WebQTrn-0"),
-    ]
+    assert {reject.file for reject in rejects} == {str(tmp_path / "WebQSP.train.json")}
+    assert [reject.row for reject in rejects] == ["row 2 (WebQTrn-7)", "row 3", "row 4 (WebQTrn-0)"]
     assert "RawQuestion" in rejects[0].reason and "already used in row 1" in rejects[2].reason
     stored(tmp_path, "train", [bad, bad])
-    with pytest.raises(QuestionFileError, match=r"none of 2 rows is a question of the source 'webqsp'.*row 1"):
-        read_rows(QuestionsOptions(source="webqsp", path=str(tmp_path), parses=parses), 7)
+    with pytest.raises(QuestionFileError, match=r"none of its 2 rows can be read.*row 1 \(WebQTrn-7\)"):
+        read_source(QuestionsOptions(source="webqsp", path=str(tmp_path), parses=parses), 7)
 
 
 def everything(tmp_path: Path, *questions: dict[str, Any]) -> list[dict[str, Any]]:
     stored(tmp_path, "train", list(questions))
-    return [row for row in read_webqsp(tmp_path, every_parse=True) if not isinstance(row, RejectedRow)]
+    return [row for row in read_webqsp(tmp_path, every_parse=True) if not isinstance(row, Reject)]
 
 
 def constraint(operator: str, kind: str, argument: str, relation: str, node: int = 0, value: str = "String") -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.datasets.load import read_raw, read_rows
+from kgqa_core.datasets.load import read_raw, read_source
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.webquestions import answers_of, topic_of
 from tests.unit.datasets.official import graph, loaded, stored
@@ -57,9 +57,9 @@ def test_ids_are_the_places_of_the_rows_and_a_tenth_of_train_is_dev(tmp_path: Pa
 def test_a_bad_row_is_rejected_and_does_not_move_the_ids(tmp_path: Path) -> None:
     rows = ["text", question("ann", "B"), question("ann", "(list (description B))")]
     stored(tmp_path / "webquestions.examples.test.json", rows)
-    kept, rejects = read_rows(options(tmp_path), 7)
+    kept, rejects = read_source(options(tmp_path), 7)
     assert [row["id"] for row in kept] == ["WebQTest-2"]
-    assert [(reject.row, reject.id) for reject in rejects] == [(1, None), (2, "WebQTest-1")]
+    assert [reject.row for reject in rejects] == ["row 1", "row 2 (WebQTest-1)"]
 
 
 def test_topics_are_linked_without_regard_to_case(tmp_path: Path) -> None:
