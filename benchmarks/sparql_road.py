@@ -73,6 +73,10 @@ def _of_parse(parse: WebQspParse, answers: Sequence[str]) -> tuple[tuple[Line, .
         return None, "the parse was written by hand"
     if not answers:
         return None, "no gold answer"
+    if any(one.node >= len(parse.chain) for one in parse.constraints):
+        return None, "a constraint on a node that the chain does not have"
+    if parse.order is not None and parse.order.start:
+        return None, "an ordinal, whose annotation does not say what comes before"
     lines: list[Line] = []
     for number, answer in enumerate(parse.answers):
         nodes = [_entity(f"m.between_{parse.id}_{number}_{step}") for step in range(len(parse.chain) - 1)]
@@ -80,8 +84,7 @@ def _of_parse(parse: WebQspParse, answers: Sequence[str]) -> tuple[tuple[Line, .
         starts = [_entity(parse.topic), *nodes]
         lines += [(start, relation, end) for start, relation, end in zip(starts, parse.chain, nodes, strict=False)]
         for one in parse.constraints:
-            if one.node < len(nodes):
-                lines.append((nodes[one.node], one.relation, _argument(one)))
+            lines.append((nodes[one.node], one.relation, _argument(one)))
         if parse.order is not None and parse.order.relation is not None and parse.order.node < len(nodes):
             rank = '"2000-01-01"' if parse.order.value_type == "DateTime" else '"1"'
             kind = "date" if parse.order.value_type == "DateTime" else "integer"
