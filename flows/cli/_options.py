@@ -24,7 +24,7 @@ GraphFilesOption = Annotated[
 ]
 QuestionsOption = Annotated[
     Path | None,
-    typer.Option("--questions", help="Question file: ours (JSON lines), or an official one.", show_default=False),
+    typer.Option("--questions", help="Question file: ours, or an official one.", show_default=False),
 ]
 AnswererOption = Annotated[
     str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
