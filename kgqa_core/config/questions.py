@@ -16,10 +16,11 @@ class QuestionSource(Options):
     name: Execution[str] = "questions"
     """Name of the data set, shown in run names and the report."""
     source: str = "jsonl"
-    """Loader: `jsonl` for a question file of ours, `atlas` for the bundled questions, that of a benchmark
-    (`kgqa datasets`), or `generated` for questions made from the graph; `path` may name a few real ones then."""
+    """Loader: `jsonl` for a question file, ours or an official one, which is recognised; `atlas` for the bundled
+    questions; that of a benchmark (`kgqa datasets`); or `generated` for questions made from the graph; `path` may name
+    a few real ones then."""
     path: Execution[str | None] = None
-    """The question file, or the folder of the benchmark."""
+    """The question file, or the folder of the benchmark; one of the benchmark's files alone is divided by topic."""
     language: str = "en"
     """Language of the questions."""
     hops: tuple[int, ...] = ()

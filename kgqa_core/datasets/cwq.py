@@ -92,7 +92,7 @@ def question_files(path: Path) -> SplitFiles:
 def read_records(path: Path) -> Iterator[ComplexQuestion | Reject]:
     """The rows of a folder or file, in file order.  Raises QuestionFileError where a file is no array."""
     for split, file in question_files(path):
-        yield from read_each(file, read_list(file), partial(read_row, split=split))
+        yield from read_each(file, read_list(file), partial(read_row, split=split), "ComplexWebQuestions")
 
 
 def read_row(value: Mapping[str, Any], split: str | None) -> ComplexQuestion:
@@ -188,7 +188,7 @@ def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
         return raw_question(record)
 
     for split, file in question_files(path):
-        for row in read_each(file, read_list(file), partial(raw, split=split)):
+        for row in read_each(file, read_list(file), partial(raw, split=split), "ComplexWebQuestions"):
             rows += 1
             yield row
     check_hidden(path, rows, hidden)

@@ -160,7 +160,7 @@ def read_records(path: Path) -> Iterator[AbilityQuestion | Reject]:
     """The rows of a folder or file with what the folders of deletions say.  Raises QuestionFileError."""
     listed = read_deletions(path)
     for split, file in question_files(path):
-        yield from read_each(file, read_list(file), partial(read_ability, split=split, listed=listed))
+        yield from read_each(file, read_list(file), partial(read_ability, split=split, listed=listed), "GrailQAbility")
 
 
 def read_ability(value: Mapping[str, Any], split: str | None, listed: Mapping[str, ListedQuestion]) -> AbilityQuestion:
@@ -243,7 +243,7 @@ def raw_question(record: AbilityQuestion) -> RawQuestion:
 def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions.  Raises QuestionFileError."""
     for split, file in question_files(path_of(options)):
-        yield from read_each(file, read_list(file), partial(_read_raw, split=split))
+        yield from read_each(file, read_list(file), partial(_read_raw, split=split), "GrailQAbility")
 
 
 def _read_raw(value: Mapping[str, Any], split: str | None) -> RawQuestion:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kgqa_core.datasets.base import Reject
+from kgqa_core.datasets.base import Reject, check_rejects
 from kgqa_core.datasets.fields import kind_of
 from kgqa_core.errors import QuestionFileError, nearest
 
@@ -46,16 +46,19 @@ def split_files(path: Path, names: Mapping[str, Sequence[str]], name: str) -> Sp
     raise QuestionFileError(f"{path} holds none of {every}; is it the folder of {name}?")
 
 
-def read_each(path: Path, rows: Sequence[Any], read: Callable[[dict[str, Any]], _T | None]) -> Iterator[_T | Reject]:
+def read_each(
+    path: Path, rows: Sequence[Any], read: Callable[[dict[str, Any]], _T | None], name: str
+) -> Iterator[_T | Reject]:
     """`read` of each row but for None; a row that it raises ValueError for, or whose id was read before, is rejected.
 
-    What `read` returns has an `id`, as attribute or key.  Raises QuestionFileError where every row is rejected.
+    What `read` returns has an `id`, as attribute or key.  name: the data set, for messages.  Raises QuestionFileError
+    where more rows are rejected than read.
     """
     seen: dict[str, str] = {}
     rejects: list[Reject] = []
     for number, value in enumerate(rows, start=1):
-        name = row_id(value)
-        place = f"row {number}" + (f" ({name})" if name else "")
+        own = row_id(value)
+        place = f"row {number}" + (f" ({own})" if own else "")
         try:
             if not isinstance(value, dict):
                 raise ValueError(f"an object is needed, but it is {kind_of(value)}")
@@ -67,15 +70,11 @@ def read_each(path: Path, rows: Sequence[Any], read: Callable[[dict[str, Any]], 
                 raise ValueError(f"its id is already used in {seen[key]}; give each its own")
         except ValueError as fault:
             rejects.append(Reject(str(path), place, str(fault)))
-            if len(rejects) == len(rows):
-                raise QuestionFileError(
-                    f"{path}: none of its {len(rows)} rows can be read; is it a file of another data set? "
-                    f"The first is {rejects[0].row}: {rejects[0].reason}"
-                ) from None
             yield rejects[-1]
             continue
         seen[key] = place
         yield record
+    check_rejects(path, len(rows) - len(rejects), rejects, name)
 
 
 def check_hidden(path: Path, rows: int, hidden: int) -> None:

@@ -90,7 +90,7 @@ def read_webqsp(folder: Path, *, every_parse: bool = False) -> Iterator[RawQuest
     """Raw questions of the splits that are there, of the first parse or of every one.  Raises QuestionFileError."""
     for split, path in question_files(folder).items():
         read_row = partial(_of_every_parse, file=path.name) if every_parse else _of_first_parse
-        yield from read_each(path, read_list(path, "Questions"), partial(read_row, split=split))
+        yield from read_each(path, read_list(path, "Questions"), partial(read_row, split=split), "WebQSP")
 
 
 def _of_first_parse(value: dict[str, Any], split: str) -> RawQuestion:

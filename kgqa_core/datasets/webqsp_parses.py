@@ -112,7 +112,7 @@ class WebQspQuestion:
 
 def read_questions(path: Path, rows: Sequence[Any], split: str) -> Iterator[WebQspQuestion | Reject]:
     """The questions of a document of WebQSP, in file order."""
-    return read_each(path, rows, lambda value: read_question(value, split))
+    return read_each(path, rows, lambda value: read_question(value, split), "WebQSP")
 
 
 def read_question(value: Mapping[str, Any], split: str) -> WebQspQuestion:

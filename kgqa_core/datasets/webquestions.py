@@ -74,7 +74,7 @@ def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
             {**value, "id": f"{PREFIX[split]}-{place}"} if isinstance(value, dict) else value
             for place, value in enumerate(read_list(file))
         ]
-        yield from read_each(file, rows, partial(_row, split=split))
+        yield from read_each(file, rows, partial(_row, split=split), "WebQuestions")
 
 
 def _row(value: Mapping[str, Any], split: str | None) -> RawQuestion:

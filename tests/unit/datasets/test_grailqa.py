@@ -158,7 +158,7 @@ def test_another_file_or_folder_is_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(QuestionFileError, match=words):
             read_source(options(tmp_path / "own.json"), 7)
     stored(tmp_path / "own.json", [{"a": 1}])
-    with pytest.raises(QuestionFileError, match=r"none of its 1 rows can be read.*'qid'"):
+    with pytest.raises(QuestionFileError, match=r"1 of its 1 rows cannot be read.*'qid'"):
         read_source(options(tmp_path / "own.json"), 7)
 
 

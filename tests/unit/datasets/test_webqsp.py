@@ -118,14 +118,17 @@ def test_a_row_that_cannot_be_read_is_rejected_and_the_others_stay(tmp_path: Pat
     bad = parsed("WebQTrn-7")
     del bad["RawQuestion"]
     again = parsed("WebQTrn-0")
-    stored(tmp_path, "train", [parsed("WebQTrn-0"), bad, "no object", again])
+    more = [parsed(f"WebQTrn-{number}") for number in (20, 21)]
+    stored(tmp_path, "train", [parsed("WebQTrn-0"), bad, "no object", again, *more])
     rows, rejects = read_source(QuestionsOptions(source="webqsp", path=str(tmp_path), parses=parses), 7)
-    assert [row["id"] for row in rows] == ["WebQTrn-0"]
+    assert [row["id"] for row in rows] == ["WebQTrn-0", "WebQTrn-20", "WebQTrn-21"]
     assert {reject.file for reject in rejects} == {str(tmp_path / "WebQSP.train.json")}
     assert [reject.row for reject in rejects] == ["row 2 (WebQTrn-7)", "row 3", "row 4 (WebQTrn-0)"]
     assert "RawQuestion" in rejects[0].reason and "already used in row 1" in rejects[2].reason
     stored(tmp_path, "train", [bad, bad])
-    with pytest.raises(QuestionFileError, match=r"none of its 2 rows can be read.*row 1 \(WebQTrn-7\)"):
+    with pytest.raises(
+        QuestionFileError, match=r"2 of its 2 rows cannot be read.*no file of WebQSP.*row 1 \(WebQTrn-7\)"
+    ):
         read_source(QuestionsOptions(source="webqsp", path=str(tmp_path), parses=parses), 7)
 
 

@@ -55,10 +55,10 @@ def test_ids_are_the_places_of_the_rows_and_a_tenth_of_train_is_dev(tmp_path: Pa
 
 
 def test_a_bad_row_is_rejected_and_does_not_move_the_ids(tmp_path: Path) -> None:
-    rows = ["text", question("ann", "B"), question("ann", "(list (description B))")]
+    rows = ["text", question("ann", "B"), *[question("ann", "(list (description B))")] * 2]
     stored(tmp_path / "webquestions.examples.test.json", rows)
     kept, rejects = read_source(options(tmp_path), 7)
-    assert [row["id"] for row in kept] == ["WebQTest-2"]
+    assert [row["id"] for row in kept] == ["WebQTest-2", "WebQTest-3"]
     assert [reject.row for reject in rejects] == ["row 1", "row 2 (WebQTest-1)"]
 
 
