@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from kgqa_core.config import Answerer, Profile, QuestionSource
-from kgqa_core.datasets.jsonl import RawQuestion, read_question_file
-from kgqa_core.datasets.load import input_files, sizes_of
+from kgqa_core.datasets.jsonl import RawQuestion
+from kgqa_core.datasets.load import input_files, read_raw, sizes_of
 from kgqa_core.datasets.splits import check_splits
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
@@ -37,7 +37,7 @@ def check(profile: Profile) -> None:
     check_format(profile.kg.format)
     _check_main_questions(profile)
     for more in profile.questions.more:
-        _read_questions(more)
+        _read_questions(more, profile.seed)
     profile.check_knowledge()
     if profile.reads_passages:
         require_extra("passages", "knowledge 'passages'")
@@ -63,7 +63,7 @@ def check(profile: Profile) -> None:
 
 def _check_main_questions(profile: Profile) -> None:
     """Every split that the run needs has questions, and the hops that are set reach their answers."""
-    rows = _read_questions(profile.questions)
+    rows = _read_questions(profile.questions, profile.seed)
     if not rows:
         return
     source = profile.questions.path or profile.questions.source
@@ -73,15 +73,15 @@ def _check_main_questions(profile: Profile) -> None:
         check_hops([max(len(path) for path in own) for own in paths], profile.hop_limits)
 
 
-def _read_questions(options: QuestionSource) -> list[RawQuestion]:
+def _read_questions(options: QuestionSource, seed: int) -> list[RawQuestion]:
     """A question file is read whole, so that its faults are not met after hours of reading a graph.
 
-    Of a benchmark only its files are looked for: empty.
+    Of a benchmark that is named as such only its files are looked for: empty.
     """
     input_files(options)
     if options.source != "jsonl":
         return []
-    return read_question_file(Path(options.path or "").expanduser(), gold=not options.unscored)
+    return read_raw(options, seed)
 
 
 def _encoders(profile: Profile) -> list[tuple[str, str]]:

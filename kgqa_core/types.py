@@ -26,6 +26,10 @@ SPLITS = ("train", "dev", "test")
 SPLITS_COLLECTED = ("dev", "test")
 """Splits that are retrieved for; training questions, the most by far, only where `retrieval.training` says so."""
 
+GENERALIZATION = ("iid", "compositional", "zero-shot")
+"""How new to a system trained on its train split what a question of GrailQA needs is (Gu et al. 2021): all was seen
+together, all was seen, or something was not."""
+
 LEVELS = ("I", "II", "III", "IV")
 """How well known an entity is by its page views, best first (Huang et al. 2024)."""
 
@@ -73,7 +77,7 @@ class Question:
     first; `text` is the last query.  reference: the response to compare with.  gold_triples: keys of head, relation
     and tail of each triple that the reference cites.
     topic_mentions[i]: number of the mention in the text that topic_entities[i] is a candidate of; empty where each
-    topic has its own.
+    topic has its own.  sparql: the query that the data set gives.  generalization: one of GENERALIZATION.
     """
 
     id: str
@@ -98,6 +102,8 @@ class Question:
     reference: str | None = None
     gold_triples: tuple[tuple[str, str, str], ...] = ()
     topic_mentions: tuple[int, ...] = ()
+    sparql: str | None = None
+    generalization: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ GraphFilesOption = Annotated[
     list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
 ]
 QuestionsOption = Annotated[
-    Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
+    Path | None,
+    typer.Option("--questions", help="Question file: ours, or an official one.", show_default=False),
 ]
 AnswererOption = Annotated[
     str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)

@@ -24,6 +24,7 @@ from flows.cli.home import gc, home
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
+from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
 from flows.cli.ui import ui
@@ -48,6 +49,7 @@ app.add_typer(ltgen_app, name="ltgen")
 app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")
 answerability_app.command()(abstain)
+questions_app.command()(predictions)
 
 
 def _version(wanted: bool) -> None:

@@ -1,7 +1,8 @@
-"""`kgqa questions …`: make questions from a graph alone."""
+"""`kgqa questions …`: make questions from a graph alone, and write question sets in the form of others."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -12,19 +13,19 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, SetOption
-from flows.cli._session import Session, err, print_json
+from flows.cli._session import JsonSession, Session, err, print_json
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import Profile
 
-questions_app = CommandApp(no_args_is_help=True, help="Make questions from a graph alone, to train and to measure by.")
+questions_app = CommandApp(no_args_is_help=True, help="Make questions from a graph, and export question sets.")
 
 
 @questions_app.callback()
 def _group() -> None:
-    """Make questions from a graph alone, to train and to measure by."""
+    """Make questions from a graph, and export question sets."""
 
 
 @questions_app.command("generate")
@@ -72,6 +73,74 @@ def generate(
         )  # fmt: skip
         return
     common.out.print(f"questions {out}", soft_wrap=True, markup=False, highlight=False)
+
+
+@questions_app.command("export")
+def export(
+    session: JsonSession,
+    questions: Annotated[
+        Path, typer.Option("--questions", help="Question file: ours, or one of a benchmark, which is recognised.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="File to write, as QALD JSON.")],
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions",
+            help="File of `kgqa answer`; its answers are written in the place of the gold ones.",
+            show_default=False,
+        ),
+    ] = None,
+    kg: Annotated[
+        Path | None,
+        typer.Option("--kg", help="Graph folder: entities that answers name get their IRI.", show_default=False),
+    ] = None,
+    language: Annotated[str, typer.Option("--language", help="Language to take from a file that has several.")] = "en",
+    force: ForceOption = False,
+) -> None:
+    """Write a question set as QALD JSON, or predicted answers to it in the form that QALD's evaluation reads."""
+    session.start_logging()
+    from kgqa_core.config import QuestionSource
+    from kgqa_core.datasets.load import read_source
+    from kgqa_core.datasets.qald_export import keys_of_names, qald_document, read_answer_lists
+    from kgqa_core.kg.store import KgStore
+    from kgqa_core.store.outputs import claim_file
+
+    inputs = [path for path in (questions, predictions, kg) if path is not None]
+    claim = claim_file(out, inputs=inputs, force=force)
+    unscored = predictions is not None
+    rows, rejects = read_source(QuestionSource(path=str(questions), language=language, unscored=unscored), seed=7)
+    answers = read_answer_lists(predictions) if predictions is not None else None
+    unknown = sorted(set(answers or ()) - {row["id"] for row in rows})
+    if answers and len(unknown) == len(answers):
+        raise InputError(
+            f"{predictions}: none of its {len(answers)} ids is among the {len(rows)} questions (the first is "
+            f"'{unknown[0]}'); give the question file that the answers were made for"
+        )
+    keys: dict[str, str] = {}
+    if kg is not None:
+        lists = answers.values() if answers is not None else [row["answers"] for row in rows]
+        with KgStore.open(kg) as store:
+            keys = keys_of_names([text for texts in lists for text in texts], store)
+    document = qald_document(rows, name=questions.stem, language=language, answers=answers, keys=keys)
+    with claim.writing() as scratch:
+        scratch.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    counts = {
+        "questions": len(rows),
+        "answered": sum(1 for row in rows if (row["answers"] if answers is None else answers.get(row["id"]))),
+        "rejects": len(rejects),
+        "unknown_ids": len(unknown),
+    }
+    session.console.print(
+        f"{counts['questions']:,} questions, {counts['answered']:,} with answers, in {out}; {counts['rejects']:,} rows "
+        f"of the file cannot be read, {counts['unknown_ids']:,} answers are for other questions",
+        soft_wrap=True,
+        markup=False,
+        highlight=False,
+    )
+    for reject in rejects[:10]:
+        session.console.print(f"  {reject}", soft_wrap=True, markup=False, highlight=False)
+    if session.as_json:
+        print_json({"out": str(out), **counts, "rejected": [str(reject) for reject in rejects]})
 
 
 def _profile(

@@ -16,16 +16,24 @@ class QuestionSource(Options):
     name: Execution[str] = "questions"
     """Name of the data set, shown in run names and the report."""
     source: str = "jsonl"
-    """Loader: `jsonl` for a question file of ours, `atlas` for the bundled questions, that of a benchmark
-    (`kgqa datasets`), or `generated` for questions made from the graph; `path` may name a few real ones then."""
+    """Loader: `jsonl` for a question file, ours or an official one, which is recognised; `atlas` for the bundled
+    questions; that of a benchmark (`kgqa datasets`); or `generated` for questions made from the graph; `path` may name
+    a few real ones then."""
     path: Execution[str | None] = None
-    """The question file, or the folder of the benchmark."""
+    """The question file, or the folder of the benchmark; one of the benchmark's files alone is divided by topic."""
     language: str = "en"
     """Language of the questions."""
     hops: tuple[int, ...] = ()
     """Hop counts to take from a benchmark that is divided by hops; empty takes all."""
     train_from: Literal["train", "dev"] = "train"
     """`dev` trains on nine tenths of a benchmark's dev split (MetaQA as it lies here has no train split)."""
+    test_from: Literal["test", "dev"] = "test"
+    """`dev` measures on a benchmark's dev split, where the answers of test are not published (GrailQA), and holds out a
+    tenth of train instead."""
+    parses: Literal["first", "all"] = "first"
+    """WebQSP: `first` takes topic, chain and answers of the first parse, as Wu et al. 2023 do; `all` takes the answers
+    and chains of every parse, and the first logical form with its constraints; questions without any answer are marked
+    as not answerable."""
     unscored: bool = False
     """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)

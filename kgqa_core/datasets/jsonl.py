@@ -18,7 +18,8 @@ s_expression      optional: logical form
 graph_query       optional: GrailQA's graph query; the logical form is made of it where `s_expression` is absent, and
                   relation paths where `relation_path` is
 sparql            optional: SPARQL query (or `sparql_query`), used like `graph_query` where that is absent and the query
-                  is of the fragment that forms write (docs/logic.md)
+                  is of the fragment that forms write (docs/logic.md); it is kept as it is, too
+generalization    optional: iid, compositional or zero-shot, as GrailQA divides its dev and test questions
 language          optional: language code, when it is not that of the whole file
 level             optional: how well known the entity is, I (best) to IV
 dialogue          optional: earlier turns, oldest first, [{"role": "user" or "agent", "text": …}, …]; `question` is the
@@ -61,7 +62,7 @@ from kgqa_core.errors import QuestionFileError, nearest
 from kgqa_core.input_files import refuse_zeros, unchanged
 from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
 from kgqa_core.spool import regular_file
-from kgqa_core.types import ANSWER_TYPES, LEVELS, SPLITS
+from kgqa_core.types import ANSWER_TYPES, GENERALIZATION, LEVELS, SPLITS
 
 RawQuestion = dict[str, Any]
 
@@ -199,6 +200,13 @@ def read_lines(path: Path) -> Iterator[bytes]:
     Raises QuestionFileError when it is missing, a folder, a device, damaged or of zero bytes, when a line has more than
     MAX_LINE bytes, when a packed file expands to more than `most_bytes`, and when the file changes while it is read.
     """
+    with question_stream(path) as stream:
+        yield from _bounded(path, stream)
+
+
+@contextlib.contextmanager
+def question_stream(path: Path) -> Iterator[Stream]:
+    """The unpacked bytes of a file or pipe.  Raises QuestionFileError as `read_lines` does, but for long lines."""
     regular_file(path, QuestionFileError, MAX_PIPE)
     if path.is_dir():
         raise QuestionFileError(f"{path} is a directory; name the question file in it")
@@ -207,7 +215,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
         raise QuestionFileError(f"question file {path} does not exist{near or '; check the path'}")
     try:
         with unchanged([path], QuestionFileError), _opened(path) as stream:
-            yield from _bounded(path, stream)
+            yield stream
     except Damaged as fault:
         raise QuestionFileError(f"{path} is damaged or cut off (it {fault}); fetch it again") from None
     except OSError as fault:
@@ -272,8 +280,9 @@ def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
     """A raw question with every field present, texts stripped and one form for each; ValueError names the fault.
 
     relation_path becomes `relation_paths`, a list of lists; answer_aliases a list of lists in the order of answers; a
-    turn of the dialogue a list of role and text.  `without_form` is there only where a query is given that no form
-    writes: the reason.  `answerable` is there only where it is false, with `reason` and `missing` where they are given.
+    turn of the dialogue a list of role and text.  `sparql` and `generalization` are there only where they are given,
+    `without_form` only where a query is given that no form writes: the reason.  `answerable` is there only where it is
+    false, with `reason` and `missing` where they are given.
     """
     row: RawQuestion = {"id": read_id(value), "question": read_text(value, "question")}
     row["topic_entities"] = read_texts(value, "topic_entities", required=gold)
@@ -289,6 +298,11 @@ def canonical(value: Mapping[str, Any], *, gold: bool = True) -> RawQuestion:
     row["relation_paths"] = row["relation_paths"] or paths
     if without_form is not None:
         row["without_form"] = without_form
+    query = value.get("sparql") or value.get("sparql_query")
+    if isinstance(query, str) and query.strip():
+        row["sparql"] = query.strip()
+    if value.get("generalization") is not None:
+        row["generalization"] = read_choice(value, "generalization", GENERALIZATION)
     if not read_flag(value, "answerable"):
         row["answerable"] = False
         row.update({name: read_text(value, name) for name in ("reason", "missing") if value.get(name) is not None})

@@ -108,6 +108,8 @@ def link(
                 dialogue=tuple((role, text) for role, text in row["dialogue"]),
                 reference=row["reference"],
                 gold_triples=tuple((head, relation, tail) for head, relation, tail in row["gold_triples"]),
+                sparql=row.get("sparql"),
+                generalization=row.get("generalization"),
             )
         )
     return LinkedQuestions(questions, dict(counts))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
+from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
-from kgqa_core.datasets.registry import loader_of
+from kgqa_core.datasets.registry import loader_of, resolved
 from kgqa_core.datasets.splits import hold_out, leakage, split_by_group, write_leakage
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
@@ -22,6 +23,9 @@ from kgqa_core.types import SPLITS, Question
 
 UNANSWERABLE = "unanswerable.jsonl"
 """Questions of the file that it marks as not answerable; there only where it has some."""
+
+REJECTS = "rejects.jsonl"
+"""Rows of the files that cannot be read, with the reason; there only where there are some."""
 
 HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
@@ -38,9 +42,21 @@ def load(
 ) -> dict[str, Any]:
     """Writes `questions.parquet`, `unlinkable.jsonl` and `leakage.json`, and returns counts.
 
+    Rows of a benchmark's file that cannot be read are left out, counted, and listed in `rejects.jsonl`.
     Raises QuestionFileError when the file is unusable, nothing is left of it, or no topic entity is in the graph.
     """
-    return load_rows(out, read_raw(options, seed), kg=kg, options=options, seed=seed, monitor=monitor)
+    options = resolved(options)
+    rows, rejects = read_source(options, seed)
+    counts = load_rows(out, rows, kg=kg, options=options, seed=seed, monitor=monitor)
+    if rejects:
+        counts["rejects"] = len(rejects)
+        lines = [json.dumps(asdict(reject), ensure_ascii=False, sort_keys=True) for reject in rejects]
+        (out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        monitor.note(
+            f"{len(rejects)} of {len(rows) + len(rejects)} rows cannot be read and are left out. First: {rejects[0]}. "
+            f"Correct them, or fetch the file again. List: {REJECTS}"
+        )
+    return counts
 
 
 def load_rows(
@@ -57,7 +73,7 @@ def load_rows(
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
-        if (complete := loader_of(options.source).complete) is not None:
+        if (complete := loader_of(options.source).complete) is not None and not options.unscored:
             linked = replace(linked, questions=complete(linked.questions, store))
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
@@ -123,20 +139,30 @@ def write_unanswerable(out: Path, rows: Sequence[RawQuestion]) -> None:
 
 def input_files(options: QuestionSource) -> list[Path]:
     """Files that the questions are read from, whose content decides the result.  Raises QuestionFileError."""
+    options = resolved(options)
     return loader_of(options.source).files(options)
 
 
-def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
-    """Canonical raw questions of the source, after the choice of hops and of the training split.
+def read_raw(options: QuestionSource, seed: int) -> list[RawQuestion]:
+    """`read_source` without the rows that cannot be read.  Raises QuestionFileError."""
+    return read_source(options, seed)[0]
 
+
+def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], list[Reject]]:
+    """Canonical raw questions of the source, after the choice of hops and of the splits, and rejected rows.
+
+    A question file of ours, or one that is recognised as that of a benchmark (`registry.source_of`), or a benchmark's.
     Raises QuestionFileError.
     """
+    options = resolved(options)
     loader = loader_of(options.source)
-    raw = loader.read(options, seed)
+    raw, rejects = _divide_rejects(loader.read(options, seed))
     rows = [dict(row) for row in raw] if loader.validated else _checked(raw, options)
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
-    if loader.without_dev and options.train_from == "train":
+    if options.test_from == "dev":
+        rows = _test_on_dev(rows, options)
+    if (loader.without_dev or options.test_from == "dev") and options.train_from == "train":
         held_out = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
         rows = [{**row, "split": "dev"} if row["id"] in held_out else row for row in rows]
     if options.train_from == "dev":
@@ -146,10 +172,21 @@ def read_raw(options: QuestionsOptions, seed: int) -> list[RawQuestion]:
             f"{options.path or options.source}: no question is left of hops {list(options.hops) or 'any'} with "
             f"train_from {options.train_from}; check questions.hops and questions.train_from"
         )
-    return rows
+    return rows, rejects
 
 
-def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> list[RawQuestion]:
+def _divide_rejects(raw: Iterable[Mapping[str, Any] | Reject]) -> tuple[list[Mapping[str, Any]], list[Reject]]:
+    rows: list[Mapping[str, Any]] = []
+    rejects: list[Reject] = []
+    for row in raw:
+        if isinstance(row, Reject):
+            rejects.append(row)
+        else:
+            rows.append(row)
+    return rows, rejects
+
+
+def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionSource) -> list[RawQuestion]:
     rows: dict[str, RawQuestion] = {}
     for value in raw:
         try:
@@ -162,7 +199,16 @@ def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionsOptions) -> lis
     return list(rows.values())
 
 
-def _train_on_dev(rows: list[RawQuestion], options: QuestionsOptions, seed: int) -> list[RawQuestion]:
+def _test_on_dev(rows: list[RawQuestion], options: QuestionSource) -> list[RawQuestion]:
+    """Dev questions are the test; a test split, if there is one, is left out."""
+    if not any(row["split"] == "dev" for row in rows):
+        raise QuestionFileError(
+            f"{options.path or options.source} has no dev questions to measure on; set questions.test_from to test"
+        )
+    return [{**row, "split": "test"} if row["split"] == "dev" else row for row in rows if row["split"] != "test"]
+
+
+def _train_on_dev(rows: list[RawQuestion], options: QuestionSource, seed: int) -> list[RawQuestion]:
     """Dev questions train, but for a seeded tenth; a train split, if there is one, is left out."""
     dev = [row["id"] for row in rows if row["split"] == "dev"]
     if not dev:

@@ -52,6 +52,8 @@ OPTIONAL = pa.schema(
         "reference": _TEXT,
         "gold_triples": pa.large_list(_TEXTS),
         "topic_mentions": _IDS,
+        "sparql": _TEXT,
+        "generalization": _TEXT,
     }
 )
 """Columns that follow where some question has a value, in the same order."""

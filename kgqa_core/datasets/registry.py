@@ -8,11 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from kgqa_core.datasets import metaqa, simplequestions, webqsp, zjqa
+from kgqa_core.config import QuestionSource
+from kgqa_core.datasets import (
+    cwq,
+    grailqa,
+    grailqability,
+    kqapro,
+    lcquad,
+    longtail,
+    metaqa,
+    mintaka,
+    qald,
+    simplequestions,
+    simplequestions_freebase,
+    webqsp,
+    webquestions,
+    zjqa,
+)
 from kgqa_core.datasets.atlas import questions as atlas
 from kgqa_core.datasets.base import DatasetSpec, Loader, path_of
+from kgqa_core.datasets.documents import FileHead, read_head
+from kgqa_core.datasets.fields import FIELDS
 from kgqa_core.datasets.jsonl import question_file, read_question_file
 from kgqa_core.errors import QuestionFileError, nearest
 
@@ -20,91 +38,22 @@ BENCHMARKS: tuple[DatasetSpec, ...] = (
     atlas.ATLAS,
     metaqa.METAQA,
     zjqa.ZJQA,
-    DatasetSpec(
-        "WebQuestions",
-        "questions asked to a search engine",
-        "Freebase",
-        "5,810",
-        "nlp.stanford.edu/software/sempre",
-        "CC BY 4.0",
-        ("webquestions/*.json", "WebQuestions/*.json"),
-    ),
+    webquestions.WEBQUESTIONS,
     webqsp.WEBQSP,
-    DatasetSpec(
-        "CWQ",
-        "ComplexWebQuestions: compositions, conjunctions, superlatives, comparatives",
-        "Freebase",
-        "34,689",
-        "tau-nlp.sites.tau.ac.il/compwebq",
-        "see its page",
-        ("cwq/ComplexWebQuestions_*.json", "ComplexWebQuestions_*.json"),
-    ),
-    DatasetSpec(
-        "GrailQA",
-        "i.i.d., compositional and zero-shot generalisation, with s-expressions",
-        "Freebase",
-        "64,331",
-        "dki-lab.github.io/GrailQA",
-        "see its page",
-        ("grailqa/*.json", "grailqa/tog/*.json", "GrailQA*/grailqa_*.json", "grailqa_*.json"),
-    ),
-    DatasetSpec(
-        "GrailQAbility",
-        "GrailQA with questions that the graph cannot answer",
-        "Freebase with facts taken out",
-        "50,507",
-        "github: dair-iitd/GrailQAbility",
-        "see its page",
-        ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
-    ),
-    DatasetSpec(
-        "Mintaka",
-        "nine complexity types in nine languages",
-        "Wikidata",
-        "20,000",
-        "github: amazon-science/mintaka",
-        "CC BY 4.0",
-        ("mintaka/mintaka_*.json", "mintaka_*.json"),
-        language="several",
-    ),
-    DatasetSpec(
-        "LC-QuAD 2",
-        "complex questions with SPARQL, some with qualifiers",
-        "Wikidata, DBpedia",
-        "30,226",
-        "github: AskNowQA/LC-QuAD2.0",
-        "see its page",
-        ("lcquad2/**/*.json", "LC-QuAD2*/**/*.json"),
-    ),
-    DatasetSpec(
-        "LC-QuAD 1",
-        "templates over DBpedia, paraphrased",
-        "DBpedia",
-        "5,000",
-        "github: AskNowQA/LC-QuAD",
-        "GPL-3.0",
-        ("relation_linking/lcquad1/*.json", "lcquad1/*.json"),
-    ),
-    DatasetSpec(
-        "QALD-9",
-        "written by people, with SPARQL, several languages",
-        "DBpedia",
-        "558",
-        "github: ag-sc/QALD",
-        "see its page",
-        ("relation_linking/qald9/*.json", "qald9/*.json", "amr/qald-9-amr/**/*.txt"),
-        language="several",
-    ),
+    cwq.CWQ,
+    grailqa.GRAILQA,
+    grailqability.GRAILQABILITY,
+    mintaka.MINTAKA,
+    lcquad.LCQUAD2,
+    lcquad.LCQUAD1,
+    qald.QALD9,
+    qald.QALD10,
+    kqapro.KQAPRO,
     simplequestions.SIMPLEQUESTIONS,
-    DatasetSpec(
-        "PopQA",
-        "one fact each, with the popularity of subject and object",
-        "Wikidata",
-        "14,267",
-        "github: AlexTMallen/adaptive-retrieval",
-        "MIT",
-        ("longtail/**/*[Pp]op[Qq][Aa]*.csv", "popqa/*.tsv", "popQA.tsv"),
-    ),
+    simplequestions_freebase.SIMPLEQUESTIONS_FREEBASE,
+    longtail.POPQA,
+    longtail.ENTITY_QUESTIONS,
+    longtail.WITQA,
 )
 """Benchmarks of the field, in the order of `kgqa datasets`."""
 
@@ -115,6 +64,8 @@ QUESTION_FILE = Loader(
 )
 """Reads a question file of ours (`jsonl`)."""
 
+OWN_FIELDS = "our JSON Lines (one object a line with id, question, topic_entities, answers)"
+
 GENERATED = "generated"
 """`questions.source` of questions that are made from the graph; a path names a few real ones beside them."""
 
@@ -124,6 +75,8 @@ REAL_QUESTIONS = Loader(
     validated=True,
 )
 """Reads the real questions of `generated`."""
+
+Options = TypeVar("Options", bound=QuestionSource)
 
 LOADERS: Mapping[str, Loader] = (
     {"jsonl": QUESTION_FILE}
@@ -140,6 +93,45 @@ def loader_of(source: str) -> Loader:
             f"questions.source {source!r} is unknown{nearest(source, LOADERS)}; known are {', '.join(LOADERS)}"
         )
     return LOADERS[source]
+
+
+def source_of(path: Path) -> str:
+    """The value of `questions.source` that reads a file, by how it begins: `jsonl`, or that of the benchmark it is of.
+
+    A file that is neither JSON nor a known table is `jsonl`, whose reader names its faults by line.  Raises
+    QuestionFileError, in one line, for JSON that is no known question file, and for a file that cannot be read.
+    """
+    head = read_head(path)
+    if head is None:
+        return "jsonl"
+    for spec in BENCHMARKS:
+        if spec.source is not None and spec.recognise is not None and spec.recognise(head):
+            return spec.source
+    own = any(name in FIELDS for name in head.first)
+    if head.shape == "table" or (own and head.shape != "list"):
+        return "jsonl"
+    raise QuestionFileError(_strange(path, head, own=own))
+
+
+def resolved(options: Options) -> Options:
+    """The options with the source of the benchmark whose file `path` is, where they name a question file.
+
+    Raises QuestionFileError as `source_of` does.
+    """
+    if options.source != "jsonl" or not options.path:
+        return options
+    source = source_of(path_of(options))
+    return options if source == "jsonl" else options.model_copy(update={"source": source})
+
+
+def _strange(path: Path, head: FileHead, *, own: bool) -> str:
+    kind = {"list": "one JSON list, the first item of which is", "lines": "JSON Lines, the first of which is"}
+    what = kind.get(head.shape, "one JSON document,")
+    if own:
+        return f"{path} is {what} {head.what}; write one object a line, not one array"
+    known = [OWN_FIELDS]
+    known += [f"{spec.name} ({spec.fields})" for spec in BENCHMARKS if spec.recognise is not None]
+    return f"{path} is {what} {head.what}, which is no known question file; known are {'; '.join(known)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ distinguished (`annotated`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from kgqa_core.datasets.base import DatasetSpec, folder_loader
+from kgqa_core.datasets.documents import FileHead
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_lines
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
@@ -30,11 +32,18 @@ SPLIT_FILES = {
 }
 
 
-def question_files(folder: Path) -> dict[str, Path]:
-    """File of each split that is there.  Raises QuestionFileError when the folder is not SimpleQuestions."""
+def question_files(folder: Path) -> dict[str | None, Path]:
+    """File of each split that is there; a file alone has no split.
+
+    Raises QuestionFileError when the folder is not SimpleQuestions.
+    """
+    if folder.is_file():
+        return {None: folder}
     if not folder.is_dir():
         raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of SimpleQuestions")
-    files = {split: folder / name for split, name in SPLIT_FILES.items() if (folder / name).is_file()}
+    files: dict[str | None, Path] = {
+        split: folder / name for split, name in SPLIT_FILES.items() if (folder / name).is_file()
+    }
     if not files:
         raise QuestionFileError(
             f"{folder} holds none of {', '.join(SPLIT_FILES.values())}; is it the folder of SimpleQuestions?"
@@ -67,7 +76,7 @@ def read_simplequestions(folder: Path) -> Iterator[RawQuestion]:
                 faults.append(f"line {number}: {fault}")
                 continue
             yield {
-                "id": f"sq-{split}-{number:05d}",
+                "id": f"sq-{split}-{number:05d}" if split else f"sq-{number:05d}",
                 "question": text,
                 "topic_entities": [topic],
                 "answers": [answer],
@@ -134,6 +143,11 @@ def annotated(question: Question) -> str:
     return question.answer_keys[0]
 
 
+def _recognise(head: FileHead) -> bool:
+    columns = head.columns if head.shape == "table" and len(head.columns) == 4 else ("",) * 4
+    return all(re.fullmatch(form, one) for form, one in zip((r"Q\d+", r"[PR]\d+"), columns, strict=False))
+
+
 SIMPLEQUESTIONS = DatasetSpec(
     "SimpleQuestions-Wikidata",
     "one fact each, mapped from Freebase",
@@ -144,4 +158,6 @@ SIMPLEQUESTIONS = DatasetSpec(
     ("simplequestions_wikidata/annotated_wd_data_*.txt", "annotated_wd_data_*.txt"),
     source="simplequestions",
     loader=folder_loader(question_files, read_simplequestions, complete),
+    recognise=_recognise,
+    fields="lines of subject, relation, object as ids of Wikidata, and question",
 )

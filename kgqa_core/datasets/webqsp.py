@@ -4,20 +4,29 @@
 the first parse counts: its topic, its answers, and its inferential chain as the gold relation path, every relation
 followed forward.  A question without topic or chain stays, without them; one without answers scores 0.  There is no
 dev file: `load` holds out a tenth of train.
+
+With `questions.parses: all` every parse counts (`webqsp_parses`): the topics, chains and answers of all of them, and of
+the first that a form writes its s-expression, with all its constraints, and its SPARQL.  A question that no parse has
+an answer of is marked as not answerable.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.base import DatasetSpec, folder_loader
-from kgqa_core.datasets.jsonl import RawQuestion, check_faults
-from kgqa_core.errors import QuestionFileError
-from kgqa_core.input_files import read_document
+from kgqa_core.config import QuestionSource
+from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.documents import FileHead, read_list
+from kgqa_core.datasets.form_fields import complexity_of
+from kgqa_core.datasets.json_rows import read_each
+from kgqa_core.datasets.jsonl import RawQuestion, canonical, check_faults
+from kgqa_core.datasets.webqsp_parses import WebQspParse, WebQspQuestion, form_of, read_question, read_questions
+from kgqa_core.errors import FormError, QuestionFileError
+from kgqa_core.logic.forms import Form
 
 SPLIT_FILES = {"train": "WebQSP.train.json", "test": "WebQSP.test.json"}
 
@@ -43,7 +52,12 @@ class ParsedQuestion:
 
 
 def question_files(folder: Path) -> dict[str, Path]:
-    """File of each split that is there.  Raises QuestionFileError when the folder is not WebQSP."""
+    """File of each split that is there, or the split `""` and the one file that `folder` is.
+
+    Raises QuestionFileError when it is not WebQSP.
+    """
+    if not folder.is_dir() and folder.exists():
+        return {"": folder}
     if not folder.is_dir():
         raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of WebQSP")
     home = folder / "data" if (folder / "data").is_dir() else folder
@@ -57,7 +71,7 @@ def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
     """Questions with their first parse, in file order.  Raises QuestionFileError naming file and question."""
     for split, path in question_files(folder).items():
         faults: list[str] = []
-        for number, value in enumerate(_questions(path), start=1):
+        for number, value in enumerate(read_list(path, "Questions"), start=1):
             try:
                 yield _parsed(value, split)
             except (KeyError, TypeError, AttributeError, ValueError) as fault:
@@ -66,11 +80,29 @@ def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
         check_faults(path, faults)
 
 
-def read_webqsp(folder: Path) -> Iterator[RawQuestion]:
-    """Raw questions of the splits that are there.  Raises QuestionFileError naming file and question."""
-    for parsed in read_parsed(folder):
-        hops = len(parsed.chain)
-        yield {
+def read_parses(folder: Path) -> Iterator[WebQspQuestion | Reject]:
+    """Questions with all their parses, in file order.  Raises QuestionFileError where a file is no WebQSP."""
+    for split, path in question_files(folder).items():
+        yield from read_questions(path, read_list(path, "Questions"), split)
+
+
+def read_webqsp(folder: Path, *, every_parse: bool = False) -> Iterator[RawQuestion | Reject]:
+    """Raw questions of the splits that are there, of the first parse or of every one.  Raises QuestionFileError."""
+    for split, path in question_files(folder).items():
+        read_row = partial(_of_every_parse, file=path.name) if every_parse else _of_first_parse
+        yield from read_each(path, read_list(path, "Questions"), partial(read_row, split=split), "WebQSP")
+
+
+def _of_first_parse(value: dict[str, Any], split: str) -> RawQuestion:
+    try:
+        parsed = _parsed(value, split)
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise ValueError(
+            f"{type(fault).__name__}: {fault}; a row of WebQSP has QuestionId, RawQuestion, Parses"
+        ) from None
+    hops = len(parsed.chain)
+    return canonical(
+        {
             "id": parsed.id,
             "question": parsed.text,
             "topic_entities": [parsed.topic] if parsed.topic else [],
@@ -78,22 +110,55 @@ def read_webqsp(folder: Path) -> Iterator[RawQuestion]:
             "answer_type": "entities" if parsed.entities else None,
             "answer_aliases": {answer: [name] for answer, name in parsed.answers if name and name != answer},
             "relation_path": list(parsed.chain),
-            "split": parsed.split,
+            "split": parsed.split or None,
             "complexity": None if not hops else "generic" if hops == 1 else "multi-hop",
             "hops": hops or None,
         }
+    )
 
 
-def _questions(path: Path) -> list[Any]:
-    try:
-        found = json.loads(read_document(path, QuestionFileError, needs="an object with `Questions`"))["Questions"]
-    except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise QuestionFileError(
-            f"{path} is not a WebQSP file ({type(fault).__name__}: {fault}); an object with `Questions` is needed"
-        ) from None
-    if not isinstance(found, list):
-        raise QuestionFileError(f"{path}: `Questions` must be a list, but it is {type(found).__name__}")
+def _of_every_parse(value: dict[str, Any], split: str, file: str) -> RawQuestion:
+    question = read_question(value, split)
+    answers = [answer for parse in question.parses for answer in parse.answers]
+    names: dict[str, dict[str, None]] = {}
+    for answer in answers:
+        if answer.name and answer.name != answer.argument:
+            names.setdefault(answer.argument, {})[answer.name] = None
+    chains = list(dict.fromkeys(parse.chain for parse in question.parses if parse.chain))
+    row: dict[str, Any] = {
+        "id": question.id,
+        "question": question.text,
+        "topic_entities": list(dict.fromkeys(parse.topic for parse in question.parses if parse.topic)),
+        "answers": [answer.argument for answer in answers],
+        "answer_type": "entities" if answers and all(answer.entity for answer in answers) else None,
+        "answer_aliases": {argument: list(own) for argument, own in names.items()},
+        "relation_paths": [list(chain) for chain in chains],
+        "split": split or None,
+        "hops": max(map(len, chains), default=None),
+    }
+    if not answers:
+        lost = "no parse has an answer" if question.parses else "it has no parse"
+        row |= {"answerable": False, "reason": f"{lost} in {file}"}
+    parse, form, reason = _first_form(question.parses)
+    if form is not None:
+        row |= {"s_expression": str(form), "complexity": complexity_of(form)}
+    found = canonical(row)
+    if reason is not None:
+        found["without_form"] = reason
+    if parse is not None and parse.sparql is not None:
+        found["sparql"] = parse.sparql
     return found
+
+
+def _first_form(parses: Sequence[WebQspParse]) -> tuple[WebQspParse | None, Form | None, str | None]:
+    """The first parse that a form writes, with the form; else the first parse, and why no form writes it."""
+    reason = None
+    for parse in parses:
+        try:
+            return parse, form_of(parse), None
+        except FormError as fault:
+            reason = reason or f"parse {parse.id}: {fault}"
+    return (parses[0] if parses else None), None, reason
 
 
 def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
@@ -116,6 +181,18 @@ def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
     )
 
 
+def read(options: QuestionSource, seed: int) -> Iterator[RawQuestion | Reject]:
+    """Canonical raw questions, as the options take them."""
+    return read_webqsp(path_of(options), every_parse=options.parses == "all")
+
+
+def _is_webqsp(head: FileHead) -> bool:
+    questions = head.first.get("Questions") if head.shape == "object" else None
+    return (
+        isinstance(questions, list) and bool(questions) and isinstance(questions[0], dict) and "Parses" in questions[0]
+    )
+
+
 WEBQSP = DatasetSpec(
     "WebQSP",
     "WebQuestions with SPARQL and inferential chains",
@@ -125,5 +202,12 @@ WEBQSP = DatasetSpec(
     "see its page",
     ("webqsp/WebQSP.*.json", "WebQSP/data/WebQSP.*.json", "WebQSP.*.json"),
     source="webqsp",
-    loader=folder_loader(question_files, read_webqsp, without_dev=True),
+    loader=Loader(
+        lambda options: list(question_files(path_of(options)).values()),
+        read,
+        validated=True,
+        without_dev=True,
+    ),
+    recognise=_is_webqsp,
+    fields="an object with Questions, each with QuestionId, RawQuestion, Parses",
 )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import EvaluationOptions
-from kgqa_core.datasets.jsonl import read_predictions, read_question_file
+from kgqa_core.config import EvaluationOptions, QuestionSource
+from kgqa_core.datasets.jsonl import read_predictions
+from kgqa_core.datasets.load import read_raw
 from kgqa_core.datasets.question import FILE, read_questions
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.evaluation.aggregate import aggregate
@@ -61,7 +62,7 @@ def load_questions(path: Path, kg: Path | None = None) -> list[Question]:
     """
     if path.suffix == ".parquet" or (path / FILE).is_file():
         return read_questions(path)
-    rows = read_question_file(path)
+    rows = read_raw(QuestionSource(path=str(path)), seed=7)
     names = _surface_forms(kg, [answer for row in rows for answer in row["answers"]]) if kg is not None else {}
     return [
         Question(

@@ -123,7 +123,7 @@ def test_preflight_key_and_reading_see_the_same_of_a_pipe(tmp_path: Path, pipe: 
     (tmp_path / "out").mkdir()
     with spooling():
         questions = QuestionsOptions(name="q", source="jsonl", path=pipe((tmp_path / "q.jsonl").read_bytes()))
-        preflight._read_questions(questions)
+        preflight._read_questions(questions, 7)
         assert question_digests(questions) == {"questions": hash_path(tmp_path / "q.jsonl")}
         assert len(read_raw(questions, 7)) == 60
         options = KgOptions(files=(pipe(DUMP),))

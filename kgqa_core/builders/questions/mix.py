@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.builders.questions.generate import FILE
-from kgqa_core.config import QuestionsOptions
+from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion, read_question_file
-from kgqa_core.datasets.load import load_rows
+from kgqa_core.datasets.load import load_rows, read_raw
 from kgqa_core.datasets.splits import hold_out
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -29,7 +29,7 @@ def load_mixed(
     generated: folder with the file of generated questions.  Raises QuestionFileError.
     """
     made = read_question_file(generated / FILE)
-    real = read_question_file(Path(options.path).expanduser()) if options.path else []
+    real = read_raw(QuestionSource(path=options.path, language=options.language), seed) if options.path else []
     rows, counts = mix(made, real, repeat=repeat, least_dev=LEAST_DEV, seed=seed)
     scored = counts["real_test"]
     monitor.note(

@@ -107,7 +107,9 @@ def test_answers_are_all_that_the_relation_leads_to_and_the_annotated_one_comes_
 def test_the_stage_reads_every_file_and_the_catalogue_names_the_loader(folder: Path) -> None:
     options = QuestionsOptions(source="simplequestions", path=str(folder))
     assert input_files(options) == [folder / name for name in SPLIT_FILES.values()]
-    assert {benchmark.source for benchmark in BENCHMARKS if "SimpleQuestions" in benchmark.name} == {"simplequestions"}
+    assert {benchmark.source for benchmark in BENCHMARKS if "SimpleQuestions-W" in benchmark.name} == {
+        "simplequestions"
+    }
 
 
 def test_every_question_on_disk_has_its_annotated_answer_in_the_graph(shared_data: Path) -> None:
