@@ -27,7 +27,7 @@ class LabelParserOptions(CheckpointOptions):
     """How English questions of train and dev are changed to read as people type."""
     steps: int = Field(default=300, ge=0)
     """Steps of training; with 0 the starting point answers as it is."""
-    start_weight: float = Field(default=0.4, ge=0, lt=1)
+    start_weight: float = Field(default=0.7, ge=0, lt=1)
     """Share of the packaged starting point in the weights that training ends with, for what other graphs taught it."""
     batch_size: int = Field(default=16, ge=1)
     """Questions in one step."""
