@@ -34,7 +34,9 @@ def read(graph: LabelGraph, question: Question) -> LabelQuery:
 
 
 def about(graph: LabelGraph, text: str, *names: str) -> LabelQuery:
-    return read(graph, question_about(graph, "q", text, *(X + name for name in names)))
+    """A question whose topics were linked in its text, each with full confidence."""
+    question = question_about(graph, "q", text, *(X + name for name in names))
+    return read(graph, replace(question, topic_weights=(1.0,) * len(names)))
 
 
 def test_mentions_are_slots_in_the_order_of_the_text(graph: LabelGraph) -> None:
@@ -106,6 +108,12 @@ def test_types_are_in_the_order_of_the_text_whatever_their_length() -> None:
 )
 def test_words_that_are_no_english_and_in_no_label_are_strange(graph: LabelGraph, text: str, strange: int) -> None:
     assert about(graph, text, "c0").strange == strange
+
+
+def test_topics_that_are_given_with_a_question_leave_no_doubt_about_names(graph: LabelGraph) -> None:
+    given = read(graph, question_about(graph, "q", "the qzwxv of Lake Norland", X + "c0"))
+    assert (given.strange, given.cut) == (0, False)
+    assert read(graph, Question("q", "the qzwxv of Lake Norland")).strange == 2  # the other is Norland itself
 
 
 def test_word_of_a_label_is_not_strange() -> None:
