@@ -28,7 +28,7 @@ from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.monitor import Log
-from kgqa_core.retrieval.linked_candidates import with_candidates
+from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.store.artifacts import MANIFEST, read_manifest
 from kgqa_core.store.digest import canonical_json, hash_file
 from kgqa_core.store.publish import publish_folder
@@ -37,7 +37,6 @@ from kgqa_core.symbolic.by_labels.model import HEAD_START
 from kgqa_core.symbolic.by_labels.model import load as load_parser
 from kgqa_core.symbolic.by_labels.parser import answers_of
 from kgqa_core.symbolic.by_labels.stage import train
-from kgqa_core.symbolic.compute import CANDIDATES
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question
 from tasks.engine.key import code_digest

@@ -38,7 +38,7 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs
-from kgqa_core.retrieval.linked_candidates import with_candidates
+from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
@@ -46,7 +46,7 @@ from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.model import load as load_labels
-from kgqa_core.symbolic.compute import CANDIDATES, Calculator
+from kgqa_core.symbolic.compute import Calculator
 from kgqa_core.symbolic.operator import load as load_operator
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
 from kgqa_core.types import Linked, Question, Retrieved

@@ -9,6 +9,8 @@ from pathlib import Path
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Linked, Question
 
+CANDIDATES = 3
+"""Entities of a mention that the answerer `auto` weighs against each other."""
 LINKS = "links.parquet"
 """Table of a tagger's candidates beside the questions that it linked."""
 

@@ -16,7 +16,7 @@ from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.linked_candidates import with_linked_candidates
+from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candidates
 from kgqa_core.symbolic.answer import listed
 from kgqa_core.symbolic.arguments import best_of, paths_of_facts, read_arguments, read_proposed
 from kgqa_core.symbolic.auto import AutoSolver
@@ -113,8 +113,6 @@ def write(out: Path, solved: Sequence[ComputedAnswer], proof: Mapping[str, Seque
         raise StorageError(f"cannot write what was computed to {out}: {fault}; free space") from fault
 
 
-CANDIDATES = 3
-"""Entities of a mention that `auto` weighs against each other."""
 SHOWN = 50
 """Rows of proof that a reply holds at most."""
 

@@ -27,7 +27,7 @@ from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.linked_candidates import with_candidates
+from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of, make_examples
@@ -36,7 +36,6 @@ from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, loa
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
-from kgqa_core.symbolic.compute import CANDIDATES
 from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import INVERSE, Question
 

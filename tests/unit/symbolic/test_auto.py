@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.symbolic import auto
 from kgqa_core.symbolic.answer import answer_computed
-from kgqa_core.symbolic.auto import UNCALIBRATED, AutoSolver
+from kgqa_core.symbolic.auto import GIVEN, UNCALIBRATED, AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
@@ -111,6 +112,15 @@ def test_declined_question_names_what_the_graph_lacks(make: Callable[..., AutoSo
     assert found.confidence is not None and found.confidence < 0.5
 
 
+def test_topics_that_are_given_make_it_likelier_that_the_graph_has_a_form(make: Callable[..., AutoSolver]) -> None:
+    solver = make(form_is(CAPITAL), none=10.0 + GIVEN / 2)
+    given = question_about(solver.graph, "given", "capital of Norland", X + "c0")
+    linked = replace(given, id="linked", topic_weights=(1.0,))
+    answered, declined = solver.solve([given, linked])
+    assert answered.answers == ("Norland City",) and answered.weight > 0.5
+    assert declined.reason == RELATION and declined.answers == ()
+
+
 def test_words_of_the_best_form_are_not_missing(graph: LabelGraph, make: Callable[..., AutoSolver]) -> None:
     solver = make(form_is(CAPITAL), none=20.0)
     solver.graph.labels[solver.graph.memory.relation_ids[X + "capital"]] = "Capital"
@@ -140,7 +150,7 @@ def test_without_a_calibration_there_is_no_confidence(make: Callable[..., AutoSo
 
 
 def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callable[..., AutoSolver]) -> None:
-    even = 10.0  # as likely as the answer
+    even = 10.0 + GIVEN  # as likely as the answer
     for none, least, answered in (
         (even - 1, None, True),
         (even - 1, 0.99, False),
