@@ -8,7 +8,7 @@ from dataclasses import replace
 from kgqa_core.errors import FormError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import Form, elements
+from kgqa_core.logic.forms import Form, Holds, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import Question
 
@@ -26,8 +26,8 @@ def by_form(questions: Sequence[Question], store: KgStore) -> list[Question]:
     """The questions, those without answers with the result of their form, or with the reason why they have none.
 
     The result is that of this graph, which may hold a part only of what the data set was made on.  A count of 0 is no
-    answer; `no` is one where the graph has the entities and relations of the query.  Entities that the query names are
-    no answers, for forms do not write `!=`.
+    answer, and `no` is one only where the graph holds something that the query is true of.  Entities that the query
+    names are no answers, for forms do not write `!=`.
     """
     waiting = [question for question in questions if not question.answer_keys and question.s_expression]
     run = _runner(store, len(waiting))
@@ -36,7 +36,7 @@ def by_form(questions: Sequence[Question], store: KgStore) -> list[Question]:
     for question in waiting:
         try:
             form = parse(question.s_expression or "")
-            results[question.id], named[question.id] = run(form), frozenset(elements(form).entities)
+            results[question.id], named[question.id] = _result(form, run), frozenset(elements(form).entities)
         except FormError:
             results[question.id] = None
     nodes = sorted({node for result in results.values() if result for node in result.nodes[: MOST + 1]})
@@ -54,6 +54,12 @@ def by_form(questions: Sequence[Question], store: KgStore) -> list[Question]:
         else:
             completed.append(_answered(question, results[question.id], keys, names, types))
     return completed
+
+
+def _result(form: Form, run: Callable[[Form], Result]) -> Result | None:
+    """The result of a form; None for a `no` where the graph has no `yes` for anything, and so may lack the facts."""
+    result = run(form)
+    return None if isinstance(form, Holds) and result.value is False and run(form.of).empty else result
 
 
 def _runner(store: KgStore, forms: int) -> Callable[[Form], Result]:

@@ -142,7 +142,10 @@ def test_queries_without_answers_get_the_result_of_their_form_on_the_graph(tmp_p
     build(tmp_path / "kg", options=KgOptions(files=files, format="delimited", delimiter="\t"))
     more = {**LCQUAD2[0], "uid": 4, "sparql_wikidata": "SELECT DISTINCT ?a WHERE { wd:Q13298 wdt:P99999 ?a }"}
     yes = {**LCQUAD2[0], "uid": 5, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P17 wd:Q40 }"}
-    path = stored(tmp_path, "lcquad.json", [*LCQUAD2, more, yes])
+    no = {**yes, "uid": 6, "sparql_wikidata": "ASK WHERE { wd:Q41358 wdt:P17 wd:Q40 }"}
+    unknown = {**yes, "uid": 7, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P150 wd:Q41358 }"}
+    only = {**yes, "uid": 8, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P17 wd:Q42497 }"}
+    path = stored(tmp_path, "lcquad.json", [*LCQUAD2, more, yes, no, unknown, only])
     load(tmp_path / "questions", kg=tmp_path / "kg", options=QuestionsOptions(path=str(path)), seed=7)
     questions = {question.id: question for question in read_questions(tmp_path / "questions")}
     assert (questions["1"].answer_keys, questions["1"].answer_type) == (("Q40",), "entities")
@@ -151,6 +154,7 @@ def test_queries_without_answers_get_the_result_of_their_form_on_the_graph(tmp_p
     assert questions["3"].unlinkable == "no gold answer is given, and no form writes its query"
     assert questions["4"].unlinkable == "its query has no result in this graph"
     assert (questions["5"].answer_keys, questions["5"].answer_type) == (("yes",), "yes/no")
+    assert [questions[own].answer_keys for own in ("6", "7", "8")] == [("no",), ("no",), ()], "nothing is in Q42497"
 
 
 def test_qald_reads_bindings_and_truth_values(tmp_path: Path) -> None:
