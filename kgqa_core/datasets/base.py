@@ -57,7 +57,7 @@ class DatasetSpec:
     data set's own folder.  source: value of `questions.source` that reads it, with `loader`; both None where nothing
     does.  language: of the questions; `several` where there are translations.  bundled: it comes with this package.
     recognise: whether a file that begins so is one of this data set, which its loader reads alone; None where its files
-    are told by their folder only.  fields: what such a file has, in a few words.
+    are recognised by their folder only.  fields: what such a file has, in a few words.
     """
 
     name: str

@@ -19,17 +19,19 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.base import DatasetSpec, Reject
 from kgqa_core.datasets.documents import read_list
 from kgqa_core.datasets.form_fields import form_fields
+from kgqa_core.datasets.iris import entities_of_sparql
 from kgqa_core.datasets.json_rows import (
     SplitFiles,
-    check_hidden,
     need_text,
     objects,
     optional_text,
     read_each,
+    read_published,
     split_files,
+    split_loader,
 )
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.errors import FormError
@@ -44,8 +46,6 @@ COMPLEXITY = {
     "comparative": "comparative",
 }
 """Type of composition → type of `types.COMPLEXITY_TYPES`."""
-
-_ENTITY = re.compile(r"(?<![\w.])ns:([mg]\.[0-9A-Za-z_]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def read_row(value: Mapping[str, Any], split: str | None) -> ComplexQuestion:
         optional_text(value, "webqsp_ID"),
         optional_text(value, "webqsp_question"),
         optional_text(value, "machine_question"),
-        tuple(dict.fromkeys(_ENTITY.findall(sparql or ""))),
+        tuple(entities_of_sparql(sparql or "")),
     )
 
 
@@ -176,22 +176,7 @@ def _is_entity(answer: ComplexAnswer) -> bool:
 
 def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions; rows without published answers only where questions are unscored."""
-    path = path_of(options)
-    hidden = rows = 0
-
-    def raw(value: Mapping[str, Any], split: str | None) -> RawQuestion | None:
-        nonlocal hidden
-        record = read_row(value, split)
-        if record.answers is None and not options.unscored:
-            hidden += 1
-            return None
-        return raw_question(record)
-
-    for split, file in question_files(path):
-        for row in read_each(file, read_list(file), partial(raw, split=split), "ComplexWebQuestions"):
-            rows += 1
-            yield row
-    check_hidden(path, rows, hidden)
+    return read_published(options, question_files, read_row, raw_question, "ComplexWebQuestions")
 
 
 CWQ = DatasetSpec(
@@ -203,11 +188,7 @@ CWQ = DatasetSpec(
     "see its page",
     ("cwq/ComplexWebQuestions_*.json", "ComplexWebQuestions_*.json"),
     source="cwq",
-    loader=Loader(
-        lambda options: [file for _, file in question_files(path_of(options))],
-        lambda options, seed: read(options),
-        validated=True,
-    ),
+    loader=split_loader(question_files, read),
     recognise=lambda head: head.shape == "list" and head.has("ID", "question", "webqsp_ID"),
     fields="a list with ID, question, sparql, answers, webqsp_ID",
 )

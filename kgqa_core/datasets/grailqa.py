@@ -18,17 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.base import DatasetSpec, Reject
 from kgqa_core.datasets.documents import read_list
 from kgqa_core.datasets.form_fields import form_fields
 from kgqa_core.datasets.json_rows import (
     SplitFiles,
-    check_hidden,
     need_text,
     objects,
     optional_text,
     read_each,
+    read_published,
     split_files,
+    split_loader,
 )
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.errors import FormError
@@ -200,22 +201,7 @@ def _number(value: Mapping[str, Any], name: str) -> int | None:
 
 def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
     """Canonical raw questions; rows without published answers only where questions are unscored."""
-    path = path_of(options)
-    hidden = rows = 0
-
-    def raw(value: Mapping[str, Any], split: str | None) -> RawQuestion | None:
-        nonlocal hidden
-        record = read_row(value, split)
-        if record.answers is None and not options.unscored:
-            hidden += 1
-            return None
-        return raw_question(record)
-
-    for split, file in question_files(path):
-        for row in read_each(file, read_list(file), partial(raw, split=split), "GrailQA"):
-            rows += 1
-            yield row
-    check_hidden(path, rows, hidden)
+    return read_published(options, question_files, read_row, raw_question, "GrailQA")
 
 
 GRAILQA = DatasetSpec(
@@ -227,11 +213,7 @@ GRAILQA = DatasetSpec(
     "see its page",
     ("grailqa/*.json", "grailqa/tog/*.json", "GrailQA*/grailqa_*.json", "grailqa_*.json"),
     source="grailqa",
-    loader=Loader(
-        lambda options: [file for _, file in question_files(path_of(options))],
-        lambda options, seed: read(options),
-        validated=True,
-    ),
+    loader=split_loader(question_files, read),
     recognise=lambda head: head.shape == "list" and head.has("qid", "question") and not head.has("qType"),
     fields="a list with qid, question, answer, s_expression",
 )

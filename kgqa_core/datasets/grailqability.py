@@ -15,7 +15,6 @@ ideal form.  `read_records` has both sides of every question.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,15 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
-from kgqa_core.datasets.documents import read_list
+from kgqa_core.datasets.base import DatasetSpec, Reject, path_of
+from kgqa_core.datasets.documents import read_json, read_list
 from kgqa_core.datasets.form_fields import form_fields
 from kgqa_core.datasets.grailqa import GrailAnswer, GrailQuestion, read_answers, read_row, topics_of
 from kgqa_core.datasets.grailqa import raw_question as answerable_question
-from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_each
+from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_each, split_loader
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.errors import FormError, QuestionFileError
-from kgqa_core.input_files import read_document
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import ENTITY, FACT, RELATION, SPLITS
 
@@ -147,10 +145,7 @@ def read_deletions(path: Path) -> dict[str, ListedQuestion]:
 
 
 def _ids(file: Path) -> list[str]:
-    try:
-        found = json.loads(read_document(file, QuestionFileError, needs="an array of question ids"))
-    except (ValueError, RecursionError) as fault:
-        raise QuestionFileError(f"{file} is no JSON ({fault}); an array of question ids is needed") from None
+    found = read_json(file)
     if not isinstance(found, list) or not all(isinstance(one, (int, str)) for one in found):
         raise QuestionFileError(f"{file} is no array of question ids")
     return [str(one) for one in found]
@@ -250,10 +245,6 @@ def _read_raw(value: Mapping[str, Any], split: str | None) -> RawQuestion:
     return raw_question(read_ability(value, split, {}))
 
 
-def _input_files(options: QuestionSource) -> list[Path]:
-    return [file for _, file in question_files(path_of(options))]
-
-
 GRAILQABILITY = DatasetSpec(
     "GrailQAbility",
     "GrailQA with questions that the graph cannot answer",
@@ -263,7 +254,7 @@ GRAILQABILITY = DatasetSpec(
     "see its page",
     ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
     source="grailqability",
-    loader=Loader(_input_files, lambda options, seed: read(options), validated=True),
+    loader=split_loader(question_files, read),
     recognise=lambda head: head.shape == "list" and head.has("qid", "question", "qType"),
     fields="a list with qid, question, qType, Missing_KB_elements",
 )

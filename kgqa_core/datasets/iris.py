@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA
+from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA, WIKIDATA_ENTITY
 
 DBPEDIA = "http://dbpedia.org/resource/"
 
-PREFIXES = {"wd": WIKIDATA + "entity/", "dbr": DBPEDIA, "res": DBPEDIA, "ns": FREEBASE}
+PREFIXES = {"wd": WIKIDATA_ENTITY, "dbr": DBPEDIA, "res": DBPEDIA, "ns": FREEBASE}
 """Prefixes that data sets use, often without a declaration."""
 
 _PREFIX = re.compile(r"\bPREFIX\s+([\w-]*)\s*:\s*<([^<>\s]*)>", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'(?![\w])")
 _NAME = re.compile(r"<([^<>\s]+)>|(?<![\w?$:/])([A-Za-z][\w-]*)?:([\w.%()',!-]*[\w)])")
-_ENTITY = re.compile(rf"{re.escape(WIKIDATA)}entity/Q\d+|{re.escape(DBPEDIA)}\S+|{re.escape(FREEBASE)}[mg]\.[0-9a-z_]+")
+_ENTITY = re.compile(rf"{re.escape(WIKIDATA_ENTITY)}Q\d+|{re.escape(DBPEDIA)}\S+|{re.escape(FREEBASE)}[mg]\.[0-9a-z_]+")
 
 
 def key_of_iri(iri: str) -> str:
@@ -23,7 +23,7 @@ def key_of_iri(iri: str) -> str:
     >>> key_of_iri("http://www.wikidata.org/entity/Q42")
     'Q42'
     """
-    for space in (WIKIDATA + "entity/", WIKIDATA + "prop/direct/", WIKIDATA + "wiki/", FREEBASE):
+    for space in (WIKIDATA_ENTITY, WIKIDATA + "prop/direct/", WIKIDATA + "wiki/", FREEBASE):
         for start in (space, space.replace("http://", "https://", 1)):
             if iri.startswith(start) and re.fullmatch(r"[\w.]+", iri[len(start) :]):
                 return iri[len(start) :]

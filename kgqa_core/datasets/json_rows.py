@@ -7,12 +7,16 @@ others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from kgqa_core.datasets.base import Reject, check_rejects
+from kgqa_core.config import QuestionSource
+from kgqa_core.datasets.base import Complete, Loader, Reject, check_rejects, path_of
+from kgqa_core.datasets.documents import read_list
 from kgqa_core.datasets.fields import kind_of
+from kgqa_core.datasets.jsonl import RawQuestion
 from kgqa_core.errors import QuestionFileError, nearest
 
 _LOG = logging.getLogger(__name__)
@@ -77,11 +81,44 @@ def read_each(
     check_rejects(path, len(rows) - len(rejects), rejects, name)
 
 
-def check_hidden(path: Path, rows: int, hidden: int) -> None:
-    """Logs how many rows have no published answers, so that they are not scored.
+class AnsweredRow(Protocol):
+    """A row whose answers are None where they are not published."""
 
-    Raises QuestionFileError where there are no others.
+    @property
+    def answers(self) -> tuple[Any, ...] | None:
+        """The gold answers."""
+
+
+_Row = TypeVar("_Row", bound=AnsweredRow)
+
+
+def read_published(
+    options: QuestionSource,
+    question_files: Callable[[Path], SplitFiles],
+    read_row: Callable[[Mapping[str, Any], str | None], _Row],
+    raw_question: Callable[[_Row], RawQuestion],
+    name: str,
+) -> Iterator[RawQuestion | Reject]:
+    """Raw questions of files that are arrays; rows without published answers only where questions are unscored.
+
+    Logs how many rows are left out so.  name: the data set, for messages.  Raises QuestionFileError, also where no row
+    is left.
     """
+    path = path_of(options)
+    hidden = rows = 0
+
+    def raw(value: Mapping[str, Any], split: str | None) -> RawQuestion | None:
+        nonlocal hidden
+        record = read_row(value, split)
+        if record.answers is None and not options.unscored:
+            hidden += 1
+            return None
+        return raw_question(record)
+
+    for split, file in question_files(path):
+        for row in read_each(file, read_list(file), partial(raw, split=split), name):
+            rows += 1
+            yield row
     if hidden and not rows:
         raise QuestionFileError(
             f"the answers of the {hidden:,} questions of {path} are not published, so that they cannot be scored; "
@@ -89,6 +126,23 @@ def check_hidden(path: Path, rows: int, hidden: int) -> None:
         )
     if hidden:
         _LOG.info("%d questions have no published answers and are not scored; set questions.test_from: dev", hidden)
+
+
+def split_loader(
+    question_files: Callable[[Path], SplitFiles],
+    read: Callable[[QuestionSource], Iterable[RawQuestion | Reject]],
+    complete: Complete | None = None,
+    *,
+    without_dev: bool = False,
+) -> Loader:
+    """A loader of these files, whose rows `read` has checked."""
+    return Loader(
+        lambda options: [file for _, file in question_files(path_of(options))],
+        lambda options, seed: read(options),
+        complete,
+        validated=True,
+        without_dev=without_dev,
+    )
 
 
 def row_id(value: Any) -> str | None:

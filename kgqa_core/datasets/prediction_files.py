@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.fields import read_id, read_literal
-from kgqa_core.datasets.jsonl import check_faults, read_json_lines
+from kgqa_core.datasets.answer_files import nodes_named, read_answer_file
+from kgqa_core.datasets.fields import read_literal
 from kgqa_core.errors import QuestionFileError, nearest
 from kgqa_core.kg.store import KgStore
 
@@ -34,34 +34,15 @@ class PredictedAnswers:
 
 def read_predicted(path: Path) -> list[PredictedAnswers]:
     """The answers of a file, in its order.  Raises QuestionFileError that names lines and fields."""
-    faults: list[str] = []
-    seen: dict[str, int] = {}
-    found = []
-    for number, value in read_json_lines(path, faults):
-        try:
-            key = read_id(value)
-            if key in seen:
-                raise ValueError(f"id '{key}' is already used on line {seen[key]}")
-            found.append(PredictedAnswers(key, _answers(value), _form(value)))
-        except ValueError as fault:
-            faults.append(f"line {number}: {fault}")
-            continue
-        seen[key] = number
-    check_faults(path, faults)
-    if not found:
-        raise QuestionFileError(f"{path} is empty; write one JSON object a line with id and answers")
-    return found
+    return list(read_answer_file(path, _predicted).values())
 
 
-def _answers(value: Mapping[str, Any]) -> tuple[str, ...]:
-    name = next((name for name in ("answers", "prediction", "output", "answer") if name in value), None)
-    if name is None:
-        raise ValueError("field 'answers' is missing; it lists the answers, or field 'prediction' has one")
+def _predicted(own: str, value: Mapping[str, Any], name: str) -> PredictedAnswers:
     given = value[name]
-    if given is None or value.get("reject"):
-        return ()
-    texts = given if isinstance(given, list) else [given]
-    return tuple(dict.fromkeys(text for item in texts if (text := read_literal(name, item))))
+    absent = given is None or value.get("reject")
+    texts = [] if absent else given if isinstance(given, list) else [given]
+    answers = tuple(dict.fromkeys(text for item in texts if (text := read_literal(name, item))))
+    return PredictedAnswers(own, answers, _form(value))
 
 
 def _form(value: Mapping[str, Any]) -> str | None:
@@ -86,16 +67,8 @@ class KeyedPredictions:
 def with_keys(predictions: Iterable[PredictedAnswers], store: KgStore) -> KeyedPredictions:
     """The predictions with the keys of the entities and literals that their answers name."""
     given = list(predictions)
-    ids = store.resolve(sorted({text for one in given for text in one.answers}))
-    every = sorted({entity for own in ids.values() for entity in own})
-    rows = store.connection.execute(
-        "SELECT id, key, coalesce(popularity, 0) FROM entities WHERE id IN (SELECT unnest(?::BIGINT[]))", [every]
-    ).fetchall()
-    keys = {entity: key for entity, key, _ in rows}
-    popularity = {entity: popular for entity, _, popular in rows}
-    chosen = {
-        text: keys[min(own, key=lambda entity: (-popularity[entity], entity))] for text, own in ids.items() if own
-    }
+    nodes = nodes_named((text for one in given for text in one.answers), store)
+    chosen = {text: own[0].key for text, own in nodes.items() if own}
     keyed = [
         replace(one, answers=tuple(dict.fromkeys(chosen.get(text, text) for text in one.answers))) for one in given
     ]
@@ -103,7 +76,7 @@ def with_keys(predictions: Iterable[PredictedAnswers], store: KgStore) -> KeyedP
     return KeyedPredictions(
         keyed,
         sum(text not in chosen for text in texts),
-        sum(len(ids[text]) > 1 for text in texts),
+        sum(len(nodes[text]) > 1 for text in texts),
     )
 
 

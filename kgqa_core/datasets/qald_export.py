@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.fields import read_id, read_list, read_literal
-from kgqa_core.datasets.jsonl import check_faults, read_json_lines
+from kgqa_core.datasets.answer_files import nodes_named, read_answer_file
+from kgqa_core.datasets.fields import read_list, read_literal
 from kgqa_core.datasets.link import DATE, NUMBER
-from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA_ENTITY, XSD
 
@@ -71,40 +70,17 @@ def read_answer_lists(path: Path) -> dict[str, list[str]]:
     `answers` counts first, a list; then `prediction`, `output` or `answer`, a text or a list.  Raises
     QuestionFileError, which names file and line.
     """
-    faults: list[str] = []
-    found: dict[str, list[str]] = {}
-    for number, value in read_json_lines(path, faults):
-        try:
-            own = read_id(value)
-            names = ("answers", "prediction", "output", "answer")
-            name = next((name for name in names if name in value), None)
-            if name is None:
-                raise ValueError("field 'answers' is missing; name the file that `kgqa answer` wrote")
-            if own in found:
-                raise ValueError(f"id '{own}' is already used")
-            texts = [read_literal(name, item) for item in read_list(value, name, required=False) if item != ""]
-        except ValueError as fault:
-            faults.append(f"line {number}: {fault}")
-            continue
-        found[own] = texts
-    check_faults(path, faults)
-    if not found:
-        raise QuestionFileError(f"{path} has no answers; name the file that `kgqa answer` wrote")
-    return found
+    return read_answer_file(path, _texts)
+
+
+def _texts(own: str, value: Mapping[str, Any], name: str) -> list[str]:
+    return [read_literal(name, item) for item in read_list(value, name, required=False) if item != ""]
 
 
 def keys_of_names(texts: Sequence[str], store: KgStore) -> dict[str, str]:
     """Name → key of the entity that it means in a graph, of several the best known; names of none are left out."""
-    found = store.resolve(sorted(set(texts)))
-    ids = sorted({entity for entities in found.values() for entity in entities})
-    rows = store.connection.execute(
-        "SELECT id, key, coalesce(popularity, 0) FROM entities "
-        "WHERE kind = 'entity' AND id IN (SELECT unnest(?::BIGINT[]))",
-        [ids],
-    ).fetchall()
-    known = {entity: (-popularity, entity, key) for entity, key, popularity in rows}
-    ranked = {text: sorted(known[i] for i in entities if i in known) for text, entities in found.items()}
-    return {text: best[0][2] for text, best in ranked.items() if best}
+    entities = {text: [one.key for one in nodes if one.entity] for text, nodes in nodes_named(texts, store).items()}
+    return {text: keys[0] for text, keys in entities.items() if keys}
 
 
 def _results(texts: Sequence[str], kind: str | None, keys: Mapping[str, str]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Thesaurus:
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
-        """Every word by which a relation or a type is said, in lower case."""
+        """Every word that words a relation or a type, in lower case."""
         texts = list(self.types)
         for entry in self.relations.values():
             texts += [*entry.labels, *entry.nouns, *entry.passive, *entry.active, *entry.ask, *entry.back]

@@ -18,9 +18,16 @@ from typing import Any
 from urllib.parse import unquote
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.base import DatasetSpec, Loader, Reject, path_of
+from kgqa_core.datasets.base import DatasetSpec, Reject, path_of
 from kgqa_core.datasets.documents import read_list
-from kgqa_core.datasets.json_rows import SplitFiles, need_text, optional_text, read_each, split_files
+from kgqa_core.datasets.json_rows import (
+    SplitFiles,
+    need_text,
+    optional_text,
+    read_each,
+    split_files,
+    split_loader,
+)
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
@@ -137,13 +144,7 @@ WEBQUESTIONS = DatasetSpec(
     "CC BY 4.0",
     ("webquestions/*.json", "WebQuestions/*.json"),
     source="webquestions",
-    loader=Loader(
-        lambda options: [file for _, file in question_files(path_of(options))],
-        lambda options, seed: read(options),
-        complete,
-        validated=True,
-        without_dev=True,
-    ),
+    loader=split_loader(question_files, read, complete, without_dev=True),
     recognise=lambda head: head.shape == "list" and head.has("utterance", "targetValue"),
     fields="a list with url, utterance, targetValue",
 )

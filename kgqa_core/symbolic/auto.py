@@ -27,7 +27,7 @@ from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
+from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, Question
@@ -201,8 +201,7 @@ class AutoSolver:
     def _strange(self, query: LabelQuery, best: Candidate | None) -> str | None:
         """The words of a question that neither grammar nor the best form accounts for."""
         labels = labels_of(best.form, self.graph) if best else []
-        known = {stem(word) for label in labels for word in WORD.findall(label.lower())}
-        known |= {stem(w) for place, _ in query.types for w in WORD.findall(self.graph.type_labels[place])}
+        known = stems([*labels, *(self.graph.type_labels[place] for place, _ in query.types)])
         words = [w for w in WORD.findall(query.text) if w.lower() not in CONTENT_FREE and len(w) > 2]
         left = [word for word in words if stem(word.lower()) not in known]
         return " ".join(left or words) or None

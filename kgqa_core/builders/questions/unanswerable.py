@@ -44,7 +44,7 @@ _ADJECTIVES = (
     "wealthy famous retired married polluted vegetarian independent catholic rainy medieval modern wooden "
     "illegal extinct communist sunny tropical underrated controversial affordable blind bilingual left-handed"
 ).split()
-"""What a thing may be said to be."""
+"""Properties that things of many kinds may have."""
 _EXTENDED, _MODIFIED = 0.4, 0.2
 """Share of the missing entities that are a name with another word, and of the missing relations that are adjectives."""
 _TRIES = 30
@@ -131,11 +131,14 @@ class Missing:
             entry for entry in self.entries if entry.more_than and taken.isdisjoint((*entry.most, *entry.more_than))
         ]
 
+    def _labels(self) -> list[str]:
+        """The labels of the relations and types of the graph."""
+        relations = [relation.label for relation in self.profile.relations.values()]
+        return relations + [one.label for one in self.profile.types.values()]
+
     def _absent_types(self) -> list[str]:
         """Usual types that neither a type nor a relation of the graph has as a word."""
-        labels = [relation.label for relation in self.profile.relations.values()]
-        labels += [one.label for one in self.profile.types.values()]
-        here = {word for label in labels for word in re.findall(r"[a-z]+", label.casefold())}
+        here = {word for label in self._labels() for word in re.findall(r"[a-z]+", label.casefold())}
         here |= {word.removesuffix("s") for word in here}
         return [
             word for word, others in thesaurus().types.items()
@@ -155,19 +158,17 @@ class Missing:
 
     def _absent_adjectives(self) -> list[str]:
         """Adjectives that no relation, type or name of the graph has as a word."""
-        labels = [relation.label for relation in self.profile.relations.values()]
-        labels += [one.label for one in self.profile.types.values()]
-        here = {word for label in labels for word in label.casefold().split()}
+        here = {word for label in self._labels() for word in label.casefold().split()}
         return [word for word in _ADJECTIVES if word not in here and word not in self.names]
 
     def _modified(self, adjective: str) -> Unanswerable | None:
         """An answerable question in which what is looked for has one more property, which the graph does not know."""
-        draft = self.rng.choice(self.drafts) if self.drafts else None
-        try:
-            worded = None if draft is None else self.write(draft.form, f"missing/{draft.key}")
-        except FormError:
+        if not self.drafts:
             return None
-        if draft is None or worded is None:
+        draft = self.rng.choice(self.drafts)
+        try:
+            worded = self.write(draft.form, f"missing/{draft.key}")
+        except FormError:
             return None
         text, nouns = worded.text, {noun for pair in self.kinds.values() for noun in pair if noun}
         places = [

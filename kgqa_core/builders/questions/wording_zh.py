@@ -48,7 +48,7 @@ _WHO = (
     "学生",
 )
 WHOLE = 0.5
-"""Share of the paths whose relation has whole questions in the thesaurus that are asked for by one of these."""
+"""Share of the paths whose relation has whole questions in the thesaurus that are worded by one of these."""
 _WHERE = ("地", "地点", "国家", "城市", "籍", "籍贯", "出生地", "位置", "所在")
 _WHEN = ("日期", "时间", "年份", "年", "生日")
 
@@ -90,12 +90,11 @@ class Chinese:
         noun, label = self._noun(form), self._label((step,))
         entry = thesaurus().relation(self.profile.relations[step.relation].label)
         whole = () if entry is None else entry.ask if step.inverse else entry.back
+        start = Join(form.path[1:], form.of) if form.path[1:] else form.of
         if whole and self.rng.random() < WHOLE:
-            rest = form.path[1:]
-            return pick(whole).replace("<x>", self._noun(Join(rest, form.of) if rest else form.of)) + pick(("？", ""))
+            return pick(whole).replace("<x>", self._noun(start)) + pick(("？", ""))
         if not step.inverse:
-            rest = form.path[1:]
-            x = self._noun(Join(rest, form.of) if rest else form.of)
+            x = self._noun(start)
             return pick(
                 ("{r}是{x}的有哪些？", "{r}是{x}的是谁？", "谁的{r}是{x}？", "哪些的{r}是{x}？", "什么的{r}是{x}？",
                  "{n}有哪些？", "{x}是谁的{r}？", "以{x}为{r}的有哪些？")

@@ -524,6 +524,11 @@ def nodes_of(form: Form) -> Iterator[Form]:
         yield from nodes_of(part)
 
 
+def best_of(form: Form) -> str | None:
+    """Whether a form wants the largest or the smallest, None where it ranks nothing."""
+    return next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
+
+
 def _less_sure(made: Candidate, rho: float) -> Candidate:
     """A candidate that names a further entity, with the linker's confidence in it."""
     made.rho *= rho

@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import (
-    Arg,
     Compare,
     Count,
     Entity,
     Form,
-    Greater,
     Holds,
     Join,
     Literal,
     Minus,
-    Nth,
     children,
     elements,
 )
@@ -30,7 +27,15 @@ from kgqa_core.logic.memory import outside
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, slots_of, types_in_form, ways_of
+from kgqa_core.symbolic.by_labels.candidates import (
+    KINDS,
+    Candidate,
+    LabelQuery,
+    best_of,
+    slots_of,
+    types_in_form,
+    ways_of,
+)
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
@@ -77,13 +82,6 @@ def kind_of(form: Form) -> str:
 def _compares(form: Form) -> bool:
     own = isinstance(form, Compare) or (isinstance(form, Join) and isinstance(form.of, Literal))
     return own or any(_compares(part) for part in children(form))
-
-
-def best_of(form: Form) -> str | None:
-    """Whether a form wants the largest or the smallest, None where it ranks nothing."""
-    if isinstance(form, (Arg, Nth, Greater)):
-        return form.best
-    return next((found for part in children(form) if (found := best_of(part))), None)
 
 
 def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate | None:

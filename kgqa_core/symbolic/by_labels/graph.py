@@ -294,11 +294,22 @@ class LabelGraph:
     @cached_property
     def fan_out(self) -> NDArray[np.float64]:
         """Mean number of things that each way leads to from a thing that has it [2 * relations]."""
-        memory, found = self.memory, []
-        for end in (memory.head, memory.tail):
-            pairs = np.unique(memory.relation.astype(np.int64) * memory.entities + end)
-            found.append(self.triples / np.maximum(np.bincount(pairs // memory.entities, minlength=self.relations), 1))
+        found = []
+        for end in (self.memory.head, self.memory.tail):
+            relations = self._ends(end)[0]
+            found.append(self.triples / np.maximum(np.bincount(relations, minlength=self.relations), 1))
         return np.concatenate(found)
+
+    def heads(self) -> list[Ints]:
+        """The heads of each relation, each once, ascending."""
+        relations, nodes = self._ends(self.memory.head)
+        return np.split(nodes, np.searchsorted(relations, np.arange(1, self.relations)))[: self.relations]
+
+    def _ends(self, end: Ints) -> tuple[Ints, Ints]:
+        """(relation, node) of each pair of a relation and what stands at this end of it, each once, ascending."""
+        size = self.memory.entities
+        pairs = np.unique(self.memory.relation.astype(np.int64) * size + end)
+        return pairs // size, pairs % size
 
     def is_measure(self, way: int) -> bool:
         """Whether a way leads to numbers or dates."""

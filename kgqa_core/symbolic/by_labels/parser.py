@@ -12,12 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Greater, Holds, Join, Literal, Minus, Nth, children
+from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Literal, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
     CandidateMaker,
     LabelQuery,
+    best_of,
     by_key,
     inside,
     labels_of,
@@ -25,7 +26,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
 )
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem
+from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.types import Question
 
@@ -38,8 +39,8 @@ NO_CLASS = -100
 """Class of a candidate that a head does not tell apart."""
 DROPPED = 2.0
 """What the best score of a reading loses for a mention that it takes for plain words, at full confidence in it."""
-UNSAID = 4.0
-"""What it loses besides where the form says none of these words."""
+UNEXPLAINED = 4.0
+"""What it loses besides where the form has none of these words."""
 PAIRED = 1.5
 """Likeness of a way all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
@@ -142,7 +143,7 @@ class LabelParser:
         others = [way for way, texts in enumerate(own) for _ in texts[1:]]
         self._owners = np.array([*range(len(first)), *others], dtype=np.int64)
         self._pairs = [_pairs(text) for text in self._ways]
-        self._words = [{stem(word) for text in texts for word in WORD.findall(text.lower())} for texts in own]
+        self._words = [stems(texts) for texts in own]
         self._way_block: EncodedTexts | None = None
         self._log_triples = np.log1p(graph.triples) / 15
 
@@ -167,7 +168,7 @@ class LabelParser:
         """Of each question's readings, one after the other, that whose best form scores highest.
 
         counts: readings of each question.  A reading that takes mentions for plain words loses `DROPPED` times the
-        confidence in these, and `UNSAID` times the share of these words that the form does not say.
+        confidence in these, and `UNEXPLAINED` times the share of these words that the form does not have.
         """
         found, place = [], 0
         for count in counts:
@@ -183,9 +184,8 @@ class LabelParser:
         score = one.scores[0] - DROPPED * query.dropped
         if query.dropped_words:
             best = one.candidates[0]
-            said = {stem(word) for text in labels_of(best.form, self.graph) for word in WORD.findall(text.lower())}
-            said.update(*(self._words[way] for way in best.ways))
-            score -= UNSAID * len(query.dropped_words - said) / len(query.dropped_words)
+            words = stems(labels_of(best.form, self.graph)).union(*(self._words[way] for way in best.ways))
+            score -= UNEXPLAINED * len(query.dropped_words - words) / len(query.dropped_words)
         return score
 
     @torch.inference_mode()
@@ -302,8 +302,7 @@ class LabelParser:
         for row, one in zip(rows, candidates, strict=True):
             form = one.form
             inner = form.of if isinstance(form, Count) else form
-            label_words = {stem(w) for text in labels_of(form, self.graph) for w in WORD.findall(text.lower())}
-            label_words -= CONTENT_FREE
+            label_words = stems(labels_of(form, self.graph)) - CONTENT_FREE
             explained = content & label_words.union(*(self._words[way] for way in one.ways))
             classes = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form) if isinstance(node, Class)}
             literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(form))
@@ -365,7 +364,7 @@ def none_features(
 def classes_of(one: Candidate) -> tuple[int, ...]:
     """The class of a candidate by each head of the scorer; `NO_CLASS` where a head has none for it."""
     form = one.form
-    best = next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
+    best = best_of(form)
     ordered = isinstance(form, (Minus, Holds)) and len(one.slots) > 1
     lengths, turned = zip(*_path_shapes(form), strict=True)
     found = (

@@ -42,11 +42,9 @@ _PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "sev
 _ENDS_OPEN = re.compile(r" (of|by|in|at|for|to|from|on|with|after)$")
 """Labels such as *owned by* and *part of*, which are followed by their tail."""
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
-
-
 _PARTICIPLE = re.compile(r"\w+ed")
 MOST_HEADS = 0.6
-"""Share of a relation's heads that other relations call by a noun, from which on it is said of this one's, too."""
+"""Share of a relation's heads that other relations call by a noun, from which on this one's are called so, too."""
 _LEADING = re.compile(r"^(has|have|is|in) ")
 _NO_NOUN = re.compile(
     r"^(in|of|by|at|for|to|from|on|with|after|is|was|are|were|has|have|a|an|the) | (of|by|in|at|for|to|from|on|with)$"
@@ -108,12 +106,11 @@ def way_words(label: str, head: str) -> WayWords:
 
 def _heads(graph: LabelGraph, ways: Sequence[WayWords]) -> list[str]:
     """What the heads of each relation are called: as its words say, else as other relations call most of them."""
-    memory = graph.memory
     called: dict[str, NDArray[np.bool_]] = {}
-    heads = [np.unique(memory.head[memory.relation == relation]) for relation in range(graph.relations)]
+    heads = graph.heads()
     for way, own in zip(ways, heads, strict=True):
         if way.head:
-            called.setdefault(way.head, np.zeros(memory.entities, dtype=np.bool_))[own] = True
+            called.setdefault(way.head, np.zeros(graph.memory.entities, dtype=np.bool_))[own] = True
     found = []
     for way, own in zip(ways, heads, strict=True):
         shares = {noun: float(mask[own].mean()) for noun, mask in called.items()} if len(own) and not way.head else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -308,6 +308,11 @@ def _edits(word: str) -> set[str]:
     found = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
     found |= {a + c + b[1:] for a, b in cuts if b for c in _LETTERS}
     return found | {a + c + b for a, b in cuts for c in _LETTERS}
+
+
+def stems(texts: Iterable[str]) -> set[str]:
+    """The words of some texts, in lower case and without the endings of plurals."""
+    return {stem(word) for text in texts for word in WORD.findall(text.lower())}
 
 
 @lru_cache(maxsize=1 << 14)

@@ -25,7 +25,7 @@ from kgqa_core.symbolic.by_labels.parser import (
     OUTWARD,
     PAIRED,
     SCORED,
-    UNSAID,
+    UNEXPLAINED,
     UNUSED,
     WORST,
     LabelParser,
@@ -468,10 +468,10 @@ def test_reading_without_a_mention_has_to_be_better_by_what_it_leaves_out(
     for other, better in (
         (read(5.0 + said + 0.1, 0.5, "capital"), True),
         (read(5.0 + said - 0.1, 0.5, "capital"), False),
-        (read(5.0 + said + UNSAID - 0.1, 0.5, "network"), False),  # its form does not say the word
-        (read(5.0 + said + UNSAID + 0.1, 0.5, "network"), True),
-        (read(5.0 + said + UNSAID / 2 - 0.1, 0.5, "network", "capital"), False),
-        (read(5.0 + said + UNSAID / 2 + 0.1, 0.5, "network", "capital"), True),
+        (read(5.0 + said + UNEXPLAINED - 0.1, 0.5, "network"), False),  # its form does not say the word
+        (read(5.0 + said + UNEXPLAINED + 0.1, 0.5, "network"), True),
+        (read(5.0 + said + UNEXPLAINED / 2 - 0.1, 0.5, "network", "capital"), False),
+        (read(5.0 + said + UNEXPLAINED / 2 + 0.1, 0.5, "network", "capital"), True),
         (read(5.0), False),  # the first of equals
         (none, False),
     ):
