@@ -27,6 +27,7 @@ from flows.cli.ltgen import ltgen_app
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
+from flows.cli.subset import subset
 from flows.cli.ui import ui
 from flows.cli.usage import CommandApp
 from kgqa_core.spool import spooling
@@ -50,6 +51,7 @@ app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")
 answerability_app.command()(abstain)
 questions_app.command()(predictions)
+kg_app.command()(subset)
 
 
 def _version(wanted: bool) -> None:

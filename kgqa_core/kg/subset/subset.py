@@ -21,8 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from kgqa_core.config import KgOptions
-from kgqa_core.config.subset import SubsetOptions
+from kgqa_core.config import KgOptions, SubsetOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.sql import memory_bytes
@@ -67,7 +66,7 @@ class SubsetResult:
             with (part / LINES).open("rb") as lines:
                 shutil.copyfileobj(lines, stream, 1 << 20)
         for part in self.parts:
-            codes = np.fromfile(part / RELATION_CODES, dtype=np.uint64)
+            codes = _relation_codes(part)
             with (part / RELATION_LINES).open("rb") as lines:
                 for line, wanted in zip(lines, self.used.has(codes).tolist(), strict=True):
                     if wanted:
@@ -196,6 +195,7 @@ def _result(
     first: Sequence[Part], second: Sequence[Part], wanted: Wanted, named_relations: set[int], edges: Edges
 ) -> SubsetResult:
     used = set().union(*(counts["used"] for _, counts in second))
+    relations = CodeSet(distinct([codes_of(edges.keys[number] for number in sorted(used | named_relations))]))
     hits = _hits(second, wanted)
     totals = {name: sum(counts[name] for _, counts in second) for name in ("lines", "edges", "literals", "types", "names")}
     read = {
@@ -208,12 +208,16 @@ def _result(
         "statements_read": read["statements"],
         "rejects": read["rejects"],
         "examples_of_rejects": [one for _, counts in first for one in counts["examples_of_rejects"]][:20],
-        "kept": {name: totals[name] for name in ("edges", "literals", "types", "names")},
+        "kept": {name: totals[name] for name in ("edges", "literals", "types", "names")}
+        | {"relation_names": sum(int(relations.has(_relation_codes(folder)).sum()) for folder, _ in second)},
         "entities": int(hits.sum()),
         "relations": len(used),
     }
-    codes = codes_of(edges.keys[number] for number in sorted(used | named_relations))
-    return SubsetResult(counts, [folder for folder, _ in second], CodeSet(distinct([codes])))
+    return SubsetResult(counts, [folder for folder, _ in second], relations)
+
+
+def _relation_codes(folder: Path) -> Array:
+    return np.fromfile(folder / RELATION_CODES, dtype=np.uint64)
 
 
 def _hits(second: Sequence[Part], wanted: Wanted) -> Array:
