@@ -16,6 +16,7 @@ from flows.cli._session import out
 from flows.cli.abstention import abstain
 from flows.cli.answerability import answerability_app
 from flows.cli.ask import answer, ask, evaluate
+from flows.cli.bridge import bridge
 from flows.cli.cache import cache_app
 from flows.cli.compare import compare
 from flows.cli.datasets import datasets
@@ -51,6 +52,7 @@ app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")
 answerability_app.command()(abstain)
 questions_app.command()(predictions)
+questions_app.command()(bridge)
 kg_app.command()(subset)
 
 

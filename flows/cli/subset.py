@@ -27,7 +27,9 @@ def subset(
     session: JsonSession,
     dump: Annotated[
         list[str],
-        typer.Argument(help="Dump files or patterns (Wikidata JSON, truthy N-Triples, Freebase RDF), or sparql+http://…"),
+        typer.Argument(
+            help="Dump files or patterns (Wikidata JSON, truthy N-Triples, Freebase RDF), or sparql+http://…"
+        ),
     ],
     questions: Annotated[
         list[str], typer.Option("--questions", help="Question file, ours or official; give it again for more.")
@@ -36,7 +38,9 @@ def subset(
     hops: Annotated[int, typer.Option("--hops", min=1, max=8, help="Hops from topics and gold answers.")] = 2,
     relations: Annotated[
         str | None,
-        typer.Option("--relations", help="Relations to follow: P31,P17,… or @FILE, one a line [all].", show_default=False),
+        typer.Option(
+            "--relations", help="Relations to follow: P31,P17,… or @FILE, one a line [all].", show_default=False
+        ),
     ] = None,
     direction: Annotated[
         Literal["both", "forward"], typer.Option("--direction", help="Follow relations both ways, or forward only.")

@@ -217,8 +217,10 @@ class Edges:
                     numbers[relation],
                     followed[relation],
                 )
-                yield block, numbers[np.asarray(columns["by"][part]).astype(np.int64)], np.asarray(
-                    columns["value"][part]
+                yield (
+                    block,
+                    numbers[np.asarray(columns["by"][part]).astype(np.int64)],
+                    np.asarray(columns["value"][part]),
                 )
 
     def bridged(self, foreign: Array) -> dict[int, list[int]]:
@@ -230,9 +232,7 @@ class Edges:
         for folder, *_ in self._parts:
             columns = _mapped(folder, "bridges", BRIDGE_COLUMNS)
             rows = np.flatnonzero(wanted.has(np.asarray(columns["foreign"])))
-            for value, entity in zip(
-                columns["foreign"][rows].tolist(), columns["entity"][rows].tolist(), strict=True
-            ):
+            for value, entity in zip(columns["foreign"][rows].tolist(), columns["entity"][rows].tolist(), strict=True):
                 if entity not in found.setdefault(value, []):
                     found[value].append(entity)
         return found

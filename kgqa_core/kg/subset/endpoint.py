@@ -92,9 +92,7 @@ class _Crawl:
             runs += counts["runs_cut"]
             frontier_size, frontier = len(frontier), ends - reached
             reached |= frontier
-            by_hop.append(
-                {"hop": hop, "followed_from": frontier_size, "entities_reached": len(frontier), **counts}
-            )
+            by_hop.append({"hop": hop, "followed_from": frontier_size, "entities_reached": len(frontier), **counts})
             if not frontier:
                 break
         types = self._types(sorted(reached))
@@ -201,7 +199,9 @@ class _Crawl:
         """The types of entities, which are kept."""
         found = set()
         if self.words.types:
-            for fact in self._about("types", keys, [(key, self.words.entity_iri(key)) for key in keys], self.words.types):
+            for fact in self._about(
+                "types", keys, [(key, self.words.entity_iri(key)) for key in keys], self.words.types
+            ):
                 if fact[2] is not None:
                     found.add(fact[2])
                     self._keep(fact, "types")
@@ -211,9 +211,7 @@ class _Crawl:
         """The names of entities, and of the relations that are used."""
         named = set(keys)
         iris = [(key, self.words.entity_iri(key)) for key in keys]
-        iris += [
-            (key, self.words.entities + key if "://" not in key else key) for key in sorted(self.used - named)
-        ]
+        iris += [(key, self.words.entities + key if "://" not in key else key) for key in sorted(self.used - named)]
         languages = [one.casefold() for one in self.options.languages]
         for fact in self._about("names", [key for key, _ in iris], iris, self.words.names):
             tag = fact[3].rpartition('"')[2].removesuffix(" .")
@@ -229,7 +227,8 @@ class _Crawl:
 
         def query(part: list[str]) -> list[Row]:
             values = " ".join(f"<{by_key[key]}>" for key in part)
-            text = f"SELECT ?s ?p ?o WHERE {{ VALUES ?s {{ {values} }} VALUES ?p {{ {wanted} }} ?s ?p ?o }} ORDER BY ?s ?p ?o"
+            pattern = f"VALUES ?s {{ {values} }} VALUES ?p {{ {wanted} }} ?s ?p ?o"
+            text = f"SELECT ?s ?p ?o WHERE {{ {pattern} }} ORDER BY ?s ?p ?o"
             return [row for page in self.client.pages(text, self._tries(part)) for row in page]
 
         for number, part in self._batches(keys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,13 +61,13 @@ class DumpFile:
     def relations(self) -> Relations:
         """No relations yet, with the roles that they have in this file."""
         role = self.syntax.role if self.syntax is not None else role_of
-        return Relations(partial(role, options=self.options), self.wanted)
+        return Relations(lambda key: role(key, self.options), self.wanted)
 
     def columns(self, relations: Relations) -> Iterator[Columns]:
         """The statements of the file in pieces; relations that are new are added to `relations`."""
         if self.syntax is not None:
-            for chunk, batch in read_ahead(lambda: map(partial(_cut, self.syntax), self.source.chunks())):
-                yield _of_spans(batch, chunk, self.syntax, relations)
+            for chunk, spans in read_ahead(lambda: map(partial(_cut, self.syntax), self.source.chunks())):
+                yield _of_spans(spans, chunk, self.syntax, relations)
             return
         for batch in self._reader.read(self.source, self.options):
             yield _of_frame(batch, relations, self.options)
@@ -123,9 +123,7 @@ def _of_frame(batch: StatementBatch | SpanBatch, relations: Relations, options: 
     kind = rows["kind"].to_numpy()
     named = np.isin(relation, [n for n, role in enumerate(relations.roles) if role == NAME])
     thing[(kind != ENTITY) & ((kind != TEXT) | named)] = 0
-    return _columns(
-        key_codes(rows["subject"]), thing, relation, relations, batch, None, _stated(rows, options.ranks)
-    )
+    return _columns(key_codes(rows["subject"]), thing, relation, relations, batch, None, _stated(rows, options.ranks))
 
 
 def _numbers(codes: Array, text: Callable[[int], str], relations: Relations) -> Array:
@@ -155,3 +153,21 @@ def _stated(rows: pl.DataFrame, ranks: str) -> Array | None:
     preferred = rows.lazy().filter(rank > 0).select("subject", "predicate", best=pl.lit(True)).unique()
     joined = rows.lazy().join(preferred, on=["subject", "predicate"], how="left", maintain_order="left")
     return joined.select((rank >= 0) & ((rank > 0) | pl.col("best").is_null())).collect().to_series().to_numpy()
+
+
+def literal_pairs(file: DumpFile, predicates: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Relation, subject and value of the statements of some relations whose objects are no entities."""
+    relations = file.relations()
+    for columns in file.columns(relations):
+        wanted = [number for number, key in enumerate(relations.keys) if key in predicates]
+        rows = np.flatnonzero(np.isin(columns.relation, wanted) & columns.stated & (columns.object == 0))
+        if not len(rows):
+            continue
+        batch = columns.batch
+        if isinstance(batch, SpanBatch):
+            part = SpanBatch(batch.data, batch.rows[rows])
+            subjects, values = part.strings(SUBJECT), part.strings(OBJECT)
+        else:
+            subjects, values = (batch.statements[name].gather(rows) for name in ("subject", "object"))
+        keys = (relations.keys[number] for number in columns.relation[rows].tolist())
+        yield from zip(keys, subjects, values, strict=True)

@@ -124,8 +124,8 @@ class SparqlClient:
         if tries is not None:
             raise TooMuch(failure)
         raise EndpointError(
-            f"{self.shown} does not answer after {last} tries ({failure}); what it answered before is kept: run the same "
-            "command again later, with fewer entities a query (--batch), or more patience (--timeout, --retries)"
+            f"{self.shown} does not answer after {last} tries ({failure}); what it answered before is kept: run the "
+            "same command again later, with fewer entities a query (--batch), or more patience (--timeout, --retries)"
         )
 
     def _post(self, query: str) -> httpx2.Response:

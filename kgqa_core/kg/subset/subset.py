@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -94,18 +95,16 @@ def subset_of_dump(
         names = ", ".join(f"{file.source.label} ({file.format})" for file in dump)
         raise KgInputError(f"JSON and other formats make no one file: {names}; take the subset of each alone")
     states = [state_of_source(source) for source in sources]
-    key = [options.relations, settings.decisive()]
+    key: list[Any] = [options.relations, settings.decisive()]
     first = [
-        work.result(f"edges-{number:04}", [*key, state, file.format], lambda folder, file=file: _edges(file, folder, monitor))
+        work.result(f"edges-{number:04}", [*key, state, file.format], partial(_edges, file, monitor=monitor))
         for number, (file, state) in enumerate(zip(dump, states, strict=True))
     ]
     seconds = {"edges": round(time.monotonic() - started, 2)}
     edges = Edges(first)
     wanted_seeds = list(dict.fromkeys(seeds))
     codes, bridged = _seed_codes(wanted_seeds, edges)
-    chosen = {
-        name: getattr(options, name) for name in ("hops", "relations", "direction", "max_degree")
-    }
+    chosen = {name: getattr(options, name) for name in ("hops", "relations", "direction", "max_degree")}
     key = [*key, states, chosen, sorted(codes.tolist())]
 
     def run_hops(folder: Path) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def subset_of_dump(
         work.result(
             f"kept-{number:04}",
             [*key, number, options.languages],
-            lambda folder, file=file: write_part(file, folder, wanted, monitor),
+            partial(write_part, file, wanted=wanted, monitor=monitor),
         )
         for number, file in enumerate(dump)
     ]
@@ -156,7 +155,7 @@ def subset_of_dump(
     return result
 
 
-def _edges(file: DumpFile, folder: Path, monitor: Monitor) -> dict[str, Any]:
+def _edges(file: DumpFile, folder: Path, *, monitor: Monitor) -> dict[str, Any]:
     """The first pass over a file; of JSON no name is read."""
     if file.format == JSON:
         silent = file.options.model_copy(update={"languages": NO_NAMES, "only_languages": True})
@@ -197,11 +196,10 @@ def _result(
     used = set().union(*(counts["used"] for _, counts in second))
     relations = CodeSet(distinct([codes_of(edges.keys[number] for number in sorted(used | named_relations))]))
     hits = _hits(second, wanted)
-    totals = {name: sum(counts[name] for _, counts in second) for name in ("lines", "edges", "literals", "types", "names")}
-    read = {
-        name: sum(counts[name] for _, counts in first)
-        for name in ("statements", "rejects", "ignored", "left_out")
+    totals = {
+        name: sum(counts[name] for _, counts in second) for name in ("lines", "edges", "literals", "types", "names")
     }
+    read = {name: sum(counts[name] for _, counts in first) for name in ("statements", "rejects", "ignored", "left_out")}
     counts = {
         "files": len(first),
         "lines_read": totals["lines"],
@@ -235,7 +233,9 @@ def _not_found(
     return [
         seed
         for seed, place in zip(seeds, places.tolist(), strict=True)
-        if not (hits[place] or any(hits[at] for at in wanted.names.find(np.array(bridged.get(seed, []), dtype=np.uint64))))
+        if not (
+            hits[place] or any(hits[at] for at in wanted.names.find(np.array(bridged.get(seed, []), dtype=np.uint64)))
+        )
     ]
 
 

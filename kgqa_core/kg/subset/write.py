@@ -138,8 +138,8 @@ def _ntriples(rows: pl.DataFrame) -> bytes:
 
     predicate = pl.col("predicate")
     direct = pl.concat_str(pl.lit(f"<{WIKIDATA}prop/direct/"), predicate, pl.lit(">"))
-    relation = pl.when(predicate.str.contains(_PROPERTY)).then(direct)
-    relation = relation.otherwise(resource(predicate, BASE, predicate=True))
+    whole = resource(predicate, BASE, predicate=True)
+    relation = pl.when(predicate.str.contains(_PROPERTY)).then(direct).otherwise(whole)
     is_literal = (pl.col("kind") == LITERAL) | pl.col("named")
     written = pl.when(is_literal).then(literal(pl.col("object"), pl.col("datatype"), BASE))
     thing = written.otherwise(node("object"))

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from kgqa_core.kg.formats.base import ENTITY
 from kgqa_core.kg.formats.wikidata.json import MAX_DOCUMENT, spans_lines
 from kgqa_core.kg.formats.wikidata.json_entity import (
     CATEGORY,
@@ -27,7 +28,6 @@ from kgqa_core.kg.formats.wikidata.json_entity import (
     decode,
     readable_claims,
 )
-from kgqa_core.kg.formats.base import ENTITY
 from kgqa_core.kg.subset.codes import codes_of
 from kgqa_core.kg.subset.edges import EdgeBlock
 from kgqa_core.kg.subset.keep import Found, Wanted, note_facts
@@ -73,8 +73,12 @@ def write_entities(file: DumpFile, wanted: Wanted, found: Found, out: PartWriter
         for entity in entities:
             _filtered(entity, collect, file.options.ranks, wanted, Found(found.hits))
         kept = iter(_kept(statements, relations, wanted, found))
+
+        def decided(_: Statement, kept: Iterator[bool] = kept) -> bool:
+            return next(kept)
+
         for entity in entities:
-            reduced, facts = _filtered(entity, lambda _, kept=kept: next(kept), file.options.ranks, wanted, found)
+            reduced, facts = _filtered(entity, decided, file.options.ranks, wanted, found)
             _write(reduced, facts, wanted, out)
         monitor.progress(round(100 * fraction, 1), 100, f"% · entities of {file.source.label}")
 

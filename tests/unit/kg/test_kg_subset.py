@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.config import KgOptions
-from kgqa_core.config import SubsetOptions
+from kgqa_core.config import KgOptions, SubsetOptions
 from kgqa_core.errors import KgInputError, KgqaError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
@@ -38,9 +37,7 @@ def label_line(key: str, language: str = "en") -> str:
 def subset(
     folder: Path, files: list[Path], seeds: list[str], work: str = "work", **options: Any
 ) -> tuple[SubsetResult, Path]:
-    result = subset_of_dump(
-        [str(file) for file in files], seeds, SubsetOptions(**options), PassFolder(folder / work)
-    )
+    result = subset_of_dump([str(file) for file in files], seeds, SubsetOptions(**options), PassFolder(folder / work))
     out = folder / ("subset.json" if result.counts["format"] == "wikidata-json" else "subset.nt")
     result.write(out)
     return result, out
@@ -63,9 +60,7 @@ def labelled_in(path: Path) -> set[str]:
 
 entities = st.integers(1, 9).map(lambda number: f"Q{number}")
 graphs = st.lists(
-    st.tuples(
-        entities, st.sampled_from(["P1", "P2", "P31"]), st.one_of(entities, st.sampled_from(["one", "two"]))
-    ),
+    st.tuples(entities, st.sampled_from(["P1", "P2", "P31"]), st.one_of(entities, st.sampled_from(["one", "two"]))),
     min_size=1,
     max_size=30,
     unique=True,
@@ -144,7 +139,8 @@ def by_id(path: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def people(tmp_path: Path) -> Path:
     """Q1 is seeded; Q2 is one hop away, Q3 two, Q4 three; Q9 is nothing's neighbour."""
-    office = claim("P39", "Q2", qualifiers={"P580": [claim("P580", "2001")["mainsnak"]], "P642": [claim("P642", "Q7")["mainsnak"]]})
+    qualifiers = {"P580": [claim("P580", "2001")["mainsnak"]], "P642": [claim("P642", "Q7")["mainsnak"]]}
+    office = claim("P39", "Q2", qualifiers=qualifiers)
     return json_dump(
         tmp_path / "dump.json",
         entity("Q1", office, claim("P31", "Q5"), claim("P2048", ("+1.8", "Q11")), claim("P19", "Q8", "deprecated"),
@@ -239,7 +235,7 @@ def test_passes_that_are_finished_are_not_repeated(people: Path, tmp_path: Path)
 def test_a_pass_that_is_killed_leaves_the_finished_ones_and_nothing_half(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*_: Any) -> None:
+    def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -37,7 +37,8 @@ class Clock:
 def from_endpoint(
     server: SparqlServer, folder: Path, seeds: list[str], clock: Clock | None = None, **options: Any
 ) -> tuple[SubsetResult, set[str]]:
-    endpoint = {"delay": 0, **{name: options.pop(name) for name in ("batch", "page", "retries", "timeout") if name in options}}
+    names = options.keys() & {"batch", "page", "retries", "timeout"}
+    endpoint = {"delay": 0, **{name: options.pop(name) for name in names}}
     chosen = SubsetOptions(**{"endpoint": endpoint, **options})
     result = subset_of_endpoint(server.address, seeds, chosen, PassFolder(folder / "endpoint"), sleep=clock or Clock())
     return result, written(result, folder / "endpoint.nt")
@@ -171,7 +172,9 @@ def test_other_graphs_are_followed_by_their_iris(tmp_path: Path) -> None:
     with SparqlServer(text) as server:
         result, found = from_endpoint(server, tmp_path, [a], hops=3)
     _, lines = from_file(text, tmp_path, [a], hops=3)
-    plain = {line for line in found if "_:" not in line}
-    # The store folds language tags to lower case.
-    assert {line.replace("en-gb", "en-GB") for line in plain} == {line.replace("Bé", "Bé") for line in lines if "_:" not in line}
-    assert len(found) == len(lines)
+
+    def comparable(found: set[str]) -> set[str]:
+        """The store folds language tags, and labels of blank nodes mean nothing."""
+        return {line.partition("_:")[0].replace("en-gb", "en-GB") for line in found}
+
+    assert comparable(found) == comparable(lines)

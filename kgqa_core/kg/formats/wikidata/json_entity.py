@@ -225,7 +225,7 @@ def _claims(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
 
 
 def readable_claims(value: Any) -> Iterator[tuple[Any, str, Term, int]]:
-    """Claims of an entity with property, value and rank, as `read_entity` reads them; those that it rejects left out."""
+    """Claims of an entity with property, value and rank, as `read_entity` reads them, without those that it rejects."""
     for property_, claims in _pairs(value):
         for claim in claims if isinstance(claims, list) else [claims]:
             try:
