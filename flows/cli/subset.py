@@ -58,6 +58,9 @@ def subset(
         Literal["truthy", "normal", "all"], typer.Option("--ranks", help="Statements of Wikidata's JSON, as kg.ranks.")
     ] = "truthy",
     format: Annotated[str, typer.Option("--format", help="auto, or a name of `kgqa kg formats`.")] = "auto",
+    max_reject_share: Annotated[
+        float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad statements of a file.")
+    ] = 0.01,
     language: Annotated[str, typer.Option("--language", help="Language to take from the question file.")] = "en",
     memory_limit: Annotated[str, typer.Option("--memory-limit", help="Memory for the sets of entities.")] = "4GB",
     work: Annotated[
@@ -89,6 +92,7 @@ def subset(
         languages=_listed(languages),
         ranks=ranks,
         format=format,
+        max_reject_share=max_reject_share,
         memory_limit=memory_limit,
         endpoint=SparqlEndpointOptions(batch=batch, page=page, delay=delay, retries=retries, timeout=timeout),
     )

@@ -19,7 +19,7 @@ import polars as pl
 from kgqa_core.kg.build import Tally
 from kgqa_core.kg.formats.base import ENTITY
 from kgqa_core.kg.subset.codes import Array, CodeSet, distinct, key_codes
-from kgqa_core.kg.subset.read import Columns, DumpFile
+from kgqa_core.kg.subset.read import DumpFile, StatementColumns
 from kgqa_core.kg.subset.roles import ATTRIBUTE, DROP, EDGE, INSTANCES, NAME, TYPE, Relations
 from kgqa_core.monitor import Monitor
 
@@ -36,7 +36,7 @@ BLOCK = 1 << 22
 
 
 class _Table:
-    """Columns written one behind the other, a file each."""
+    """StatementColumns written one behind the other, a file each."""
 
     def __init__(self, folder: Path, name: str, columns: dict[str, Any], stack: ExitStack) -> None:
         self._columns = {
@@ -52,7 +52,7 @@ class _Table:
 
 
 def _mapped(folder: Path, name: str, columns: dict[str, Any]) -> dict[str, Array]:
-    """Columns as arrays on the disk."""
+    """StatementColumns as arrays on the disk."""
     found = {}
     for column, kind in columns.items():
         path = folder / f"{name}.{column}"
@@ -97,7 +97,7 @@ def write_edges(file: DumpFile, folder: Path, monitor: Monitor) -> dict[str, Any
     }
 
 
-def _append_edges(columns: Columns, relations: Relations, edges: _Table, counts: dict[str, int]) -> None:
+def _append_edges(columns: StatementColumns, relations: Relations, edges: _Table, counts: dict[str, int]) -> None:
     roles = np.array(relations.roles, dtype=np.int8)[columns.relation]
     allowed = np.array(relations.allowed, dtype=np.bool_)[columns.relation]
     between = columns.stated & (columns.object != 0)
@@ -113,7 +113,7 @@ def _append_edges(columns: Columns, relations: Relations, edges: _Table, counts:
     counts["left_out"] += int((~columns.stated | (roles == DROP) | (between & (roles == EDGE) & ~allowed)).sum())
 
 
-def _append_mentions(columns: Columns, relations: Relations, mentions: _Table) -> None:
+def _append_mentions(columns: StatementColumns, relations: Relations, mentions: _Table) -> None:
     batch = columns.batch
     if "detail" not in getattr(batch, "statements", pl.DataFrame()).columns:
         return
@@ -134,7 +134,7 @@ def _append_mentions(columns: Columns, relations: Relations, mentions: _Table) -
     _mention(columns, mentions, rows[stated], by[stated], values[stated])
 
 
-def _mention(columns: Columns, mentions: _Table, rows: Array, by: Array, values: Array) -> None:
+def _mention(columns: StatementColumns, mentions: _Table, rows: Array, by: Array, values: Array) -> None:
     mentions.append(
         head=columns.subject[rows],
         tail=columns.object[rows],
@@ -154,7 +154,7 @@ class EdgeBlock:
     allowed: Array
 
 
-class Edges:
+class EdgeFiles:
     """The edges of all files of a dump.
 
     keys: relations by number.  types: whether a number is a type relation.

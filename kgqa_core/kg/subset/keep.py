@@ -9,12 +9,12 @@ import numpy as np
 from kgqa_core.kg.subset.codes import Array, CodeSet
 from kgqa_core.kg.subset.edges import EdgeBlock
 from kgqa_core.kg.subset.hops import Reach
-from kgqa_core.kg.subset.read import Columns
+from kgqa_core.kg.subset.read import StatementColumns
 from kgqa_core.kg.subset.roles import ATTRIBUTE, EDGE, INSTANCES, NAME, TYPE, Relations
 
 
 @dataclass(frozen=True)
-class Wanted:
+class KeepRule:
     """What is kept of a dump.
 
     names: entities whose names are kept: those reached, their types, what qualifiers and units name.  relations: codes
@@ -33,10 +33,10 @@ class Wanted:
 
 
 @dataclass
-class Found:
+class PartCounts:
     """What a pass has kept of a file.
 
-    hits: which of `Wanted.names` are an end of a kept statement.  used: numbers of the relations of kept statements.
+    hits: which of `KeepRule.names` are an end of a kept statement.  used: numbers of the relations of kept statements.
     """
 
     hits: Array
@@ -58,7 +58,7 @@ class Masks:
 class Numbering:
     """Numbers of a file's relations in the whole dump."""
 
-    def __init__(self, relations: Relations, wanted: Wanted) -> None:
+    def __init__(self, relations: Relations, wanted: KeepRule) -> None:
         self._relations, self._wanted = relations, wanted
         self._numbers = np.zeros(0, dtype=np.int64)
 
@@ -70,7 +70,9 @@ class Numbering:
         return found
 
 
-def decide(columns: Columns, relations: Relations, numbering: Numbering, wanted: Wanted, found: Found) -> Masks:
+def decide(
+    columns: StatementColumns, relations: Relations, numbering: Numbering, wanted: KeepRule, found: PartCounts
+) -> Masks:
     """What of a batch is kept; it is counted in `found`."""
     roles = np.array(relations.roles, dtype=np.int8)[columns.relation]
     allowed = np.array(relations.allowed, dtype=np.bool_)[columns.relation]
@@ -91,7 +93,9 @@ def decide(columns: Columns, relations: Relations, numbering: Numbering, wanted:
     return Masks(facts, names, named & ~names & wanted.relations.has(columns.subject))
 
 
-def note_facts(subject: Array, thing: Array, relation: Array, types: Array, wanted: Wanted, found: Found) -> None:
+def note_facts(
+    subject: Array, thing: Array, relation: Array, types: Array, wanted: KeepRule, found: PartCounts
+) -> None:
     """Counts kept statements, their ends and their relations.  types: those that are kept as types only."""
     literal = thing == 0
     found.counts["types"] += int(types.sum())
@@ -103,6 +107,6 @@ def note_facts(subject: Array, thing: Array, relation: Array, types: Array, want
     found.used.update(np.unique(relation).tolist())
 
 
-def nothing_found(wanted: Wanted) -> Found:
+def nothing_found(wanted: KeepRule) -> PartCounts:
     """Nothing yet."""
-    return Found(np.zeros(len(wanted.names), dtype=np.bool_))
+    return PartCounts(np.zeros(len(wanted.names), dtype=np.bool_))

@@ -28,7 +28,7 @@ JSON = "wikidata-json"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class StatementColumns:
     """Statements of a batch.  subject: codes.  object: codes, 0 for a literal.  relation: numbers of `Relations`.
 
     stated: which of them count by their rank.  swapped: which have subject and object exchanged
@@ -63,7 +63,7 @@ class DumpFile:
         role = self.syntax.role if self.syntax is not None else role_of
         return Relations(lambda key: role(key, self.options), self.wanted)
 
-    def columns(self, relations: Relations) -> Iterator[Columns]:
+    def columns(self, relations: Relations) -> Iterator[StatementColumns]:
         """The statements of the file in pieces; relations that are new are added to `relations`."""
         if self.syntax is not None:
             for chunk, spans in read_ahead(lambda: map(partial(_cut, self.syntax), self.source.chunks())):
@@ -72,7 +72,7 @@ class DumpFile:
         for batch in self._reader.read(self.source, self.options):
             yield _of_frame(batch, relations, self.options)
 
-    def bridges(self, columns: Columns, relations: Relations) -> tuple[Array, Array]:
+    def bridges(self, columns: StatementColumns, relations: Relations) -> tuple[Array, Array]:
         """Codes of ids in other graphs, in their canonical form, and of the entities that have them."""
         known = [number for number, key in enumerate(relations.keys) if key in self.options.bridges]
         rows = np.flatnonzero(np.isin(columns.relation, known) & columns.stated & (columns.object == 0))
@@ -91,7 +91,7 @@ def _cut(syntax: LineSyntax | None, chunk: Chunk) -> tuple[Chunk, SpanBatch]:
     return chunk, read_chunk(chunk, syntax.terms, syntax.predicates)
 
 
-def _of_spans(batch: SpanBatch, chunk: Chunk, syntax: LineSyntax, relations: Relations) -> Columns:
+def _of_spans(batch: SpanBatch, chunk: Chunk, syntax: LineSyntax, relations: Relations) -> StatementColumns:
     data, rows = batch.data, batch.rows
     subject = span_codes(data, rows[:, SUBJECT], rows[:, SUBJECT + 1])
     thing = span_codes(data, rows[:, OBJECT], rows[:, OBJECT + 1])
@@ -107,7 +107,7 @@ def _of_spans(batch: SpanBatch, chunk: Chunk, syntax: LineSyntax, relations: Rel
                     batch, chunk)  # fmt: skip
 
 
-def _of_frame(batch: StatementBatch | SpanBatch, relations: Relations, options: KgOptions) -> Columns:
+def _of_frame(batch: StatementBatch | SpanBatch, relations: Relations, options: KgOptions) -> StatementColumns:
     rows = batch.statements
     qualifiers = batch.qualifiers
     if (qualifiers is not None and "statement" in qualifiers.columns and qualifiers["statement"].count()) or rows[
@@ -133,14 +133,14 @@ def _numbers(codes: Array, text: Callable[[int], str], relations: Relations) -> 
 def _columns(
     subject: Array, thing: Array, relation: Array, relations: Relations, batch: StatementBatch | SpanBatch,
     chunk: Chunk | None, stated: Array | None = None,
-) -> Columns:  # fmt: skip
+) -> StatementColumns:  # fmt: skip
     turned = [number for number, role in enumerate(relations.roles) if role == INSTANCES]
     swapped = np.isin(relation, turned) & (thing != 0) if turned else np.zeros(len(subject), dtype=np.bool_)
     if swapped.any():
         subject, thing = np.where(swapped, thing, subject), np.where(swapped, subject, thing)
     if stated is None:
         stated = np.ones(len(subject), dtype=np.bool_)
-    return Columns(subject, thing, relation, stated, swapped, batch, chunk)
+    return StatementColumns(subject, thing, relation, stated, swapped, batch, chunk)
 
 
 def _stated(rows: pl.DataFrame, ranks: str) -> Array | None:

@@ -28,11 +28,12 @@ from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.sql import memory_bytes
 from kgqa_core.kg.subset import hops
 from kgqa_core.kg.subset.codes import Array, CodeSet, codes_of, distinct
-from kgqa_core.kg.subset.edges import Edges, write_edges
-from kgqa_core.kg.subset.keep import Wanted
+from kgqa_core.kg.subset.edges import EdgeFiles, write_edges
+from kgqa_core.kg.subset.keep import KeepRule
+from kgqa_core.kg.subset.part import HITS, LINES, RELATION_CODES, RELATION_LINES
 from kgqa_core.kg.subset.read import JSON, DumpFile
 from kgqa_core.kg.subset.work import PassFolder, state_of_source
-from kgqa_core.kg.subset.write import HITS, LINES, RELATION_CODES, RELATION_LINES, write_part
+from kgqa_core.kg.subset.write import write_part
 from kgqa_core.monitor import QUIET, Monitor
 
 NO_NAMES = ("zxx",)
@@ -101,7 +102,7 @@ def subset_of_dump(
         for number, (file, state) in enumerate(zip(dump, states, strict=True))
     ]
     seconds = {"edges": round(time.monotonic() - started, 2)}
-    edges = Edges(first)
+    edges = EdgeFiles(first)
     wanted_seeds = list(dict.fromkeys(seeds))
     codes, bridged = _seed_codes(wanted_seeds, edges)
     chosen = {name: getattr(options, name) for name in ("hops", "relations", "direction", "max_degree")}
@@ -163,7 +164,7 @@ def _edges(file: DumpFile, folder: Path, *, monitor: Monitor) -> dict[str, Any]:
     return write_edges(file, folder, monitor)
 
 
-def _seed_codes(seeds: Sequence[str], edges: Edges) -> tuple[Array, dict[str, list[int]]]:
+def _seed_codes(seeds: Sequence[str], edges: EdgeFiles) -> tuple[Array, dict[str, list[int]]]:
     """Codes of the seeds, and those of entities that have a seed as their id in another graph, by seed."""
     codes = codes_of(seeds)
     by_foreign = edges.bridged(codes)
@@ -172,7 +173,7 @@ def _seed_codes(seeds: Sequence[str], edges: Edges) -> tuple[Array, dict[str, li
     return distinct([codes, *more]), bridged
 
 
-def _wanted(reach: hops.Reach, edges: Edges, options: SubsetOptions) -> tuple[Wanted, set[int]]:
+def _wanted(reach: hops.Reach, edges: EdgeFiles, options: SubsetOptions) -> tuple[KeepRule, set[int]]:
     """What the second pass keeps, and relations that qualifiers of kept statements have."""
     mentioned, relations = [], set[int]()
     for block, by, value in edges.mentions():
@@ -180,7 +181,7 @@ def _wanted(reach: hops.Reach, edges: Edges, options: SubsetOptions) -> tuple[Wa
         mentioned.append(np.unique(value[kept]))
         relations.update(np.unique(by[kept]).tolist())
     names = CodeSet(distinct([reach.reached.codes, edges.types_of(reach.reached), *mentioned]))
-    wanted = Wanted(
+    wanted = KeepRule(
         reach,
         names,
         CodeSet(distinct([codes_of(edges.keys)])),
@@ -191,7 +192,7 @@ def _wanted(reach: hops.Reach, edges: Edges, options: SubsetOptions) -> tuple[Wa
 
 
 def _result(
-    first: Sequence[Part], second: Sequence[Part], wanted: Wanted, named_relations: set[int], edges: Edges
+    first: Sequence[Part], second: Sequence[Part], wanted: KeepRule, named_relations: set[int], edges: EdgeFiles
 ) -> SubsetResult:
     used = set().union(*(counts["used"] for _, counts in second))
     relations = CodeSet(distinct([codes_of(edges.keys[number] for number in sorted(used | named_relations))]))
@@ -218,7 +219,7 @@ def _relation_codes(folder: Path) -> Array:
     return np.fromfile(folder / RELATION_CODES, dtype=np.uint64)
 
 
-def _hits(second: Sequence[Part], wanted: Wanted) -> Array:
+def _hits(second: Sequence[Part], wanted: KeepRule) -> Array:
     hits = np.zeros(len(wanted.names), dtype=np.bool_)
     for folder, _ in second:
         hits |= np.load(folder / HITS)
@@ -226,7 +227,7 @@ def _hits(second: Sequence[Part], wanted: Wanted) -> Array:
 
 
 def _not_found(
-    seeds: Sequence[str], bridged: dict[str, list[int]], wanted: Wanted, second: Sequence[Part]
+    seeds: Sequence[str], bridged: dict[str, list[int]], wanted: KeepRule, second: Sequence[Part]
 ) -> list[str]:
     hits = _hits(second, wanted)
     places = wanted.names.find(codes_of(seeds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,48 +14,22 @@ from kgqa_core.kg.formats.ntriples_kernels import DATATYPE, SUBJECT
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.look.dump import BASE, literal, resource
 from kgqa_core.kg.subset.codes import Array
-from kgqa_core.kg.subset.keep import Found, Masks, Numbering, Wanted, decide, nothing_found
-from kgqa_core.kg.subset.read import JSON, Columns, DumpFile
+from kgqa_core.kg.subset.keep import KeepRule, Masks, Numbering, PartCounts, decide, nothing_found
+from kgqa_core.kg.subset.part import HITS, PartWriter
+from kgqa_core.kg.subset.read import JSON, DumpFile, StatementColumns
+from kgqa_core.kg.subset.write_json import write_entities
 from kgqa_core.kg.vocabulary import WIKIDATA, WIKIDATA_ENTITY
 from kgqa_core.monitor import Monitor
-
-LINES, RELATION_LINES, RELATION_CODES, HITS = "lines", "relation_lines", "relation_codes", "hits.npy"
-"""Files of a part: what is kept, and the names of relations with the relation of each, of which some may be unused."""
 
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 
 
-class PartWriter:
-    """Writes what is kept of one file."""
-
-    def __init__(self, folder: Path) -> None:
-        self._lines: BinaryIO = (folder / LINES).open("wb")
-        self._relation_lines: BinaryIO = (folder / RELATION_LINES).open("wb")
-        self._codes: BinaryIO = (folder / RELATION_CODES).open("wb")
-
-    def lines(self, data: bytes) -> None:
-        """Lines of the subset, each with its end."""
-        self._lines.write(data)
-
-    def relation_names(self, codes: Array, data: bytes) -> None:
-        """Names of relations, a line for each code."""
-        self._codes.write(codes.astype(np.uint64).tobytes())
-        self._relation_lines.write(data)
-
-    def close(self) -> None:
-        """Closes the files."""
-        for stream in (self._lines, self._relation_lines, self._codes):
-            stream.close()
-
-
-def write_part(file: DumpFile, folder: Path, wanted: Wanted, monitor: Monitor) -> dict[str, Any]:
+def write_part(file: DumpFile, folder: Path, wanted: KeepRule, monitor: Monitor) -> dict[str, Any]:
     """Writes what is kept of a file to a folder, and returns its counts."""
     found = nothing_found(wanted)
     out = PartWriter(folder)
     try:
         if file.format == JSON:
-            from kgqa_core.kg.subset.write_json import write_entities
-
             write_entities(file, wanted, found, out, monitor)
         else:
             _write_statements(file, wanted, found, out, monitor)
@@ -65,7 +39,7 @@ def write_part(file: DumpFile, folder: Path, wanted: Wanted, monitor: Monitor) -
     return {**found.counts, "used": sorted(found.used)}
 
 
-def _write_statements(file: DumpFile, wanted: Wanted, found: Found, out: PartWriter, monitor: Monitor) -> None:
+def _write_statements(file: DumpFile, wanted: KeepRule, found: PartCounts, out: PartWriter, monitor: Monitor) -> None:
     relations = file.relations()
     numbering = Numbering(relations, wanted)
     for columns in file.columns(relations):
@@ -76,7 +50,7 @@ def _write_statements(file: DumpFile, wanted: Wanted, found: Found, out: PartWri
         monitor.progress(round(100 * batch.fraction, 1), 100, f"% · statements of {file.source.label}")
 
 
-def _copy_lines(columns: Columns, masks: Masks, wanted: Wanted, found: Found, out: PartWriter) -> None:
+def _copy_lines(columns: StatementColumns, masks: Masks, wanted: KeepRule, found: PartCounts, out: PartWriter) -> None:
     batch, chunk = columns.batch, columns.chunk
     assert isinstance(batch, SpanBatch) and chunk is not None
     data = np.frombuffer(chunk.data, dtype=np.uint8)
@@ -105,13 +79,13 @@ def _copy_lines(columns: Columns, masks: Masks, wanted: Wanted, found: Found, ou
         out.relation_names(columns.subject[relation_names], copied(relation_names))
 
 
-def _speaks(datatypes: pl.Series, wanted: Wanted) -> Array:
+def _speaks(datatypes: pl.Series, wanted: KeepRule) -> Array:
     """Which datatypes are languages that are kept, or no language."""
     known = {tag: wanted.speaks(tag.removeprefix("@") if tag.startswith("@") else "") for tag in datatypes.unique()}
     return np.array([known[tag] for tag in datatypes], dtype=np.bool_)
 
 
-def _convert(columns: Columns, masks: Masks, wanted: Wanted, found: Found, out: PartWriter) -> None:
+def _convert(columns: StatementColumns, masks: Masks, wanted: KeepRule, found: PartCounts, out: PartWriter) -> None:
     """Statements of other formats as N-Triples, with Wikidata's IRIs for its keys."""
     rows = columns.batch.statements
     names, relation_names = masks.names, masks.relation_names

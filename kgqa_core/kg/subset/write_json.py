@@ -30,10 +30,10 @@ from kgqa_core.kg.formats.wikidata.json_entity import (
 )
 from kgqa_core.kg.subset.codes import codes_of
 from kgqa_core.kg.subset.edges import EdgeBlock
-from kgqa_core.kg.subset.keep import Found, Wanted, note_facts
+from kgqa_core.kg.subset.keep import KeepRule, PartCounts, note_facts
+from kgqa_core.kg.subset.part import PartWriter
 from kgqa_core.kg.subset.read import DumpFile
 from kgqa_core.kg.subset.roles import TYPE, Relations
-from kgqa_core.kg.subset.write import PartWriter
 from kgqa_core.monitor import Monitor
 
 LEFT_OUT = ("sitelinks", "references")
@@ -58,7 +58,7 @@ class _Head(msgspec.Struct):
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
-def write_entities(file: DumpFile, wanted: Wanted, found: Found, out: PartWriter, monitor: Monitor) -> None:
+def write_entities(file: DumpFile, wanted: KeepRule, found: PartCounts, out: PartWriter, monitor: Monitor) -> None:
     """Writes the entities of a file that belong to the subset."""
     relations = file.relations()
     for texts, lines, fraction in _documents(file):
@@ -71,7 +71,7 @@ def write_entities(file: DumpFile, wanted: Wanted, found: Found, out: PartWriter
             return True
 
         for entity in entities:
-            _filtered(entity, collect, file.options.ranks, wanted, Found(found.hits))
+            _filtered(entity, collect, file.options.ranks, wanted, PartCounts(found.hits))
         kept = iter(_kept(statements, relations, wanted, found))
 
         def decided(_: Statement, kept: Iterator[bool] = kept) -> bool:
@@ -95,7 +95,7 @@ def _documents(file: DumpFile) -> Iterator[tuple[list[bytes], int, float]]:
         yield chunk.data.split(b"\n")[:-1], chunk.data.count(b"\n") + chunk.rejects.height, chunk.fraction
 
 
-def _chosen(texts: list[bytes], wanted: Wanted) -> list[dict[str, Any]]:
+def _chosen(texts: list[bytes], wanted: KeepRule) -> list[dict[str, Any]]:
     """The entities that may belong to the subset."""
     keys, places, entities = [], [], []
     whole: list[dict[str, Any]] = []
@@ -139,7 +139,7 @@ def _entities(text: bytes) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _kept(statements: list[Statement], relations: Relations, wanted: Wanted, found: Found) -> list[bool]:
+def _kept(statements: list[Statement], relations: Relations, wanted: KeepRule, found: PartCounts) -> list[bool]:
     """Which statements are kept; they are counted."""
     subject = codes_of(one[0] for one in statements)
     thing = codes_of(one[2] for one in statements)
@@ -157,7 +157,7 @@ def _kept(statements: list[Statement], relations: Relations, wanted: Wanted, fou
 
 
 def _filtered(
-    entity: dict[str, Any], decide: Decide, ranks: str, wanted: Wanted, found: Found
+    entity: dict[str, Any], decide: Decide, ranks: str, wanted: KeepRule, found: PartCounts
 ) -> tuple[dict[str, Any], int]:
     """An entity with the claims that are kept, and their number; `decide` is called in the same order each time."""
     key = entity.get("id")
@@ -210,7 +210,7 @@ def _claims(key: str, value: Any, decide: Decide, ranks: str) -> dict[str, list[
     return claims
 
 
-def _spoken(value: Any, wanted: Wanted, found: Found) -> Any:
+def _spoken(value: Any, wanted: KeepRule, found: PartCounts) -> Any:
     """Labels, descriptions or aliases in the languages that are kept."""
     if isinstance(value, dict) and wanted.languages:
         value = {language: text for language, text in value.items() if wanted.speaks(language)}
@@ -219,7 +219,7 @@ def _spoken(value: Any, wanted: Wanted, found: Found) -> Any:
     return value
 
 
-def _write(entity: dict[str, Any], facts: int, wanted: Wanted, out: PartWriter) -> None:
+def _write(entity: dict[str, Any], facts: int, wanted: KeepRule, out: PartWriter) -> None:
     key = entity.get("id", entity.get("entity"))
     line = msgspec.json.encode(entity) + b"\n"
     code = codes_of([key])
