@@ -204,9 +204,9 @@ class EdgeFiles:
                 found.append(np.unique(thing[entities.has(subject)]))
         return distinct(found)
 
-    def mentions(self) -> Iterator[tuple[EdgeBlock, Array, Array]]:
-        """Statements with what they name besides their ends: the relation by which, and the entity or 0."""
-        for folder, numbers, followed, _ in self._parts:
+    def mentions(self) -> Iterator[tuple[EdgeBlock, Array, Array, Array]]:
+        """Statements, which of them are types, and what they name besides their ends: by a relation, an entity or 0."""
+        for folder, numbers, followed, types in self._parts:
             columns = _mapped(folder, "mentions", MENTION_COLUMNS)
             for begin in range(0, len(columns["relation"]), BLOCK):
                 part = slice(begin, begin + BLOCK)
@@ -219,6 +219,7 @@ class EdgeFiles:
                 )
                 yield (
                     block,
+                    types[relation],
                     numbers[np.asarray(columns["by"][part]).astype(np.int64)],
                     np.asarray(columns["value"][part]),
                 )

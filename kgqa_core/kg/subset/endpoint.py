@@ -15,6 +15,7 @@ from typing import Any
 
 from kgqa_core.config import KgOptions, SubsetOptions
 from kgqa_core.errors import EndpointError, KgInputError
+from kgqa_core.kg.bridges import canonical
 from kgqa_core.kg.subset.codes import CodeSet, codes_of, distinct
 from kgqa_core.kg.subset.part import LINES, RELATION_CODES, RELATION_LINES
 from kgqa_core.kg.subset.sparql_client import Row, SparqlClient, TooMuch
@@ -47,7 +48,7 @@ def subset_of_endpoint(
     started = time.monotonic()
     client = SparqlClient(address, options.endpoint, sleep)
     try:
-        crawl = _Crawl(client, list(dict.fromkeys(seeds)), options, work, monitor)
+        crawl = _Crawl(client, list(dict.fromkeys(map(canonical, seeds))), options, work, monitor)
         result = crawl.run()
     finally:
         client.close()

@@ -96,13 +96,18 @@ class SparqlClient:
     def select(self, query: str, tries: int | None = None) -> list[Row]:
         """The rows of a query.
 
-        tries: after so many TooMuch is raised, for a query that can be divided.  Raises EndpointError when the endpoint
-        refuses the query, or does not answer after all tries.
+        tries: after so many TooMuch is raised, for a query that can be divided; refusals for too many requests (429) do
+        not count, since smaller queries do not help there.  Raises EndpointError when the endpoint refuses the query,
+        or does not answer after all tries.
         """
-        last = tries or self.options.retries + 1
-        failure = ""
-        for attempt in range(1, last + 1):
-            wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT) * (0.5 + random.random() / 2)
+        failure, wait = "", 0.0
+        unfinished = 0
+        for attempt in range(self.options.retries + 1):
+            if attempt:
+                self.retried += 1
+                log.info("%s: %s; requested again", self.shown, failure)
+                self._sleep(wait)
+            wait = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
             self._take_turn()
             self.requests += 1
             try:
@@ -113,19 +118,18 @@ class SparqlClient:
                 if reply.status_code not in TRY_AGAIN:
                     raise EndpointError(f"{self.shown} refuses a query ({failure}); the query is:\n{query[:2000]}")
                 wait = max(wait, min(_retry_after(reply.headers.get("Retry-After")), LONGEST_RETRY_AFTER))
+                unfinished += reply.status_code != 429
             except (httpx2.RequestError, httpx2.StreamError, _Broken) as fault:
                 failure = f"{type(fault).__name__.lstrip('_')}: {fault}"
+                unfinished += 1
             finally:
                 self._free = time.monotonic() + self.options.delay
-            if attempt < last:
-                self.retried += 1
-                log.info("%s: %s; requested again", self.shown, failure)
-                self._sleep(wait)
-        if tries is not None:
-            raise TooMuch(failure)
+            if tries is not None and unfinished >= tries:
+                raise TooMuch(failure)
         raise EndpointError(
-            f"{self.shown} does not answer after {last} tries ({failure}); what it answered before is kept: run the "
-            "same command again later, with fewer entities a query (--batch), or more patience (--timeout, --retries)"
+            f"{self.shown} does not answer after {self.options.retries + 1} tries ({failure}); what it answered before "
+            "is kept: run the same command again later, with fewer entities a query (--batch), or more patience "
+            "(--timeout, --retries)"
         )
 
     def _post(self, query: str) -> httpx2.Response:

@@ -24,6 +24,7 @@ import numpy as np
 
 from kgqa_core.config import KgOptions, SubsetOptions
 from kgqa_core.errors import KgInputError
+from kgqa_core.kg.bridges import canonical
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.sql import memory_bytes
 from kgqa_core.kg.subset import hops
@@ -103,7 +104,7 @@ def subset_of_dump(
     ]
     seconds = {"edges": round(time.monotonic() - started, 2)}
     edges = EdgeFiles(first)
-    wanted_seeds = list(dict.fromkeys(seeds))
+    wanted_seeds = list(dict.fromkeys(map(canonical, seeds)))
     codes, bridged = _seed_codes(wanted_seeds, edges)
     chosen = {name: getattr(options, name) for name in ("hops", "relations", "direction", "max_degree")}
     key = [*key, states, chosen, sorted(codes.tolist())]
@@ -176,8 +177,8 @@ def _seed_codes(seeds: Sequence[str], edges: EdgeFiles) -> tuple[Array, dict[str
 def _wanted(reach: hops.Reach, edges: EdgeFiles, options: SubsetOptions) -> tuple[KeepRule, set[int]]:
     """What the second pass keeps, and relations that qualifiers of kept statements have."""
     mentioned, relations = [], set[int]()
-    for block, by, value in edges.mentions():
-        kept = reach.keeps(block)
+    for block, typed, by, value in edges.mentions():
+        kept = reach.keeps(block) | (typed & (block.object != 0) & reach.reached.has(block.subject))
         mentioned.append(np.unique(value[kept]))
         relations.update(np.unique(by[kept]).tolist())
     names = CodeSet(distinct([reach.reached.codes, edges.types_of(reach.reached), *mentioned]))

@@ -47,7 +47,11 @@ class PassFolder:
             with scratch_folder(self.path, place.name) as scratch:
                 counts = make(scratch)
                 write_json(scratch / COUNTS, counts)
-                os.rename(scratch, place)
+                try:
+                    os.rename(scratch, place)
+                except OSError:
+                    if not (place / COUNTS).is_file():  # another process may have finished the same pass
+                        raise
         return place, counts
 
     def clear(self) -> None:

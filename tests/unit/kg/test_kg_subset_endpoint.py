@@ -122,6 +122,15 @@ def test_an_endpoint_that_stays_away_is_an_error_and_what_it_answered_is_not_ask
     assert found == from_file(TEXT, tmp_path, ["Q1"])[1]
 
 
+def test_a_limit_of_requests_does_not_divide_a_query(tmp_path: Path) -> None:
+    clock = Clock()
+    with SparqlServer(TEXT) as server:
+        server.misbehave(["429"] * 4)
+        result, _ = from_endpoint(server, tmp_path, ["Q1", "Q2"], clock, hops=1)
+        assert len(set(server.queries[:5])) == 1
+    assert clock.slept == [RETRY_AFTER] * 4 and result.counts["requests_retried"] == 4
+
+
 def test_a_query_that_an_endpoint_refuses_is_not_repeated(tmp_path: Path) -> None:
     with SparqlServer(TEXT) as server:
         server.misbehave(["400"])
