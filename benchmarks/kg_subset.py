@@ -46,7 +46,6 @@ from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA, WIKIDATA_ENTITY
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESOURCE = "http://example.org/resource/E"
 SEEDS = 200
-ROUNDS = 3
 
 Json = dict[str, Any]
 
@@ -131,7 +130,7 @@ def in_process(name: str, path: Path, lines: int, seed: int) -> Json:
     return found
 
 
-def speed(folder: Path, data: Path, lines: int, megabytes: int, seed: int) -> Json:
+def speed(folder: Path, data: Path, lines: int, megabytes: int, times: int, seed: int) -> Json:
     """Every road, several rounds in turn; the round with the fewest processor seconds."""
     plain = folder / "dump.nt"
     ingest_files.write(plain, lines, seed)
@@ -143,7 +142,7 @@ def speed(folder: Path, data: Path, lines: int, megabytes: int, seed: int) -> Js
     dump.with_suffix(".seeds").write_text(json.dumps(ids[:SEEDS]))
     roads = {"ntriples": plain, "ntriples_gz": packed, "loop": plain, "json": dump}
     rounds: dict[str, list[Json]] = {name: [] for name in roads}
-    for _ in range(ROUNDS):
+    for _ in range(times):
         for name, path in roads.items():
             part = "ntriples" if name.startswith("ntriples") else name
             rounds[name].append(in_process(part, path, lines, seed))
@@ -162,7 +161,7 @@ def speed(folder: Path, data: Path, lines: int, megabytes: int, seed: int) -> Js
         "lines": lines,
         "hops": 2,
         "seeds": SEEDS,
-        "rounds": ROUNDS,
+        "rounds": times,
         "times_the_loop": round(found["loop"]["seconds"] / found["ntriples"]["seconds"], 2),
         "times_the_loop_processor": round(
             found["loop"]["processor_seconds"] / found["ntriples"]["processor_seconds"], 2
@@ -249,6 +248,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--lines", type=int, default=4_000_000)
     parser.add_argument("--megabytes", type=int, default=200, help="of the Wikidata dump, plain")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--work", type=Path, help="folder for the dumps [the system's for temporary files]")
     parser.add_argument("--json", type=Path, help="file that the record is written to")
@@ -262,7 +262,8 @@ def main() -> None:
         record = {
             **conditions(given.seed),
             "machine": f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}",
-            "speed": speed(Path(folder), given.data, given.lines, given.megabytes, given.seed),
+            "load": [round(value, 1) for value in os.getloadavg()],
+            "speed": speed(Path(folder), given.data, given.lines, given.megabytes, given.rounds, given.seed),
             "questions": question_sets(Path(folder), given.data),
         }
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
