@@ -55,12 +55,11 @@ def _speed(found: Json) -> str:
     return (
         f"**Speed.** {speed['lines']:,} generated lines of N-Triples and a dump that repeats real entities; two "
         f"hops around {speed['seeds']} entities, every pass from the beginning, in a process of its own; of "
-        f"{speed['rounds']} rounds the one with the fewest processor seconds. {found['machine']}, load {found['load'][0]}, "
-        f"{found['date']}, "
-        f"commit {found['commit'][:10]}, seed {found['seed']}. The loop reads the lines three times with `str.split` "
-        f"and keeps sets of strings; it takes {speed['times_the_loop']} times as long as `kg subset`, and "
-        f"{speed['times_the_loop_processor']} times the processor seconds.\n\n"
-        + table(("road", "MB", "s", "CPU s", "lines/s", "MB/s", "peak MB", "edges kept"), rows)
+        f"{speed['rounds']} round(s) the one with the fewest processor seconds. {found['machine']}, "
+        f"load {found['load'][0]}, {found['date']}, commit {found['commit'][:10]}, seed {found['seed']}. The loop "
+        "reads the lines three times with `str.split` and keeps sets of strings; it takes "
+        f"{speed['times_the_loop']} times as long as `kg subset`, and {speed['times_the_loop_processor']} times the "
+        "processor seconds.\n\n" + table(("road", "MB", "s", "CPU s", "lines/s", "MB/s", "peak MB", "edges kept"), rows)
     )
 
 

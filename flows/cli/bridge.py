@@ -54,7 +54,7 @@ def bridge(
     from kgqa_core.datasets.bridge import Bridge, bridge, ids_of_file, ids_of_graph
     from kgqa_core.datasets.bridge_paths import learn_paths, read_paths, write_paths
     from kgqa_core.kg.store import KgStore
-    from kgqa_core.store.outputs import claim_file
+    from kgqa_core.store.outputs import claim_file, is_stream
 
     if not kg and map is None:
         raise InputError("name the ids with --kg (a graph with P646) or --map (a file of pairs)")
@@ -64,7 +64,8 @@ def bridge(
     named = [_split_and_file(one) for one in questions]
     given = [one for one in (map, relation_map, learn_relations) if one is not None]
     inputs: list[Path | str] = [*(path for _, path in named), *given, *(kg or ())]
-    endings = ("", ".rejects.jsonl", ".counts.json", *([".paths.tsv"] if learn_relations is not None else []))
+    endings = ["", ".rejects.jsonl", ".counts.json", *([".paths.tsv"] if learn_relations is not None else [])]
+    endings = endings[:1] if is_stream(out) else endings
     claims = {ending: claim_file(out.with_name(out.name + ending), inputs=inputs, force=force) for ending in endings}
     known = ids_of_graph(kg) if kg else Bridge({}, {})
     ids = dict(known.ids) | (ids_of_file(map) if map is not None else {})

@@ -48,7 +48,10 @@ def subset(
     max_degree: Annotated[
         int,
         typer.Option(
-            "--max-degree", min=0, help="Longest run (triples of one entity, relation, direction) followed; 0: any."
+            "--max-degree",
+            min=0,
+            max=2**62,
+            help="Longest run (triples of one entity, relation, direction) followed; 0: any.",
         ),
     ] = 1000,
     languages: Annotated[
@@ -71,17 +74,22 @@ def subset(
             show_default=False,
         ),
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Endpoint: entities in one query.")] = 50,
-    page: Annotated[int, typer.Option("--page", min=1, help="Endpoint: rows of one reply.")] = 10_000,
-    delay: Annotated[float, typer.Option("--delay", min=0, help="Endpoint: seconds between requests.")] = 1.0,
-    retries: Annotated[int, typer.Option("--retries", min=0, help="Endpoint: further tries of a request.")] = 6,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Endpoint: seconds of a request.")] = 90.0,
+    batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Endpoint: entities in one query.")] = 50,
+    page: Annotated[int, typer.Option("--page", min=1, max=10_000_000, help="Endpoint: rows of one reply.")] = 10_000,
+    delay: Annotated[float, typer.Option("--delay", min=0, max=3600, help="Endpoint: seconds between requests.")] = 1.0,
+    retries: Annotated[
+        int, typer.Option("--retries", min=0, max=1000, help="Endpoint: further tries of a request.")
+    ] = 6,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, max=86_400, help="Endpoint: seconds of a request.")
+    ] = 90.0,
     force: ForceOption = False,
 ) -> None:
     """Cut the neighbourhood of a question set's entities out of a dump of any size, and count everything."""
     session.start_logging()
     from kgqa_core.config import SparqlEndpointOptions, SubsetOptions
-    from kgqa_core.store.outputs import claim_file
+    from kgqa_core.kg.sql import memory_bytes
+    from kgqa_core.store.outputs import claim_file, is_stream
     from tasks.engine.progress import StageMonitor
 
     options = SubsetOptions(
@@ -96,9 +104,11 @@ def subset(
         memory_limit=memory_limit,
         endpoint=SparqlEndpointOptions(batch=batch, page=page, delay=delay, retries=retries, timeout=timeout),
     )
+    memory_bytes(memory_limit)
     inputs = [*(one for one in dump if not _is_endpoint(one)), *questions]
     claim = claim_file(out, inputs=inputs, force=force)
-    counts_claim = claim_file(out.with_name(out.name + COUNTS_ENDING), inputs=inputs, force=force)
+    beside = None if is_stream(out) else out.with_name(out.name + COUNTS_ENDING)
+    counts_claim = claim_file(beside, inputs=inputs, force=force) if beside is not None else None
     seeds, read = _seeds(questions, language)
     with StageMonitor("subset", lambda rows: None) as monitor, _folder(work, out) as folder:
         counts = read | _write(dump, seeds, options, folder, claim, counts_claim, monitor)
@@ -125,9 +135,11 @@ def _write(
         result = subset_of_endpoint(endpoints[0], seeds.keys, options, work, monitor)
     else:
         result = subset_of_dump(dump, seeds.keys, options, work, monitor)
-    with claim.writing() as scratch, counts_claim.writing() as beside:
+    with claim.writing() as scratch:
         result.write(scratch, packed=claim.place.suffix == ".gz")
-        write_counts(beside, result)
+        if counts_claim is not None:
+            with counts_claim.writing() as beside:
+                write_counts(beside, result)
     return result.counts | {"not_found": result.not_found}
 
 
@@ -151,7 +163,11 @@ def _seeds(questions: list[str], language: str) -> tuple[QuestionSeeds, dict[str
 
 @contextlib.contextmanager
 def _folder(work: Path | None, out: Path) -> Iterator[Path]:
-    """The folder of the passes; without `--work` it is deleted once the subset is written, and kept after a failure."""
+    """The folder of the passes.
+
+    Without `--work` it is deleted once the subset is written, and when what was given cannot be used; a kill, a full
+    disk or an endpoint that does not answer leaves it for the next command.
+    """
     import shutil
 
     if work is not None:
@@ -159,7 +175,11 @@ def _folder(work: Path | None, out: Path) -> Iterator[Path]:
         return
     folder = out.expanduser().resolve()
     folder = folder.with_name(f".{folder.name}{WORK_ENDING}")
-    yield folder
+    try:
+        yield folder
+    except InputError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     shutil.rmtree(folder, ignore_errors=True)
 
 

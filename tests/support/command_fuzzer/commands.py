@@ -59,6 +59,8 @@ class Recipe:
     flow: bool = False
     loads: bool = False
     serves: bool = False
+    beside: tuple[str, ...] = ()
+    """Endings of the files that the command writes beside its output file."""
 
 
 QUICK = (
@@ -98,14 +100,16 @@ RECIPES: dict[str, Recipe] = {
     "kg export": Recipe({"kg": "kg"}),
     "kg query": Recipe({"kg": "kg"}),
     "kg sql": Recipe({"kg": "kg"}),
-    "kg subset": Recipe({"questions": "questions.jsonl"}),
+    "kg subset": Recipe({"questions": "questions.jsonl"}, beside=(".counts.json",)),
     "cache stats": Recipe(),
     "cache export": Recipe(),
     "cache clear": Recipe(more=("--yes",)),
     "questions generate": Recipe({"kg": "facts.tsv", "size": "20"}, flow=True),
     "questions predictions": Recipe({"kg": "kg"}),
     "questions export": Recipe(),
-    "questions bridge": Recipe({"questions": "questions.jsonl", "map": "ids.tsv"}),
+    "questions bridge": Recipe(
+        {"questions": "questions.jsonl", "map": "ids.tsv"}, beside=(".counts.json", ".rejects.jsonl", ".paths.tsv")
+    ),
     "ltgen build": Recipe({"kg": "longtail.nt", "out": "benchmark"}, LEVELS, flow=True),
     "ltgen sheet": Recipe({"kg": "longtail"}),
     "ltgen agreement": Recipe(),

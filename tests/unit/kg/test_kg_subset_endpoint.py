@@ -128,7 +128,8 @@ def test_a_limit_of_requests_does_not_divide_a_query(tmp_path: Path) -> None:
         server.misbehave(["429"] * 4)
         result, _ = from_endpoint(server, tmp_path, ["Q1", "Q2"], clock, hops=1)
         assert len(set(server.queries[:5])) == 1
-    assert clock.slept[:3] == [RETRY_AFTER] * 3 and clock.slept[3] >= RETRY_AFTER and result.counts["requests_retried"] == 4
+    assert clock.slept[:3] == [RETRY_AFTER] * 3 and clock.slept[3] >= RETRY_AFTER
+    assert result.counts["requests_retried"] == 4
 
 
 def test_a_query_that_an_endpoint_refuses_is_not_repeated(tmp_path: Path) -> None:
