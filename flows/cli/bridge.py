@@ -60,7 +60,9 @@ def bridge(
         raise InputError("name the ids with --kg (a graph with P646) or --map (a file of pairs)")
     folder = Path(kg[0]) if kg and len(kg) == 1 and Path(kg[0]).is_dir() else None
     if learn_relations is not None and folder is None:
-        raise InputError("--learn-relations needs --kg to be one graph folder; `kgqa kg build` makes it")
+        raise InputError(
+            f"--learn-relations {learn_relations} needs --kg to be one graph folder; `kgqa kg build` makes it"
+        )
     named = [_split_and_file(one) for one in questions]
     given = [one for one in (map, relation_map, learn_relations) if one is not None]
     inputs: list[Path | str] = [*(path for _, path in named), *given, *(kg or ())]

@@ -16,7 +16,7 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.store.files import storage_faults, write_json
 from kgqa_core.store.scratch import scratch_folder
 
-VERSION = 1
+VERSION = 2
 """Of what passes write; another number makes all of them anew."""
 
 COUNTS = "counts.json"
