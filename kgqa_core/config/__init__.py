@@ -40,6 +40,7 @@ from kgqa_core.config.retrieval import (
     RigelOptions,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+from kgqa_core.config.subset import SparqlEndpointOptions, SubsetOptions
 
 __all__ = [
     "AbstentionOptions",
@@ -89,6 +90,8 @@ __all__ = [
     "AUTO",
     "SYMBOLIC",
     "SamplingOptions",
+    "SparqlEndpointOptions",
+    "SubsetOptions",
     "SymbolicOptions",
     "Training",
     "TrainingOptions",
