@@ -26,9 +26,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import results_file
-from benchmarks.conditions import conditions
-from benchmarks.results_file import CONDITIONS
+from benchmarks import results_file  # noqa: E402
+from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.results_file import CONDITIONS  # noqa: E402
 
 FIELDS = (
     *CONDITIONS, "machine/...", "shards", "limit", "undivided/...", "runners/...",

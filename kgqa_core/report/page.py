@@ -250,7 +250,7 @@ def _notes_of(aggregates: Mapping[str, Any], names: Sequence[str]) -> list[dict[
     detail = (
         f"+{pair['helpful']:,} −{pair['harmful']:,} questions against its triples, {p_text(pair['p'])}" if pair else ""
     )
-    return [{"value": f"{percent(cell.value)} %", "label": f"hit@1 with {knowledge_label(name)}", "detail": detail}]
+    return [{"value": f"{percent(cell.value)} %", "label": f"Hit with {knowledge_label(name)}", "detail": detail}]
 
 
 def _filled(*grids: Grid) -> list[Grid]:

@@ -176,7 +176,7 @@ def test_rows_are_sorted_and_a_second_run_writes_the_same_bytes(artifacts: dict[
     assert first == {name: (artifacts["out"] / name).read_bytes() for name in first}
     frame = pl.read_parquet(artifacts["out"] / "scores.parquet")
     assert frame.columns == ["experiment", "split", "question", "metric", "value"]
-    assert frame.height == 4 * (3 + 6 + 6)
+    assert frame.height == 4 * (3 + 7 + 7)
     assert frame.equals(frame.sort("experiment", "split", "question", "metric"))
 
 
