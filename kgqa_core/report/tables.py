@@ -83,7 +83,7 @@ def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:
     names = model_experiments(aggregates.get("scores", {})).get(model, [])
     rows = tuple(
         (METRICS[metric], tuple(score_cell(aggregates, name, metric) for name in names))
-        for metric in (*TEXT_METRICS, *RESPONSE_METRICS)
+        for metric in (*TEXT_METRICS, "judged", *RESPONSE_METRICS)
         if metric in TEXT_METRICS or any(score_cell(aggregates, name, metric) for name in names)
     )
     return Grid(f"All metrics · {model}", ("Metric", *map(knowledge_label, names)), rows)
