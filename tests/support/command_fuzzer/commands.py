@@ -74,7 +74,7 @@ LEVELS = (
 RECIPES: dict[str, Recipe] = {
     "home": Recipe(),
     "gc": Recipe(more=("--yes",)),
-    "judge": Recipe({"model": "builtin"}),
+    "judge": Recipe({"model": "builtin"}, loads=True),
     "link": Recipe({"kg": "kg", "mentions": "mentions"}),
     "compare": Recipe(),
     "refresh": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
