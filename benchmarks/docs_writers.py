@@ -404,6 +404,29 @@ def unseen_triples(found: Json) -> str:
     return table(head, rows)
 
 
+def easiness(found: Json) -> str:
+    """What retrievers that read no question reach, and the oracle, on each set."""
+    rows = []
+    for name, own in found["sets"].items():
+        for metric, shown in (("hits_at_1", "Hits@1"), ("recall_of_answers", "an answer among the facts")):
+            cells = [own["scores"][one][metric] for one in ("random", "frequent", "oracle")]
+            label = SET_NAMES.get(name, name)
+            rows.append((label, f"{own['questions']:,}", shown, *(_cell(cell) for cell in cells)))
+    return table(("set", "questions", "", "random facts", "most frequent relation", "oracle"), rows)
+
+
+SET_NAMES = {
+    "wikidata-mini": "SimpleQuestions over `wikidata_mini`",
+    "atlas": "Atlas",
+    "zjqa": "ZJQA",
+    "metaqa": "MetaQA",
+}
+
+
+def _cell(cell: Json) -> str:
+    return f"{percent(cell['value'])} [{percent(cell['low'])}, {percent(cell['high'])}]"
+
+
 def result_files(rows: Iterable[tuple[str, str, str]]) -> str:
     """The table of result files: file, script, commits."""
     return table(("file", "made by", "commit"), rows)

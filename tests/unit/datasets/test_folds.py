@@ -58,7 +58,7 @@ def test_fewer_topics_than_folds_are_refused() -> None:
 
 def test_a_question_file_is_divided_by_the_options(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
-    lines = [f'{{"question": "What is {n}?", "topic_entities": ["t{n}"], "answers": ["a"]}}\n' for n in range(10)]
+    lines = [f'{{"id": "{n}", "question": "What is {n}?", "topic_entities": ["t{n}"], "answers": ["a"]}}\n' for n in range(10)]
     path.write_text("".join(lines), encoding="utf-8")
     tested = []
     for fold in range(2):
