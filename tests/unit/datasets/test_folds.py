@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,10 @@ def test_fewer_topics_than_folds_are_refused() -> None:
 
 def test_a_question_file_is_divided_by_the_options(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
-    lines = [f'{{"id": "{n}", "question": "What is {n}?", "topic_entities": ["t{n}"], "answers": ["a"]}}\n' for n in range(10)]
+    given = [
+        {"answers": ["a"], "id": str(n), "question": f"What is {n}?", "topic_entities": [f"t{n}"]} for n in range(10)
+    ]
+    lines = [json.dumps(one) + "\n" for one in given]
     path.write_text("".join(lines), encoding="utf-8")
     tested = []
     for fold in range(2):
