@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,15 @@ from kgqa_core.kg.vocabulary import FREEBASE, XSD
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.logic.sparql_query import Outside
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "sets/*/*", "?sets/*/not_read/...", "?sets/*/without_subgraph/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TYPE = "type.object.type"

@@ -15,6 +15,7 @@ from prefect import flow
 from kgqa_core.answering.forecast import forecast_answers, pilot_answers
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec
 from kgqa_core.config import Knowledge, Profile
+from kgqa_core.evaluation.judge_forecast import forecast_verdicts
 from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
@@ -66,6 +67,18 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
                 computed = compute_all(kg, questions, linked, facts, operator, own, label_parser=label_parser)
             for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
                 plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, planned, pilot, computed)
+        if profile.evaluation.judge is not None:
+            plans.append(
+                forecast_verdicts(
+                    questions=questions.folder,
+                    experiments=sum(len(own.knowledge) for own in profile.each_answerer),
+                    options=profile.answering,
+                    model=profile.evaluation.judge,
+                    llm=profile.llm,
+                    seed=profile.seed,
+                    cache=run.home.cache,
+                )
+            )
         run.save(status="forecast")
         return plans
 

@@ -112,6 +112,8 @@ def _models(profile: Profile) -> list[tuple[str, str]]:
     answerer = Answerer.parse(profile.answering.answerer).model
     wanted = [("answering.answerer", answerer)] if answerer is not None else []
     wanted += _of_retrievers(profile, "model")
+    if profile.evaluation.judge is not None:
+        wanted.append(("evaluation.judge", profile.evaluation.judge))
     if profile.rewrites:
         wanted.append(("rewriter.base", profile.rewriter.base))
     if profile.trains_rewriter and profile.corpus.alpaca_file is None:

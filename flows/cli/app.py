@@ -22,6 +22,7 @@ from flows.cli.compare import compare
 from flows.cli.datasets import datasets
 from flows.cli.faults import run_command
 from flows.cli.home import gc, home
+from flows.cli.judge import judge
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
@@ -41,7 +42,7 @@ app = CommandApp(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, link, datasets, ui, home, gc)
+COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, judge, link, datasets, ui, home, gc)
 """In the order of `kgqa --help`."""
 for _command in COMMANDS:
     app.command()(_command)

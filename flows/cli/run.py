@@ -27,11 +27,55 @@ def run(
     kg: GraphFilesOption = None,
     questions: QuestionsOption = None,
     answerer: AnswererOption = None,
+    folds: Annotated[
+        int, typer.Option("--folds", min=1, help="Cross-validate: so many runs, each tested on other topics.")
+    ] = 1,
     settings: SetOption = None,
 ) -> None:
     """Run the pipeline on a profile, or on your own graph and questions."""
     chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
-    _run(chosen, session)
+    if folds > 1:
+        _cross_validate(chosen, folds, session)
+    else:
+        _run(chosen, session)
+
+
+def fold_profiles(profile: Profile, folds: int) -> list[Profile]:
+    """A profile for each fold; its question set has a name of its own, so that no fold contends with another."""
+    return [
+        profile.model_copy(
+            update={
+                "questions": profile.questions.model_copy(
+                    update={"name": f"{profile.questions.name}-fold{fold + 1}of{folds}", "folds": folds, "fold": fold}
+                )
+            }
+        )
+        for fold in range(folds)
+    ]
+
+
+def _cross_validate(profile: Profile, folds: int, session: Session) -> None:
+    """Run each fold, then show the scores over the questions of all."""
+    home = session.begin(profile)
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
+    from kgqa_core.evaluation.cross_validation import pool_folds
+    from kgqa_core.report.tables import score_tables
+    from kgqa_core.store.artifacts import ArtifactRef
+
+    runs, folders = [], []
+    for one in fold_profiles(profile, folds):
+        summary = pipeline(one)
+        record = newest_run(home, summary["run_id"])
+        runs.append(record["run_id"])
+        [scores] = [stage["artifact"] for stage in record["stages"] if stage["name"] == "scores"]
+        folders.append(ArtifactRef.model_validate(scores).folder)
+        session.console.print(f"fold {len(runs)} of {folds}: run {record['run_id']}", highlight=False)
+    pooled = pool_folds(folders, samples=profile.evaluation.bootstrap, seed=profile.seed)
+    for table in score_tables(pooled):
+        session.console.print(table)
+    if session.as_json:
+        print_json({"runs": runs, **pooled})
 
 
 def _run(profile: Profile, session: Session) -> None:

@@ -47,9 +47,10 @@ def baseline_names() -> list[str]:
 
 
 class BaselineOptions(RetrieverSection):
-    """The baselines, which have no options of their own: random facts and the facts of gold paths."""
+    """The baselines, which have no options of their own: random facts, those of the relation most frequent in training,
+    and those of gold paths."""
 
-    names = ("random", "oracle")
+    names = ("random", "frequent", "oracle")
     baseline = True
 
 
@@ -186,8 +187,8 @@ class RetrievalOptions(Options):
     """Retrievers whose facts are collected and compared."""
     topics: Execution[Literal["gold", "linked", "both"]] = "gold"
     """Entities that retrieval starts from: `gold` are those of the question file, `linked` those that the tagger finds
-    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random and oracle always start from
-    the gold ones, and so does training."""
+    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random, frequent and oracle always
+    start from the gold ones, and so does training."""
     training: bool = False
     """Collect facts for training questions too, so that a model can answer them (`answering.split=train`)."""
     k: int = Field(default=10, ge=1)

@@ -199,7 +199,7 @@ def _decisive(profile: Profile) -> dict[str, Any]:
     more = [{"name": one.name, **one.decisive()} for one in profile.questions.more]
     chosen = {"retrievers": profile.retrieval.collected, "knowledge": profile.knowledge, "more": more}
     compared = profile.evaluation.nli and [profile.evaluation.nli, profile.evaluation.entailment.decisive()]
-    return {**plain, **chosen, "entailment": compared, "seed": profile.seed}
+    return {**plain, **chosen, "entailment": compared, "judge": profile.evaluation.judge, "seed": profile.seed}
 
 
 def same_outcome(one: Profile, other: Profile) -> bool:

@@ -3,21 +3,19 @@
 After each kill nothing that the command started lives or holds its stdout open, and no half result can be seen; the
 same command again ends with the digests of an undisturbed one, pays for no reply twice and sweeps what the killed one
 left.  KGQA_COMMAND_KILLS is the number of kills of the slow whole, KGQA_COMMAND_SEED draws other moments, and the rows
-are added to the file that KGQA_COMMAND_OUTPUT names, from which `python -m benchmarks.kill_commands` writes the table
+are added to the file that KGQA_COMMAND_OUTPUT names, from which `make bench-docs` writes the table
 in docs/operations.md.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks import kill_commands
 from tests.support.chaos import Model
 from tests.support.kill_cases import COMMANDS, NEEDS, Inputs
 from tests.support.kill_commands import Row, Series, write_rows
@@ -50,10 +48,6 @@ def series(name: str, inputs: Inputs, model: Model | None, folder: Path, seed: i
     command = COMMANDS[name]
     env = shared_environment() if command.flow else {}
     return Series(command, folder, inputs.folder, model=model, env=env, seed=seed)
-
-
-def test_the_table_of_the_documentation_is_made_of_the_results() -> None:
-    assert kill_commands.section(json.loads(kill_commands.RESULTS.read_text())) in kill_commands.PAGE.read_text()
 
 
 def kills_of(name: str) -> int:

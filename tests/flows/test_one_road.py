@@ -35,7 +35,7 @@ from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 RETRIEVERS = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle")
-BASELINES = ("random", "oracle")
+BASELINES = ("random", "frequent", "oracle")
 FEW = ("hop_path", "oracle")
 ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
 TOPICS = {"gold": (False,), "linked": (True,), "both": (False, True)}

@@ -76,6 +76,7 @@ LEVELS = (
 RECIPES: dict[str, Recipe] = {
     "home": Recipe(),
     "gc": Recipe(more=("--yes",)),
+    "judge": Recipe({"model": "builtin"}, loads=True),
     "link": Recipe({"kg": "kg", "mentions": "mentions"}),
     "compare": Recipe(),
     "refresh": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
@@ -182,6 +183,8 @@ OWN: dict[tuple[str, str], tuple[Role, str]] = {
     ("datasets", "folder"): ("folder", "answerability"),
     ("answer", "out"): ("out_file", "answers.jsonl"),
     ("cache export", "out"): ("out_file", "completions.jsonl"),
+    ("judge", "labelled"): ("file", "labelled.jsonl"),
+    ("judge", "out"): ("out_file", "verdicts.jsonl"),
     ("kg build", "out"): ("out_folder", "graph"),
     ("kg update", "out"): ("out_folder", "graph"),
     ("kg diff", "out"): ("out_folder", "differences"),

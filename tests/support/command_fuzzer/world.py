@@ -48,6 +48,7 @@ def make(root: Path) -> None:
     shutil.rmtree(questions)
     _predictions(user)
     _longtail(user)
+    _lines(user / "labelled.jsonl", [{"question": "Where?", "answers": ["Oslo"], "output": "", "correct": False}])
     (user / "profile.yaml").write_text(PROFILE, encoding="utf-8")
     (user / "notes.txt").write_text("what I must not lose\n", encoding="utf-8")
     _home(root / HOME, user)

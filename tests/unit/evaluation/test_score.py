@@ -123,6 +123,18 @@ def test_language_model_by_hand(artifacts: dict[str, Path]) -> None:
     assert aggregates["gain_over_no_knowledge"] == {"rigel/triples/builtin": {"contains": 200.0, "exact": 100.0}}
 
 
+def test_verdicts_of_a_judge_are_a_column_and_what_has_none_or_is_not_linked_scores_0(
+    artifacts: dict[str, Path], tmp_path: Path
+) -> None:
+    verdicts = [("q1", True), ("q2", True), ("q3", None), ("q4", True)]
+    columns = dict.fromkeys(("question", "retriever", "format", "model"), pl.String) | {"judged": pl.Boolean}
+    rows = [(question, "rigel", "triples", "builtin", verdict) for question, verdict in verdicts]
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(tmp_path / "judged.parquet")
+    aggregates = run(artifacts, judged={"rigel/triples": tmp_path})
+    assert values(aggregates, "rigel/triples/builtin")["judged"] == 0.5
+    assert "judged" not in values(aggregates, "none/none/builtin")
+
+
 def test_no_question_leaves_a_denominator(artifacts: dict[str, Path]) -> None:
     aggregates = run(artifacts)
     for experiment in aggregates["scores"].values():
@@ -176,7 +188,7 @@ def test_rows_are_sorted_and_a_second_run_writes_the_same_bytes(artifacts: dict[
     assert first == {name: (artifacts["out"] / name).read_bytes() for name in first}
     frame = pl.read_parquet(artifacts["out"] / "scores.parquet")
     assert frame.columns == ["experiment", "split", "question", "metric", "value"]
-    assert frame.height == 4 * (3 + 6 + 6)
+    assert frame.height == 4 * (3 + 7 + 7)
     assert frame.equals(frame.sort("experiment", "split", "question", "metric"))
 
 

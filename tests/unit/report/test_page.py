@@ -87,7 +87,8 @@ def test_fixed_and_broken_questions_stand_in_the_page(whole: str) -> None:
     row = section.split("Helpful and harmful")[1].split("HopPath facts (rewritten)</th>")[1].split("</tr>")[0]
     assert row.count("+208</span>") == 1 and "p &lt; 0.001" in row
     assert "Prompt tokens" in section and "11 cut off, 1 failed" in section and "Cost of 1,000" in section
-    assert "hit@1 with HopPath facts (rewritten)" in whole.split('id="table-1"')[0]
+    assert "Hit with HopPath facts (rewritten)" in whole.split('id="table-1"')[0]
+    assert "%; Random 0.0 %" in whole.split('id="table-1"')[0], "a baseline beside the headline"
 
 
 def test_the_corpus_section_has_acceptance_cost_and_rejects(whole: str) -> None:
