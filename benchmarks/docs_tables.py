@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import docs_writers as writers  # noqa: E402
-from benchmarks import kill_commands, performance, results_file  # noqa: E402
+from benchmarks import kg_subset_page, kill_commands, performance, results_file  # noqa: E402
 
 RESULTS_FOLDER = Path("benchmarks/results")
 
@@ -54,6 +54,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("formats", "benchmarks/formats.py", False),
     ResultFile("graph_alone", "benchmarks/graph_alone.py"),
     ResultFile("ingest", "benchmarks/ingest.py", False),
+    ResultFile("kg_subset", "benchmarks/kg_subset.py"),
     ResultFile("kill_commands", "benchmarks/kill_commands.py"),
     ResultFile("linking", "benchmarks/linking.py", False),
     ResultFile("llm", "benchmarks/llm.py", False),
@@ -101,6 +102,7 @@ TABLES: tuple[Table, ...] = (
     Table("auto", "docs/auto.md", "auto", _auto),
     Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
     Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
+    Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", writers.linking),
     Table("linking/end to end", "docs/linking.md", "extended_retriever", writers.linking_end_to_end),

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import ingest_files, wikidata_json
+from benchmarks import ingest_files, results_file, wikidata_json
 from benchmarks.conditions import conditions
 from benchmarks.sparql_road import webqsp_queries
 from kgqa_core.config import KgOptions, QuestionSource, SubsetOptions
@@ -43,6 +43,8 @@ from kgqa_core.kg.subset.subset import SubsetResult, subset_of_dump
 from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA, WIKIDATA_ENTITY
 
+FIELDS = ("seed", "commit", "date", "cores", "threads", "machine", "load/*", "speed/...", "questions/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESOURCE = "http://example.org/resource/E"
 SEEDS = 200
@@ -268,7 +270,7 @@ def main() -> None:
         }
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     if given.json:
-        given.json.write_text(text, encoding="utf-8")
+        results_file.write(given.json, record, FIELDS)
     print(text, end="")
 
 

@@ -1,18 +1,9 @@
-"""Writes the tables of docs/kg_subset.md from benchmarks/results/kg_subset.json; nothing between its marks is by hand.
-
-python -m benchmarks.kg_subset_page
-"""
+"""The tables of docs/kg_subset.md, as `make bench-docs` writes them from benchmarks/results/kg_subset.json."""
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- kg_subset: begin -->", "<!-- kg_subset: end -->"
 
 ROADS = {
     "ntriples": "`kg subset`, N-Triples",
@@ -102,22 +93,3 @@ def _survivors(found: Json) -> str:
 
 def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-
-
-def main() -> None:
-    """Writes the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results" / "kg_subset.json")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "kg_subset.md")
-    given = parser.parse_args()
-    text = given.page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{given.page} lacks {BEGIN} and {END}")
-    found = json.loads(given.results.read_text(encoding="utf-8"))
-    given.page.write_text(f"{before}{BEGIN}\n{figures(found)}{END}{after}", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
