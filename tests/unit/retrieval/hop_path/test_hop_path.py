@@ -274,6 +274,7 @@ def test_a_stored_model_opens_on_graphs_that_have_some_of_its_relations(
     opened = load(trained, world.dkg)
     assert opened.relations.tolist() == [0, 1, 3]
     assert (opened.beam, opened.reasoning_paths, opened.gold_hops) == (5, 5, False)
+    assert (opened.sampling, opened.named_first) == ("proportional", True)
     other = Dkg.from_triples([0], [1], [1], 2, 2, relation_keys=["mayor", "currency"])
     assert load(trained, other).relations.tolist() == [-1, 1, -1]
     assert "2 relations of training are not in this graph: capital" in caplog.text
