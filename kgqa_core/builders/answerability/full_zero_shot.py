@@ -65,7 +65,7 @@ class FullZeroShot:
         schemas = sorted({group.schema for group in self.groups if group.kind is not None and group.schema}, key=sorted)
         obstacle: Obstacle | None = None
         while self.made() < wanted:
-            best: tuple[tuple[bool, float], frozenset[str], set[int]] | None = None
+            best: tuple[tuple[float, float], frozenset[str], set[int]] | None = None
             obstacle = None
             for schema in schemas:
                 added = schema - self.elements
@@ -79,8 +79,8 @@ class FullZeroShot:
                 more, possible = self._gain(new, added, wanted)
                 if not possible:
                     continue
-                below = self.made() + more <= OVERSHOOT * wanted
-                rank = (below, possible / max(1, self._count(new)))
+                over = max(0.0, self.made() + more - OVERSHOOT * wanted)
+                rank = (-over, possible / max(1, self._count(new)))
                 if best is None or rank > best[0]:
                     best = rank, schema, new
             if best is None:
@@ -93,6 +93,15 @@ class FullZeroShot:
     def made(self) -> int:
         """Full zero-shot questions so far."""
         return self._count(g for g in self.zero_shot if self._full(g, self.elements, self.unseen))
+
+    def able(self) -> set[int]:
+        """Steps that questions miss whose relations and types are all kept out of training."""
+        return {
+            step
+            for group in self.groups
+            if group.kind is not None and group.schema and group.schema <= self.elements
+            for step in group.missing
+        }
 
     def _full(self, g: int, elements: set[str], unseen: set[int]) -> bool:
         group = self.groups[g]

@@ -92,7 +92,7 @@ class _Splitter:
         room = (int(self._held_out(True)), int(self._held_out(False)), int(wanted))
         chooser = FullZeroShot(self.groups, self.by_step, self.by_schema, room)
         self.held, obstacle = chooser.choose(full)
-        self._hold_steps(wanted, set(chooser.zero_shot), set(chooser.unseen))
+        self._hold_steps(wanted, set(chooser.zero_shot), chooser.unseen | chooser.able())
         self._share_out(sorted(self.held))
         self._add_iid()
         self._fill(False)
@@ -102,7 +102,8 @@ class _Splitter:
     def _hold_steps(self, wanted: float, chosen: set[int], unseen: set[int]) -> None:
         """Chooses further steps for zero-shot, until about `wanted` questions miss them.
 
-        chosen: groups that are zero-shot already.  unseen: steps that training does not touch.
+        chosen: groups that are zero-shot already.  unseen: steps that training does not touch, or that are not to be
+        chosen, for more questions would be full zero-shot than requested.
         """
         steps: dict[str, list[int]] = {}
         owner: dict[int, Counter[str]] = {}
