@@ -58,7 +58,8 @@ def load(folder: Path, dkg: Dkg) -> OpenedPaths:
     """
     model, config = load_model(folder)
     how = config.get("retrieval")
-    if not isinstance(how, dict) or how.keys() != RETRIEVAL_OPTIONS:
+    needed = {"beam", "reasoning_paths", "gold_hops"}  # models of earlier versions have no more
+    if not isinstance(how, dict) or not needed <= how.keys() <= RETRIEVAL_OPTIONS:
         raise ArtifactError(f"{folder / 'config.json'} does not say how to retrieve; train the path retriever again")
     known = dkg.relation_ids
     relations = np.array([known.get(key, -1) for key in model.keys], dtype=np.int64)

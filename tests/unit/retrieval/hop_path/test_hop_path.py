@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -291,6 +292,11 @@ def test_a_folder_that_holds_no_path_retriever_is_named(world: Any, trained: Pat
     (tmp_path / "config.json").write_text(config.replace('"beam"', '"width"'))
     with pytest.raises(ArtifactError, match="does not say how to retrieve"):
         load(tmp_path, world.dkg)
+    earlier = json.loads(config)
+    for switch in ("sampling", "named_first"):
+        del earlier["retrieval"][switch]
+    (tmp_path / "config.json").write_text(json.dumps(earlier))
+    assert load(tmp_path, world.dkg).sampling == "proportional", "as models of earlier versions retrieve"
     (tmp_path / "config.json").write_text(config)
     (tmp_path / "model.safetensors").write_bytes(b"short")
     with pytest.raises(ArtifactError, match="do not fit their config"):
