@@ -36,7 +36,8 @@ class Obstacle:
 
 
 class FullZeroShot:
-    """The choice; afterwards `zero_shot` are the groups that are zero-shot by it, and `unseen` steps not in training.
+    """The choice.  Afterwards `held` are the groups that training does without, `zero_shot` and `full` those that are
+    zero-shot by it and fully so, `unseen` the steps, and `elements` the relations and types, that it does without.
 
     by_step, by_schema: groups that a step touches, and whose form has a relation or type.  room: answerable and
     unanswerable questions that dev and test hold, and zero-shot ones at most.
@@ -54,6 +55,12 @@ class FullZeroShot:
         self.unseen: set[int] = set()
         self.zero_shot: set[int] = set()
         self.elements: set[str] = set()
+        self.full: set[int] = set()
+        self._sizes = {True: 0, False: 0}
+        self._zero_size = self._full_size = 0
+        self._free: dict[frozenset[str], Counter[bool]] = {}
+        for group in groups:
+            self._free.setdefault(group.schema, Counter())[group.kind is None] += group.size
         self._left = {step: len(of) for step, of in by_step.items()}
         self._missing: dict[int, list[int]] = {}
         for g, group in enumerate(groups):
@@ -63,23 +70,28 @@ class FullZeroShot:
     def choose(self, wanted: int) -> tuple[set[int], Obstacle | None]:
         """Groups that are kept out of training for about `wanted` questions, and what stood in the way of more."""
         schemas = sorted({group.schema for group in self.groups if group.kind is not None and group.schema}, key=sorted)
-        obstacle: Obstacle | None = None
-        while self.made() < wanted:
+        refused: frozenset[str] | None = None
+        while self._full_size < wanted:
             best: tuple[tuple[float, float], frozenset[str], set[int]] | None = None
-            obstacle = None
+            refused, least = None, 0
             for schema in schemas:
                 added = schema - self.elements
                 if not added:
                     continue
-                new = {g for element in added for g in self.by_schema[element]} - self.held
-                cost = self._cost(new)
-                if not self._fits(cost):
-                    obstacle = _cheaper(obstacle, self._obstacle(schema, cost))
+                answerable, unanswerable = self._sizes_with(added)
+                new: set[int] = set()
+                fits = answerable <= self.room[0] and unanswerable <= self.room[1]
+                if fits:
+                    new = self._having(added)
+                    fits = self._fits(self._cost(new))
+                if not fits:
+                    if refused is None or answerable + unanswerable < least:
+                        refused, least = schema, answerable + unanswerable
                     continue
                 more, possible = self._gain(new, added, wanted)
                 if not possible:
                     continue
-                over = max(0.0, self.made() + more - OVERSHOOT * wanted)
+                over = max(0.0, self._full_size + more - OVERSHOOT * wanted)
                 rank = (-over, possible / max(1, self._count(new)))
                 if best is None or rank > best[0]:
                     best = rank, schema, new
@@ -87,12 +99,22 @@ class FullZeroShot:
                 break
             self.elements |= best[1]
             self._hold(best[2])
+            self.full = {g for g in self.zero_shot if self._is_full(g, self.elements, self.unseen)}
+            self._full_size = self._count(self.full)
             self._complete(wanted)
-        return self.held, None if self.made() >= wanted else obstacle
+        if self._full_size >= wanted or refused is None:
+            return self.held, None
+        return self.held, Obstacle(frozenset(self.elements | refused), *self._cost(self._having(refused)))
 
-    def made(self) -> int:
-        """Full zero-shot questions so far."""
-        return self._count(g for g in self.zero_shot if self._full(g, self.elements, self.unseen))
+    def _having(self, elements: frozenset[str]) -> set[int]:
+        """Groups beside those held whose form has one of some elements."""
+        return {g for element in elements for g in self.by_schema[element]} - self.held
+
+    def _sizes_with(self, elements: frozenset[str]) -> tuple[int, int]:
+        """Answerable and unanswerable questions that would be held with the forms that have one of some elements."""
+        more = [sizes for schema, sizes in self._free.items() if schema & elements]
+        answerable, unanswerable = (sum(sizes[kept] for sizes in more) for kept in (True, False))
+        return self._sizes[True] + answerable, self._sizes[False] + unanswerable
 
     def able(self) -> set[int]:
         """Steps that questions miss whose relations and types are all kept out of training."""
@@ -103,7 +125,7 @@ class FullZeroShot:
             for step in group.missing
         }
 
-    def _full(self, g: int, elements: set[str], unseen: set[int]) -> bool:
+    def _is_full(self, g: int, elements: set[str], unseen: set[int]) -> bool:
         group = self.groups[g]
         return bool(group.missing) and group.schema <= elements and group.missing <= unseen
 
@@ -113,7 +135,7 @@ class FullZeroShot:
         able = [g for g in sorted(inner) if self.groups[g].kind is not None and self.groups[g].schema <= self.elements]
         costs = sorted((self._count(self._touching(g)), g) for g in able if not self.groups[g].missing <= self.unseen)
         for _, g in costs:
-            if self.made() >= wanted:
+            if self._full_size >= wanted:
                 return
             new = self._touching(g)
             if self._fits(self._cost(new)):
@@ -127,20 +149,22 @@ class FullZeroShot:
         """Full zero-shot questions that holding `new` makes at once, and those that it makes possible, as needed."""
         elements = self.elements | added
         gone = self.unseen | self._emptied(new)
-        able = [
+        able = {
             g
-            for g in (*new, *self.held)
-            if self.groups[g].kind is not None and self.groups[g].schema <= elements and self.groups[g].schema & added
-        ]
-        at_once = self._count(g for g in able if self._full(g, elements, gone))
-        return at_once, min(self._count(able), wanted - self.made())
+            for element in added
+            for g in self.by_schema[element]
+            if self.groups[g].kind is not None and self.groups[g].schema <= elements
+        }
+        at_once = self._count(g for g in able if self._is_full(g, elements, gone))
+        return at_once, min(self._count(able), wanted - self._full_size)
 
     def _cost(self, new: set[int]) -> tuple[int, int, int]:
         """Answerable and unanswerable questions that would be held, and zero-shot ones."""
-        sizes: Counter[bool] = Counter()
-        for g in (*self.held, *new):
+        sizes = dict(self._sizes)
+        for g in new:
             sizes[self.groups[g].kind is None] += self.groups[g].size
-        return sizes[True], sizes[False], self._count(self.zero_shot | self._zero(self._emptied(new)))
+        more = self._zero(self._emptied(new)) - self.zero_shot
+        return sizes[True], sizes[False], self._zero_size + self._count(more)
 
     def _fits(self, cost: tuple[int, int, int]) -> bool:
         return all(one <= most for one, most in zip(cost, self.room, strict=True))
@@ -154,23 +178,19 @@ class FullZeroShot:
         return {g for step in steps for g in self._missing.get(step, ())}
 
     def _hold(self, new: set[int]) -> None:
+        self._sizes[True], self._sizes[False], self._zero_size = self._cost(new)
         emptied = self._emptied(new)
         for g in new:
-            for step in self.groups[g].touched:
+            group = self.groups[g]
+            self._free[group.schema][group.kind is None] -= group.size
+            for step in group.touched:
                 self._left[step] -= 1
         self.held |= new
         self.unseen |= emptied
         self.zero_shot |= self._zero(emptied)
-
-    def _obstacle(self, schema: frozenset[str], cost: tuple[int, int, int]) -> Obstacle:
-        return Obstacle(frozenset(self.elements | schema), *cost)
+        new_full = {g for g in self._zero(emptied) if self._is_full(g, self.elements, self.unseen)} - self.full
+        self.full |= new_full
+        self._full_size += self._count(new_full)
 
     def _count(self, places: Iterable[int]) -> int:
         return sum(self.groups[g].size for g in places)
-
-
-def _cheaper(one: Obstacle | None, other: Obstacle) -> Obstacle:
-    """The obstacle of fewer questions; the first of equals."""
-    if one is None:
-        return other
-    return min(one, other, key=lambda each: each.answerable + each.unanswerable)
