@@ -84,6 +84,8 @@ class _Splitter:
         self.by_step = self._index(lambda group: group.touched)
         self.by_schema = self._index(lambda group: group.schema)
         self.held: set[int] = set()
+        self.held_sizes: Counter[bool] = Counter()
+        self.chosen_sizes: Counter[str | None] = Counter()
         self.given: Counter[tuple[str, bool]] = Counter()
 
     def run(self) -> SplitResult:
@@ -91,7 +93,9 @@ class _Splitter:
         full = round(self.shares.full * wanted)
         room = (int(self._held_out(True)), int(self._held_out(False)), int(wanted))
         chooser = FullZeroShot(self.groups, self.by_step, self.by_schema, room)
-        self.held, obstacle = chooser.choose(full)
+        held, obstacle = chooser.choose(full)
+        self._hold(held)
+        self._choose(chooser.zero_shot)
         self._hold_steps(wanted, set(chooser.zero_shot), chooser.unseen | chooser.able())
         self._share_out(sorted(self.held))
         self._add_iid()
@@ -132,20 +136,30 @@ class _Splitter:
         new = [g for g in self.by_step.get(step, ()) if g not in self.held]
         missing = [g for g in self.by_step.get(step, ()) if step in self.groups[g].missing and g not in chosen]
         grown = self._count(missing)
-        of_kind = self._count(g for g in chosen if kind is None or self.groups[g].kind == kind)
-        if self._count(chosen) + grown > wanted or of_kind + grown > limit or not self._room(new):
+        all_chosen = sum(self.chosen_sizes.values())
+        of_kind = all_chosen if kind is None else self.chosen_sizes[kind]
+        if all_chosen + grown > wanted or of_kind + grown > limit or not self._room(new):
             return
         unseen.add(step)
-        self.held.update(new)
+        self._hold(new)
+        self._choose(missing)
         chosen.update(missing)
 
+    def _hold(self, new: Iterable[int]) -> None:
+        for g in new:
+            self.held_sizes[self.groups[g].kind is None] += self.groups[g].size
+            self.held.add(g)
+
+    def _choose(self, places: Iterable[int]) -> None:
+        for g in places:
+            self.chosen_sizes[self.groups[g].kind] += self.groups[g].size
+
     def _room(self, new: Collection[int]) -> bool:
-        """Whether dev and test have room for what would be held out with these groups."""
-        for answerable in (True, False):
-            candidates = (g for g in (*self.held, *new) if (self.groups[g].kind is None) == answerable)
-            if self._count(candidates) > self._held_out(answerable):
-                return False
-        return True
+        """Whether dev and test have room for what would be held out with these groups, none of which is held."""
+        more = Counter(self.held_sizes)
+        for g in new:
+            more[self.groups[g].kind is None] += self.groups[g].size
+        return all(more[answerable] <= self._held_out(answerable) for answerable in (True, False))
 
     def _share_out(self, held: Sequence[int]) -> None:
         """Divides what is held out between dev and test, each kind and label alike."""
