@@ -68,7 +68,10 @@ def build(name: str, work: Path) -> dict[str, Any]:
     """Counts, tables and digest of a benchmark."""
     found, cost = kgqa("build", "--profile", name, "--out", str(work / name), home=work / "home")
     tables = json.loads((work / name / "statistics.json").read_text(encoding="utf-8"))
-    chosen = {key: tables[key] for key in (*TABLES, "goals", "left_out", "graphs", "agreeing_with_annotation")}
+    chosen = {
+        key: tables[key]
+        for key in (*TABLES, "goals", "full_zero_shot", "left_out", "graphs", "agreeing_with_annotation")
+    }
     return {
         "conditions": conditions(SEED),
         "digest": found["digest"],

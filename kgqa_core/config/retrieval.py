@@ -109,6 +109,12 @@ class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Relations kept for every partial path (K)."""
     reasoning_paths: int = Field(default=5, ge=1)
     """Grounded paths kept of a question (M)."""
+    sampling: Literal["proportional", "sequential"] = "proportional"
+    """How these places are filled: `proportional` divides them between the predicted relation paths by their scores;
+    `sequential`, as published, takes the chains of the best path, then those of the next, until there are enough."""
+    named_first: bool = True
+    """Among the chains of a path, and among the entities that it leads to, those behind an entity that the question
+    names come first.  The paper has no such rule."""
     searched_paths: int = Field(default=3, ge=0)
     """Gold paths searched in the graph for a training question that has answers and no annotated path; 0 searches
     none."""

@@ -150,6 +150,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         "rewriter": rewriter_part(data.rewriter),
         "faithfulness": _filled(faithfulness_table(data.knowledge)),
         "without_leaked": _filled(tables.without_leaked_table(aggregates)),
+        "with_answers": _filled(tables.with_answers_table(aggregates)),
         "unlinkable": aggregates.get("n_unlinkable", {}),
         "leakage": aggregates.get("leakage", {}),
         "curves": [

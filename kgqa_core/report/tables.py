@@ -123,6 +123,24 @@ def breakdown_table(
 
 def without_leaked_table(aggregates: Mapping[str, Any], metric: str = "exact") -> Grid:
     """Every experiment with and without the test questions that training has seen."""
+    columns = ("Experiment", "All questions", "Without same text", "Without same text or topic and path")
+    rows = _beside(aggregates, metric, ("without_same_text", "without_leaked"))
+    return Grid("With and without leaked questions", columns, rows)
+
+
+def with_answers_table(aggregates: Mapping[str, Any], metric: str = "hit_rra") -> Grid:
+    """Every experiment with and without questions that have no gold answer, which Wu et al. 2023 leave out.
+
+    No rows where every question has one.
+    """
+    rows = _beside(aggregates, metric, ("with_answers",)) if aggregates.get("with_answers") else ()
+    return Grid("Without questions that have no gold answer", ("Experiment", "All questions", "With answers"), rows)
+
+
+def _beside(
+    aggregates: Mapping[str, Any], metric: str, tables: Sequence[str]
+) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+    """A row an experiment: its score over all questions, then those of other tables of the aggregates."""
     rows = []
     scores = aggregates.get("scores", {})
     models = model_experiments(scores)
@@ -131,10 +149,9 @@ def without_leaked_table(aggregates: Mapping[str, Any], metric: str = "exact") -
         reader = f"{model}, " if len(models) > 1 else ""
         named += [(name, metric, f"{reader}{knowledge_label(name)}, {METRICS[metric]}") for name in names]
     for name, shown, label in named:
-        without = [score_cell(aggregates, name, shown, key) for key in ("without_same_text", "without_leaked")]
-        rows.append((label, (score_cell(aggregates, name, shown, gains=False), *without)))
-    columns = ("Experiment", "All questions", "Without same text", "Without same text or topic and path")
-    return Grid("With and without leaked questions", columns, tuple(rows))
+        others = [score_cell(aggregates, name, shown, key) for key in tables]
+        rows.append((label, (score_cell(aggregates, name, shown, gains=False), *others)))
+    return tuple(rows)
 
 
 def overview_table(aggregates: Mapping[str, Any], model: str) -> Grid:

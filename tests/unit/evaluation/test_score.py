@@ -15,6 +15,7 @@ from kgqa_core.evaluation.aggregate import COMBINED
 from kgqa_core.evaluation.predictions import EXPERIMENT, evaluate_predictions
 from kgqa_core.evaluation.score import score
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+from kgqa_core.report.tables import with_answers_table
 from kgqa_core.types import Question
 
 FRANCE, PARIS, NORWAY, OSLO, BERGEN = range(5)
@@ -148,6 +149,22 @@ def test_scores_without_leaked_questions(artifacts: dict[str, Path]) -> None:
     assert aggregates["leakage"]["leaked"] == 1
     cell = aggregates["without_leaked"]["rigel/triples/builtin"]["test"]["contains"]
     assert (cell["n"], cell["value"]) == (3, 0.666667)
+
+
+def test_the_published_denominator_leaves_out_questions_without_answers(artifacts: dict[str, Path]) -> None:
+    assert "with_answers" not in run(artifacts), "every question has a gold answer"
+    empty = Question("q5", "what is not answered?", topic_entities=(FRANCE,), unlinkable="no gold answer is given")
+    write_questions(artifacts["questions"], [*QUESTIONS, empty])
+    aggregates = run(artifacts)
+    for experiment in ("rigel/triples/builtin", "rigel/-/-"):
+        every, those = (aggregates[key][experiment]["test"] for key in ("scores", "with_answers"))
+        assert {cell["n"] for cell in every.values()} == {5}
+        assert {cell["n"] for cell in those.values()} == {4}
+    assert values(aggregates, "rigel/triples/builtin", "with_answers")["contains"] == 0.75
+    assert values(aggregates, "rigel/triples/builtin")["contains"] == 0.6
+    grid = with_answers_table(aggregates)
+    assert [label for label, _ in grid.rows if "Rigel" in label]
+    assert not with_answers_table(run(artifacts) | {"with_answers": {}}).rows
 
 
 def test_breakdowns_by_complexity_and_hops(artifacts: dict[str, Path]) -> None:

@@ -141,6 +141,15 @@ def test_hostile_names_and_outputs_stay_text(page: str) -> None:
     assert "javascript:" not in page
 
 
+def test_the_page_has_the_published_denominator_only_where_questions_have_no_answer() -> None:
+    data = fake_report()
+    title = "Some questions have no gold answer and score 0"
+    assert title not in render(data)
+    scores = data.aggregates["scores"]
+    text = render(replace(data, aggregates={**data.aggregates, "with_answers": scores}))
+    assert title in text and "With answers" in text
+
+
 def test_hostile_text_is_escaped_wherever_it_may_come_from() -> None:
     evil = "</title></style></pre><script>alert(1)</script>\"'><img src=x onerror=alert(1)>\ud800"
     data = fake_report()
