@@ -69,6 +69,11 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _LABELS = re.compile(r"\bSERVICE\s+wikibase:label\s*\{[^{}]*\}\s*\.?", re.IGNORECASE)
+_DECLARED = re.compile(r"\bPREFIX\s+([\w-]*)\s*:\s*<([^<>\s]*)>", re.IGNORECASE)
+_NAME = re.compile(
+    rf"{_QUOTED}|<[^<>\s]*>|[?$]\w+|_:\S+"
+    r"|(?P<prefix>[A-Za-z][\w-]*|(?<![\w>?*+)/|^]))?:(?P<local>(?:[\w:%.-]|\\.)*(?:[\w:%-]|\\.))"
+)
 _DAY = re.compile(r"(-?\d{4,})(?:-(\d\d))?(?:-(\d\d))?(?:Z|[+-]\d\d:\d\d)?")
 _OPERATORS = {"OR": "||", "AND": "&&"}
 
@@ -98,6 +103,23 @@ def standard(text: str, *, functions: bool = True) -> str:
         return match[0]
 
     return _LABELS.sub(" ", _TOKEN.sub(one, text))
+
+
+def expanded(text: str) -> str:
+    """A query with whole IRIs in the place of prefixed names: pyoxigraph 0.5 reads `ns:m.0abc`, but not `ns:a.b.c`.
+
+    >>> expanded("?x ns:people.person.parents 'ns:a.b'")
+    "?x <http://rdf.freebase.com/ns/people.person.parents> 'ns:a.b'"
+    """
+    prefixes = PREFIXES | {match[1]: match[2] for match in _DECLARED.finditer(text)}
+
+    def one(match: re.Match[str]) -> str:
+        if match["local"] is None or match["prefix"] not in prefixes:
+            return match[0]
+        local = re.sub(r"\\(.)", r"\1", match["local"])
+        return f"<{prefixes[match['prefix']]}{local}>"
+
+    return _NAME.sub(one, text)
 
 
 def date_time(text: str) -> str:

@@ -1,9 +1,9 @@
 """SPARQL of question sets over a graph: answers, and the triples of each solution (Wu et al. 2023, section 3.2).
 
-The slice of the graph that a query can look at goes to an engine of SPARQL 1.1, which runs the query, and then the query
-changed to return intermediate entities: all variables of the solutions that have the answers found.  The patterns with
-these values are the triples of a solution.  What a form cannot write (qualifiers as answers, OPTIONAL, GROUP BY, cycles)
-is executed so.
+The slice of the graph that a query can look at goes to an engine of SPARQL 1.1, which runs the query, and then the
+query changed to return intermediate entities: all variables of the solutions that have the answers found.  The patterns
+with these values are the triples of a solution.  What a form cannot write (qualifiers as answers, OPTIONAL, GROUP BY,
+cycles) is executed so.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rdflib import Literal, Variable
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import STRING
-from kgqa_core.logic.sparql_dialect import PREFIXES, standard
+from kgqa_core.logic.sparql_dialect import PREFIXES, expanded, standard
 from kgqa_core.logic.sparql_execution.changed import split_query
-from kgqa_core.logic.sparql_execution.engine import SECONDS, NotExecuted, SparqlEngine
+from kgqa_core.logic.sparql_execution.engine import SECONDS, SparqlEngine
 from kgqa_core.logic.sparql_execution.scopes import PathStep, PlainTerm, ScopedQuery, TriplePattern, read_scopes
 from kgqa_core.logic.sparql_execution.slice import MOST, Slice, literal_term, slice_of
 
@@ -91,6 +91,7 @@ class SparqlRunner:
         """
         written = standard(text)
         query = read_scopes(written)
+        written = expanded(written)
         part = slice_of(query, self.store, self.most)
         literals = part.literals()
         stored = dict(zip(literals, self.engine.load(part.text, literals), strict=True))

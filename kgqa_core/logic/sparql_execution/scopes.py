@@ -52,21 +52,24 @@ class TriplePattern:
 class Scope:
     """A group: its patterns, and the groups in it.
 
-    tested: groups of MINUS, EXISTS and NOT EXISTS.  equal: variables that a filter makes equal to an entity.
+    optionals, tested (MINUS, EXISTS and NOT EXISTS): each with the variables that are bound before it, for only what
+    is known of these limits it.  bound: variables that every solution binds.  equal: variables that a filter makes
+    equal to an entity.
     """
 
     triples: list[TriplePattern] = field(default_factory=list)
     values: dict[str, list[PlainTerm]] = field(default_factory=dict)
     equal: dict[str, URIRef] = field(default_factory=dict)
     unions: list[list[Scope]] = field(default_factory=list)
-    optionals: list[Scope] = field(default_factory=list)
-    tested: list[Scope] = field(default_factory=list)
+    optionals: list[tuple[Scope, frozenset[str]]] = field(default_factory=list)
+    tested: list[tuple[Scope, frozenset[str]]] = field(default_factory=list)
     queries: list[ScopedQuery] = field(default_factory=list)
+    bound: set[str] = field(default_factory=set)
 
     def shown(self) -> Iterator[TriplePattern]:
         """The patterns that can be part of a solution: without those of MINUS, EXISTS and inner queries."""
         yield from self.triples
-        for inner in (*chain.from_iterable(self.unions), *self.optionals):
+        for inner in (*chain.from_iterable(self.unions), *(scope for scope, _ in self.optionals)):
             yield from inner.shown()
 
     def constants(self) -> Iterator[PlainTerm]:
@@ -75,9 +78,12 @@ class Scope:
             yield from (term for term in (pattern.subject, pattern.object) if not isinstance(term, Variable))
         yield from chain.from_iterable(self.values.values())
         yield from self.equal.values()
-        inner = [*chain.from_iterable(self.unions), *self.optionals, *self.tested, *(one.scope for one in self.queries)]
-        for scope in inner:
-            yield from scope.constants()
+        for inner in chain.from_iterable(self.unions):
+            yield from inner.constants()
+        for inner, _ in (*self.optionals, *self.tested):
+            yield from inner.constants()
+        for query in self.queries:
+            yield from query.scope.constants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,26 +157,35 @@ def _projection(value: CompValue) -> Projection:
 def _group(value: Any) -> Scope:
     scope = Scope()
     if value.name == "SubSelect":
-        scope.queries.append(_query(value))
+        query = _query(value)
+        scope.queries.append(query)
+        plain = {one.name for one in query.columns if not one.function and one.variable in query.scope.bound}
+        scope.bound = set(query.scope.bound) if query.every else plain
         return scope
+    exists: list[Scope] = []
     for part in value.part or ():
         if part.name == "TriplesBlock":
             flat = list(chain.from_iterable(part.triples))
             scope.triples += [_pattern(*flat[k : k + 3]) for k in range(0, len(flat), 3)]
+            scope.bound |= {str(term) for term in flat if isinstance(term, Variable)}
         elif part.name == "OptionalGraphPattern":
-            scope.optionals.append(_group(part.graph))
+            scope.optionals.append((_group(part.graph), frozenset(scope.bound)))
         elif part.name == "MinusGraphPattern":
-            scope.tested.append(_group(part.graph))
+            scope.tested.append((_group(part.graph), frozenset(scope.bound)))
         elif part.name == "Filter":
+            exists += _exists(part.expr)
             _filter(scope, part.expr)
         elif part.name == "Bind":
-            scope.tested += list(_exists(part.expr))
+            scope.tested += [(inner, frozenset(scope.bound)) for inner in _exists(part.expr)]
         elif part.name == "InlineData":
             _values(scope, part)
         elif part.name == "GroupOrUnionGraphPattern":
-            scope.unions.append([_group(branch) for branch in part.graph])
+            branches = [_group(branch) for branch in part.graph]
+            scope.unions.append(branches)
+            scope.bound |= set.intersection(*(branch.bound for branch in branches))
         else:
             raise NotExecuted(part.name.removesuffix("GraphPattern").upper())
+    scope.tested += [(inner, frozenset(scope.bound)) for inner in exists]
     return scope
 
 
@@ -179,10 +194,10 @@ def _values(scope: Scope, part: CompValue) -> None:
         terms = [term for term in part.value or () if isinstance(term, URIRef | Literal)]
         if len(terms) == len(part.value or ()):
             scope.values[str(part.var[0])] = terms
+            scope.bound.add(str(part.var[0]))
 
 
 def _filter(scope: Scope, expression: Any) -> None:
-    scope.tested += list(_exists(expression))
     while isinstance(expression, CompValue) and not expression.op and not expression.other and expression.expr:
         if expression.name.startswith(("Builtin", "Function", "Unary")):
             return

@@ -2,11 +2,12 @@
 
 A pattern is followed from an end that is known; what it leads to limits its other end.  Every triple that can be in a
 solution is in the slice: patterns that are joined limit each other, branches of a UNION do not, and what stands in
-OPTIONAL, MINUS or EXISTS limits nothing outside.  So a query costs what its constants touch, whatever the graph's size:
-one look-up in DuckDB a pattern (out of heads by their place, into tails by a scan of the relation's column).
+OPTIONAL, MINUS or EXISTS limits nothing outside and is limited by what is bound before it.  So a query costs what its
+constants touch, whatever the graph's size: one look-up in DuckDB a pattern (out of heads by their place, into tails by
+a scan of the relation's column).
 
-Statement nodes of Wikidata (`p:`, `ps:`, `pq:`) are made of triples and qualifiers, names (`rdfs:label` and the like) of
-the tables of labels.
+Statement nodes of Wikidata (`p:`, `ps:`, `pq:`) are made of triples and qualifiers, names (`rdfs:label` and the like)
+of the tables of labels.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ _ENTITY, _DIRECT = f"{WIKIDATA}entity/", f"{WIKIDATA}prop/direct/"
 _LABELS = {RDFS + "label", SKOS + "prefLabel", "http://schema.org/name", FREEBASE + "type.object.name"}
 _ALIASES = {SKOS + "altLabel", FREEBASE + "common.topic.alias"}
 _TYPES = {RDF_TYPE, FREEBASE + "type.object.type", _DIRECT + "P31"}
+_TABLES = {iri: ("types", "entity", "type") for iri in _TYPES} | {
+    iri: ("subtypes", "type", "super") for iri in (RDFS + "subClassOf", _DIRECT + "P279")
+}
 _LAST = 1 << 60
 _ILLEGAL = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
@@ -140,11 +144,8 @@ class _Slicer:
                 self.statement(item, known)
             else:
                 self.follow(item, known)
-        for group in scope.optionals:
-            for name, ids in self.scope(group, known).items():
-                known.setdefault(name, ids)
-        for group in scope.tested:
-            self.scope(group, known)
+        for group, bound in (*scope.optionals, *scope.tested):
+            self.scope(group, {name: ids for name, ids in known.items() if name in bound})
         return known
 
     def union(self, branches: Sequence[Scope], known: Known) -> None:
@@ -219,8 +220,7 @@ class _Slicer:
                 ends.add(edge[3])
         for iri, inverse in item.step.relations:
             heads, tails = (end, start) if inverse else (start, end)
-            relation = self.relation(iri)
-            for edge in self.edges(relation, heads, tails) if relation is not None else ():
+            for edge in self.edges_of(iri, heads, tails):
                 self.add_edge(edge, iri)
                 starts.add(edge[3] if inverse else edge[1])
                 ends.add(edge[1] if inverse else edge[3])
@@ -235,11 +235,8 @@ class _Slicer:
         while front is None or front:
             found: set[int] = set()
             for iri, inverse in item.step.relations:
-                relation = self.relation(iri)
-                if relation is None:
-                    continue
                 out = backward == inverse
-                for edge in self.edges(relation, front if out else None, None if out else front):
+                for edge in self.edges_of(iri, front if out else None, None if out else front):
                     self.add_edge(edge, iri)
                     found.add(edge[3] if out else edge[1])
             if front is None or item.step.repeat == "?":
@@ -295,7 +292,8 @@ class _Slicer:
             ids, own = self.ids(term, known), self.relation(_DIRECT + name)
             if ids is not None:
                 rows = self.store.connection.execute(
-                    "SELECT DISTINCT t.id, t.head, t.relation, t.tail FROM qualifiers q JOIN triples t ON q.triple = t.id "
+                    "SELECT DISTINCT t.id, t.head, t.relation, t.tail "
+                    "FROM qualifiers q JOIN triples t ON q.triple = t.id "
                     f"WHERE t.relation = $1 AND q.relation = $2 AND q.value IN (SELECT unnest($3::BIGINT[])) "
                     f"ORDER BY t.id LIMIT {self.most + 1}",
                     [relation, own, sorted(ids)],
@@ -304,6 +302,22 @@ class _Slicer:
         return self.edges(relation, None, None)
 
     # -- the store -----------------------------------------------------------------------------------------------
+
+    def edges_of(self, iri: str, heads: set[int] | None, tails: set[int] | None) -> list[Edge]:
+        """Triples of a relation by its IRI; types of a graph that has them in tables only have the triple id -1."""
+        relation = self.relation(iri, count=iri not in _TABLES)
+        if relation is not None:
+            return self.edges(relation, heads, tails)
+        if iri not in _TABLES:
+            return []
+        table, first, second = _TABLES[iri]
+        tests, parameters = ["true"], list[Any]()
+        for column, ids in ((first, heads), (second, tails)):
+            if ids is not None:
+                parameters.append(sorted(ids))
+                tests.append(f"{column} IN (SELECT unnest(${len(parameters)}::BIGINT[]))")
+        sql = f"SELECT -1, {first}, -1, {second} FROM {table} WHERE {' AND '.join(tests)} ORDER BY ALL"
+        return self.bounded(self.store.connection.execute(f"{sql} LIMIT {self.most + 1}", parameters).fetchall())
 
     def edges(self, relation: int | None, heads: set[int] | None, tails: set[int] | None) -> list[Edge]:
         """Triples of a relation (or of all) out of some heads and into some tails, in order of id."""
@@ -376,7 +390,7 @@ class _Slicer:
         return _iri(self.keys[relation], _DIRECT if self.space == _ENTITY else self.space)
 
     def constant(self, term: PlainTerm) -> set[int]:
-        """The node of a constant, or the nodes of a literal's text whatever their datatypes; noted where there is none."""
+        """The node of a constant, or the nodes of a literal's text whatever their datatypes; none is noted."""
         if term not in self.constants:
             if isinstance(term, URIRef):
                 iri = str(term)
@@ -405,7 +419,8 @@ class _Slicer:
         if not fresh:
             return
         rows = self.store.connection.execute(
-            "SELECT id, key, kind, datatype FROM entities WHERE id IN (SELECT unnest($1::BIGINT[])) ORDER BY id", [fresh]
+            "SELECT id, key, kind, datatype FROM entities WHERE id IN (SELECT unnest($1::BIGINT[])) ORDER BY id",
+            [fresh],
         ).fetchall()
         for node, key, kind, datatype in rows:
             term = f"<{_iri(key, self.space)}>" if kind == "entity" else literal_term(key, datatype or STRING)
@@ -418,7 +433,7 @@ class _Slicer:
         return self.terms[node]
 
     def add_edge(self, edge: Edge, iri: str) -> None:
-        self.add((self.terms[edge[1]], f"<{iri}>", self.terms[edge[3]]), edge[0])
+        self.add((self.terms[edge[1]], f"<{iri}>", self.terms[edge[3]]), edge[0] if edge[0] >= 0 else None)
 
     def add(self, triple: tuple[str, str, str], number: int | None) -> None:
         self.slice.triples.setdefault(triple, number)

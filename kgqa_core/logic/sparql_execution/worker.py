@@ -12,7 +12,7 @@ import json
 import re
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyoxigraph as ox
@@ -44,7 +44,7 @@ def _contains(text: Any, part: Any) -> Any:
     return ox.Literal(getattr(part, "value", "") in getattr(text, "value", ""))
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[ox.NamedNode, Callable[..., Any]] = {
     ox.NamedNode(DATE_TIME): _date_time,
     ox.NamedNode(YEAR): _year,
     ox.NamedNode(CONTAINS): _contains,
@@ -81,6 +81,7 @@ class Worker:
         result = self.store.query(text, prefixes=dict(prefixes), custom_functions=FUNCTIONS)
         if isinstance(result, ox.QueryBoolean):
             return {"truth": bool(result)}
+        assert isinstance(result, ox.QuerySolutions)  # `scopes` reads SELECT and ASK alone
         variables = [one.value for one in result.variables]
         rows: list[list[str | None]] = []
         for solution in result:
