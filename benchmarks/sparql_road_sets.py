@@ -13,7 +13,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kgqa_core.config import KgOptions
 from kgqa_core.datasets.base import Reject
