@@ -21,8 +21,9 @@ from kgqa_core.kg.vocabulary import STRING
 from kgqa_core.logic.sparql_dialect import PREFIXES, expanded, standard
 from kgqa_core.logic.sparql_execution.changed import split_query
 from kgqa_core.logic.sparql_execution.engine import SECONDS, SparqlEngine
+from kgqa_core.logic.sparql_execution.graph import Slice, literal_term
 from kgqa_core.logic.sparql_execution.scopes import PathStep, PlainTerm, ScopedQuery, TriplePattern, read_scopes
-from kgqa_core.logic.sparql_execution.slice import MOST, Slice, literal_term, slice_of
+from kgqa_core.logic.sparql_execution.slice import MOST, slice_of
 
 ROWS = 10_000
 """Rows of a result, and solutions that are looked at."""

@@ -12,60 +12,27 @@ of the tables of labels.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
-from rdflib import Literal, URIRef, Variable
+from rdflib import Literal, Variable
 
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.vocabulary import FREEBASE, RDF_TYPE, RDFS, SKOS, STRING, WIKIDATA
+from kgqa_core.kg.vocabulary import FREEBASE, RDFS, SKOS, STRING, WIKIDATA
 from kgqa_core.logic.sparql_execution.engine import NotExecuted
-from kgqa_core.logic.sparql_execution.scopes import PathStep, PlainTerm, Scope, ScopedQuery, Term
-from kgqa_core.logic.sparql_graph import key_of
+from kgqa_core.logic.sparql_execution.graph import DIRECT, TOO_LARGE, TYPES, Edge, Slice, SlicedGraph, literal_term
+from kgqa_core.logic.sparql_execution.scopes import PathStep, Scope, ScopedQuery, Term
 
 MOST = 200_000
 """RDF triples of a slice, unless given."""
 
-TOO_LARGE = "its patterns touch too many triples"
-
 _CLAIM, _VALUE, _QUALIFIER = (f"{WIKIDATA}prop/{part}" for part in ("", "statement/", "qualifier/"))
-_ENTITY, _DIRECT = f"{WIKIDATA}entity/", f"{WIKIDATA}prop/direct/"
 _LABELS = {RDFS + "label", SKOS + "prefLabel", "http://schema.org/name", FREEBASE + "type.object.name"}
 _ALIASES = {SKOS + "altLabel", FREEBASE + "common.topic.alias"}
-_TYPES = {RDF_TYPE, FREEBASE + "type.object.type", _DIRECT + "P31"}
-_TABLES = {iri: ("types", "entity", "type") for iri in _TYPES} | {
-    iri: ("subtypes", "type", "super") for iri in (RDFS + "subClassOf", _DIRECT + "P279")
-}
 _LAST = 1 << 60
-_ILLEGAL = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 
 Known = dict[str, set[int]]
-Edge = tuple[int, int, int, int]
-"""Triple id, head, relation, tail."""
-
-
-@dataclass(slots=True)
-class Slice:
-    """RDF triples by their terms with the triple id of each (None for names and qualifiers), and what terms stand for.
-
-    nodes: node id by term.  missing: constants and relations of the query that the graph does not have.
-    """
-
-    triples: dict[tuple[str, str, str], int | None] = field(default_factory=dict)
-    nodes: dict[str, int] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        """The triples as N-Triples."""
-        return "".join(f"{subject} {relation} {value} .\n" for subject, relation, value in self.triples)
-
-    def literals(self) -> list[str]:
-        """The literals of nodes that have a datatype."""
-        return [term for term in self.nodes if term.startswith('"') and "^^" in term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +56,18 @@ class _Statement:
 
 def slice_of(query: ScopedQuery, store: KgStore, most: int = MOST) -> Slice:
     """The part of a graph that a query can look at.  Raises NotExecuted where it is larger than `most`."""
-    slicer = _Slicer(store, most)
+    graph = SlicedGraph(store, most)
     for term in query.scope.constants():  # nodes are called by the query's own IRIs
-        slicer.constant(term)
-    slicer.slice.missing.clear()
-    slicer.query(query)
-    return slicer.slice
+        graph.constant(term)
+    graph.slice.missing.clear()
+    _Slicer(graph).query(query)
+    return graph.slice
 
 
 class _Slicer:
-    def __init__(self, store: KgStore, most: int) -> None:
-        self.store, self.most = store, most
-        self.slice = Slice()
+    def __init__(self, graph: SlicedGraph) -> None:
+        self.graph = graph
         self.fresh = 0
-        self.terms: dict[int, str] = {}
-        self.constants: dict[PlainTerm, set[int]] = {}
-        self.relations: dict[str, int | None] = {}
-        self.keys: list[str] | None = None
-        self.space = ""
 
     # -- scopes --------------------------------------------------------------------------------------------------
 
@@ -125,9 +86,9 @@ class _Slicer:
         """What is known of the variables of a group, given what is known around it."""
         known = dict(outer)
         for name, terms in scope.values.items():
-            _limit(known, name, set().union(*(self.constant(term) for term in terms)))
+            _limit(known, name, set().union(*(self.graph.constant(term) for term in terms)))
         for name, iri in scope.equal.items():
-            _limit(known, name, self.constant(iri))
+            _limit(known, name, self.graph.constant(iri))
         for query in scope.queries:
             for name, ids in self.query(query).items():
                 _limit(known, name, ids)
@@ -193,7 +154,7 @@ class _Slicer:
             named = isinstance(item, _Follow) and isinstance(item.end, Literal) and self.names(item.step)
             return 0 if named else _LAST
         late = isinstance(item, _Follow) and (
-            bool(item.step.repeat) or any(iri in _TYPES for iri, _ in item.step.relations)
+            bool(item.step.repeat) or any(iri in TYPES for iri, _ in item.step.relations)
         )
         backward = isinstance(item, _Follow) and bool(item.step.repeat) and self.ids(item.start, known) is None
         return min(sizes) + (_LAST >> 1 if backward else _LAST >> 2 if late else 0)
@@ -202,7 +163,7 @@ class _Slicer:
 
     def ids(self, term: Term, known: Known) -> set[int] | None:
         """The nodes that a term can be; None where nothing limits it."""
-        return known.get(str(term)) if isinstance(term, Variable) else self.constant(term)
+        return known.get(str(term)) if isinstance(term, Variable) else self.graph.constant(term)
 
     def follow(self, item: _Follow, known: Known) -> None:
         start, end = self.ids(item.start, known), self.ids(item.end, known)
@@ -214,14 +175,14 @@ class _Slicer:
             return
         starts, ends = set[int](), set[int]()
         if not item.step.relations:
-            for edge in self.edges(None, start, end):
-                self.add_edge(edge, self.iri_of(edge[2]))
+            for edge in self.graph.edges(None, start, end):
+                self.graph.add_edge(edge, self.graph.iri_of(edge[2]))
                 starts.add(edge[1])
                 ends.add(edge[3])
         for iri, inverse in item.step.relations:
             heads, tails = (end, start) if inverse else (start, end)
-            for edge in self.edges_of(iri, heads, tails):
-                self.add_edge(edge, iri)
+            for edge in self.graph.edges_of(iri, heads, tails):
+                self.graph.add_edge(edge, iri)
                 starts.add(edge[3] if inverse else edge[1])
                 ends.add(edge[1] if inverse else edge[3])
         _limit_term(known, item.start, starts)
@@ -236,8 +197,8 @@ class _Slicer:
             found: set[int] = set()
             for iri, inverse in item.step.relations:
                 out = backward == inverse
-                for edge in self.edges_of(iri, front if out else None, None if out else front):
-                    self.add_edge(edge, iri)
+                for edge in self.graph.edges_of(iri, front if out else None, None if out else front):
+                    self.graph.add_edge(edge, iri)
                     found.add(edge[3] if out else edge[1])
             if front is None or item.step.repeat == "?":
                 reached |= found
@@ -252,15 +213,15 @@ class _Slicer:
         if len(relations) != 1:
             raise NotExecuted("a statement of several relations, or of none")
         key = relations.pop()
-        relation = self.relation(_DIRECT + key)
+        relation = self.graph.relation(DIRECT + key)
         heads, tails = self.joined(item.claims, known), self.joined(item.values, known)
         edges: list[Edge] = []
         if relation is not None and heads is None and tails is None:
             edges = self.qualified(relation, item, known)
         elif relation is not None:
-            edges = self.edges(relation, heads, tails)
-        qualifiers = self.store.qualifiers(edge[0] for edge in edges) if edges else {}
-        named = {self.relation(_DIRECT + name): name for name, _ in item.qualifiers}
+            edges = self.graph.edges(relation, heads, tails)
+        qualifiers = self.graph.store.qualifiers(edge[0] for edge in edges) if edges else {}
+        named = {self.graph.relation(DIRECT + name): name for name, _ in item.qualifiers}
         values: dict[str, set[int]] = {name: set() for name, _ in item.qualifiers}
         kept: list[Edge] = []
         for edge in edges:
@@ -268,12 +229,12 @@ class _Slicer:
                 if not set(named) <= {own for own, _ in pairs}:
                     continue
                 node = f"<urn:kgqa:statement:{edge[0]}-{number}>"
-                self.add((self.term(edge[1]), f"<{_CLAIM}{key}>", node), edge[0])
-                self.add((node, f"<{_VALUE}{key}>", self.term(edge[3])), edge[0])
+                self.graph.add((self.graph.term(edge[1]), f"<{_CLAIM}{key}>", node), edge[0])
+                self.graph.add((node, f"<{_VALUE}{key}>", self.graph.term(edge[3])), edge[0])
                 kept.append(edge)
                 for own, value in pairs:
                     if own in named:
-                        self.add((node, f"<{_QUALIFIER}{named[own]}>", self.term(value)), None)
+                        self.graph.add((node, f"<{_QUALIFIER}{named[own]}>", self.graph.term(value)), None)
                         values[named[own]].add(value)
         for _, term in item.claims:
             _limit_term(known, term, {edge[1] for edge in kept})
@@ -289,65 +250,24 @@ class _Slicer:
     def qualified(self, relation: int, item: _Statement, known: Known) -> list[Edge]:
         """The triples of a relation that have one of the known qualifiers; all of them where none is known."""
         for name, term in item.qualifiers:
-            ids, own = self.ids(term, known), self.relation(_DIRECT + name)
+            ids, own = self.ids(term, known), self.graph.relation(DIRECT + name)
             if ids is not None:
-                rows = self.store.connection.execute(
+                rows = self.graph.store.connection.execute(
                     "SELECT DISTINCT t.id, t.head, t.relation, t.tail "
                     "FROM qualifiers q JOIN triples t ON q.triple = t.id "
                     f"WHERE t.relation = $1 AND q.relation = $2 AND q.value IN (SELECT unnest($3::BIGINT[])) "
-                    f"ORDER BY t.id LIMIT {self.most + 1}",
+                    f"ORDER BY t.id LIMIT {self.graph.most + 1}",
                     [relation, own, sorted(ids)],
                 ).fetchall()
-                return self.bounded(rows)
-        return self.edges(relation, None, None)
-
-    # -- the store -----------------------------------------------------------------------------------------------
-
-    def edges_of(self, iri: str, heads: set[int] | None, tails: set[int] | None) -> list[Edge]:
-        """Triples of a relation by its IRI; types of a graph that has them in tables only have the triple id -1."""
-        relation = self.relation(iri, count=iri not in _TABLES)
-        if relation is not None:
-            return self.edges(relation, heads, tails)
-        if iri not in _TABLES:
-            return []
-        table, first, second = _TABLES[iri]
-        tests, parameters = ["true"], list[Any]()
-        for column, ids in ((first, heads), (second, tails)):
-            if ids is not None:
-                parameters.append(sorted(ids))
-                tests.append(f"{column} IN (SELECT unnest(${len(parameters)}::BIGINT[]))")
-        sql = f"SELECT -1, {first}, -1, {second} FROM {table} WHERE {' AND '.join(tests)} ORDER BY ALL"
-        return self.bounded(self.store.connection.execute(f"{sql} LIMIT {self.most + 1}", parameters).fetchall())
-
-    def edges(self, relation: int | None, heads: set[int] | None, tails: set[int] | None) -> list[Edge]:
-        """Triples of a relation (or of all) out of some heads and into some tails, in order of id."""
-        if heads == set() or tails == set():
-            return []
-        tests, parameters = [], list[Any]()
-        for column, value in (("relation", relation), ("head", heads), ("tail", tails)):
-            if value is None:
-                continue
-            parameters.append(value if isinstance(value, int) else sorted(value))
-            place = f"${len(parameters)}"
-            tests.append(
-                f"{column} = {place}" if isinstance(value, int) else f"{column} IN (SELECT unnest({place}::BIGINT[]))"
-            )
-        where = f"WHERE {' AND '.join(tests)}" if tests else ""
-        sql = f"SELECT id, head, relation, tail FROM triples {where} ORDER BY id LIMIT {self.most + 1}"
-        return self.bounded(self.store.connection.execute(sql, parameters).fetchall())
-
-    def bounded(self, rows: list[Any]) -> list[Any]:
-        if len(rows) > self.most:
-            raise NotExecuted(TOO_LARGE)
-        self.name(node for row in rows for node in (row[1], row[3]))
-        return rows
+                return self.graph.bounded(rows)
+        return self.graph.edges(relation, None, None)
 
     def names(self, step: PathStep) -> bool:
         """Whether a step leads to the name of an entity, in a graph that keeps names apart."""
         if len(step.relations) != 1 or step.repeat:
             return False
         iri = step.relations[0][0]
-        return iri in _LABELS | _ALIASES and self.relation(iri, count=False) is None
+        return iri in _LABELS | _ALIASES and self.graph.relation(iri, count=False) is None
 
     def label(self, item: _Follow, ids: set[int] | None, known: Known) -> None:
         iri, inverse = item.step.relations[0]
@@ -360,85 +280,19 @@ class _Slicer:
             wanted, test = str(item.end), f"{column} = $1"
         if wanted is None:
             raise NotExecuted(TOO_LARGE)
-        rows = self.store.connection.execute(
+        rows = self.graph.store.connection.execute(
             f"SELECT id, {column}, lang FROM {table} WHERE {test} AND {column} IS NOT NULL ORDER BY ALL "
-            f"LIMIT {self.most + 1}",
+            f"LIMIT {self.graph.most + 1}",
             [wanted],
         ).fetchall()
-        if len(rows) > self.most:
+        if len(rows) > self.graph.most:
             raise NotExecuted(TOO_LARGE)
-        self.name(row[0] for row in rows)
+        self.graph.name(row[0] for row in rows)
         for node, text, language in rows:
-            self.add((self.term(node), f"<{iri}>", literal_term(text, f"@{language}" if language else STRING)), None)
+            self.graph.add(
+                (self.graph.term(node), f"<{iri}>", literal_term(text, f"@{language}" if language else STRING)), None
+            )
         _limit_term(known, item.start, {row[0] for row in rows})
-
-    def relation(self, iri: str, *, count: bool = True) -> int | None:
-        """The id of a relation; None, and noted, where the graph does not have it."""
-        if iri not in self.relations:
-            row = self.store.connection.execute(
-                "SELECT id FROM relations WHERE key IN ($1, $2) ORDER BY key = $1 DESC LIMIT 1", [key_of(iri), iri]
-            ).fetchone()
-            self.relations[iri] = None if row is None else int(row[0])
-        if self.relations[iri] is None and count and iri not in self.slice.missing:
-            self.slice.missing.append(iri)
-        return self.relations[iri]
-
-    def iri_of(self, relation: int) -> str:
-        """The IRI of a relation that the query does not name."""
-        if self.keys is None:
-            self.keys = self.store.relation_keys()
-        return _iri(self.keys[relation], _DIRECT if self.space == _ENTITY else self.space)
-
-    def constant(self, term: PlainTerm) -> set[int]:
-        """The node of a constant, or the nodes of a literal's text whatever their datatypes; none is noted."""
-        if term not in self.constants:
-            if isinstance(term, URIRef):
-                iri = str(term)
-                rows = self.store.connection.execute(
-                    "SELECT id FROM entities WHERE key IN ($1, $2) AND kind = 'entity' ORDER BY key = $1 DESC LIMIT 1",
-                    [key_of(iri), iri],
-                ).fetchall()
-                for (node,) in rows:
-                    self.terms[node] = f"<{iri}>"
-                    self.slice.nodes[f"<{iri}>"] = node
-                    self.space = self.space or next((one for one in (_ENTITY, FREEBASE) if iri.startswith(one)), "")
-            else:
-                rows = self.store.connection.execute(
-                    "SELECT id FROM entities WHERE key = $1 AND kind = 'literal'", [str(term)]
-                ).fetchall()
-            self.constants[term] = {row[0] for row in rows}
-        if not self.constants[term] and str(term) not in self.slice.missing:
-            self.slice.missing.append(str(term))
-        return self.constants[term]
-
-    # -- terms ---------------------------------------------------------------------------------------------------
-
-    def name(self, nodes: Iterable[int]) -> None:
-        """Makes terms of nodes that have none."""
-        fresh = sorted({node for node in nodes if node not in self.terms})
-        if not fresh:
-            return
-        rows = self.store.connection.execute(
-            "SELECT id, key, kind, datatype FROM entities WHERE id IN (SELECT unnest($1::BIGINT[])) ORDER BY id",
-            [fresh],
-        ).fetchall()
-        for node, key, kind, datatype in rows:
-            term = f"<{_iri(key, self.space)}>" if kind == "entity" else literal_term(key, datatype or STRING)
-            self.terms[node] = term
-            self.slice.nodes.setdefault(term, node)
-
-    def term(self, node: int) -> str:
-        if node not in self.terms:
-            self.name([node])
-        return self.terms[node]
-
-    def add_edge(self, edge: Edge, iri: str) -> None:
-        self.add((self.terms[edge[1]], f"<{iri}>", self.terms[edge[3]]), edge[0] if edge[0] >= 0 else None)
-
-    def add(self, triple: tuple[str, str, str], number: int | None) -> None:
-        self.slice.triples.setdefault(triple, number)
-        if len(self.slice.triples) > self.most:
-            raise NotExecuted(TOO_LARGE)
 
 
 def _limit(known: Known, name: str, ids: set[int]) -> None:
@@ -453,25 +307,7 @@ def _limit_term(known: Known, term: Term, ids: set[int]) -> None:
 def _statement_key(iri: str) -> tuple[str, str]:
     """(field of `_Statement`, key) of a relation of statement nodes; empty for others, `nodes` for value nodes."""
     for kind, space in (("qualifiers", _QUALIFIER), ("values", _VALUE), ("claims", _CLAIM)):
-        if iri.startswith(space) and not iri.startswith(_DIRECT):
+        if iri.startswith(space) and not iri.startswith(DIRECT):
             key = iri[len(space) :]
             return ("nodes", key) if "/" in key else (kind, key)
     return "", ""
-
-
-def _iri(key: str, space: str) -> str:
-    """The IRI of a key in a namespace; a key that is an IRI is its own."""
-    whole = key if "://" in key or key.startswith("urn:") else (space or "urn:kgqa:key:") + key
-    return _ILLEGAL.sub(lambda match: quote(match[0]), whole)
-
-
-def literal_term(text: str, datatype: str) -> str:
-    """A literal as N-Triples writes it; datatype: an IRI, or `@` and a language.
-
-    >>> literal_term('a "b"', "@en")
-    '"a \\\\"b\\\\""@en'
-    """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    if datatype.startswith("@"):
-        return f'"{escaped}"{datatype}'
-    return f'"{escaped}"' if datatype == STRING else f'"{escaped}"^^<{datatype}>'
