@@ -6,7 +6,7 @@ intermediary_question, sparql_query and sparql_template_id, over DBpedia.  LC-Qu
 sparql_dbpedia18, template and subgraph.  Both are also read from the JSON Lines of IBM's relation linking (q_id, text,
 query).
 
-No file has answers: they are the result of the query.  `gold_answers.by_form` runs the query's form on the graph.
+No file has answers: they are the result of the query.  `gold_answers.by_query` runs its form, or itself, on the graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from kgqa_core.datasets.base import DatasetSpec, OfficialFiles, Reject, convert_rows, numbered
 from kgqa_core.datasets.documents import FileHead, read_head, read_list
 from kgqa_core.datasets.fields import object_of, read_text
-from kgqa_core.datasets.gold_answers import by_form
+from kgqa_core.datasets.gold_answers import by_query
 from kgqa_core.datasets.iris import entities_of_sparql
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_json_lines
 
@@ -132,7 +132,7 @@ LCQUAD2 = DatasetSpec(
             "test": ("test.json", "dataset/test.json", "**/lcquad2_test_validated.jsonl"),
         },
         read_lcquad2,
-    ).loader(by_form, without_dev=True),
+    ).loader(by_query, without_dev=True),
     recognise=_recognise("uid", "sparql_wikidata", wikidata=True),
     fields="a list with uid, question, sparql_wikidata",
 )
@@ -150,7 +150,7 @@ LCQUAD1 = DatasetSpec(
         "LC-QuAD 1",
         {"train": ("train-data.json",), "test": ("test-data.json", "lcquad1_test_validated.jsonl")},
         read_lcquad1,
-    ).loader(by_form, without_dev=True),
+    ).loader(by_query, without_dev=True),
     recognise=_recognise("_id", "corrected_question", "sparql_query", wikidata=False),
     fields="a list with _id, corrected_question, sparql_query",
 )
