@@ -11,8 +11,8 @@ forms: `read` by `logic.sparql`, its proof is the subgraph.  execution: every qu
 where there is one and it has a subgraph, else execution; as the corpus stage takes them.  Of each, `gold_found` (every
 gold answer is among the results) and `equal` (the results are the gold answers) of the `held` queries, those whose gold
 answers the graph holds.  agreement: queries that both roads run, and those with the same result.  Reasons are counted.
-LC-QuAD 2 and QALD-9 have no answers in their files.  Of LC-QuAD 2 only the test file is here: reasons and counts of it
-are looked at as sums, and no query was (docs/test_sets.md).
+LC-QuAD 2 and QALD-9 have no answers in their files.  Of LC-QuAD 2 only the test file is here; docs/test_sets.md says
+what was seen of it.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ Known = dict[str, set[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Follow:
+class _PatternStep:
     """A step of a path from a term to another."""
 
     start: Term
@@ -114,18 +114,18 @@ class _Slicer:
         for name in set.intersection(*(set(one) for one in found)):
             known[name] = set().union(*(one[name] for one in found))
 
-    def items(self, scope: Scope) -> list[_Follow | _Statement]:
+    def items(self, scope: Scope) -> list[_PatternStep | _Statement]:
         """The patterns as single steps and statement nodes."""
-        steps: list[_Follow] = []
+        steps: list[_PatternStep] = []
         for pattern in scope.triples:
             start = pattern.subject
             for number, step in enumerate(pattern.path):
                 last = number == len(pattern.path) - 1
                 end: Term = pattern.object if last else self.unnamed()
-                steps.append(_Follow(start, step, end))
+                steps.append(_PatternStep(start, step, end))
                 start = end
         statements: dict[str, _Statement] = {}
-        rest: list[_Follow | _Statement] = []
+        rest: list[_PatternStep | _Statement] = []
         for one in steps:
             iri, inverse = one.step.relations[0] if len(one.step.relations) == 1 else ("", False)
             kind, key = _statement_key(iri)
@@ -143,7 +143,7 @@ class _Slicer:
         self.fresh += 1
         return Variable(f" step{self.fresh}")
 
-    def cost(self, item: _Follow | _Statement, known: Known) -> int:
+    def cost(self, item: _PatternStep | _Statement, known: Known) -> int:
         """How many nodes an item is followed from; types and repeated steps come after others, and scans last."""
         if isinstance(item, _Statement):
             ends = [term for _, term in (*item.claims, *item.values, *item.qualifiers)]
@@ -151,12 +151,12 @@ class _Slicer:
             ends = [item.start] if self.names(item.step) else [item.start, item.end]
         sizes = [len(ids) for ids in (self.ids(end, known) for end in ends) if ids is not None]
         if not sizes:
-            named = isinstance(item, _Follow) and isinstance(item.end, Literal) and self.names(item.step)
+            named = isinstance(item, _PatternStep) and isinstance(item.end, Literal) and self.names(item.step)
             return 0 if named else _LAST
-        late = isinstance(item, _Follow) and (
+        late = isinstance(item, _PatternStep) and (
             bool(item.step.repeat) or any(iri in TYPES for iri, _ in item.step.relations)
         )
-        backward = isinstance(item, _Follow) and bool(item.step.repeat) and self.ids(item.start, known) is None
+        backward = isinstance(item, _PatternStep) and bool(item.step.repeat) and self.ids(item.start, known) is None
         return min(sizes) + (_LAST >> 1 if backward else _LAST >> 2 if late else 0)
 
     # -- patterns ------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class _Slicer:
         """The nodes that a term can be; None where nothing limits it."""
         return known.get(str(term)) if isinstance(term, Variable) else self.graph.constant(term)
 
-    def follow(self, item: _Follow, known: Known) -> None:
+    def follow(self, item: _PatternStep, known: Known) -> None:
         start, end = self.ids(item.start, known), self.ids(item.end, known)
         if self.names(item.step):
             self.label(item, start, known)
@@ -188,7 +188,7 @@ class _Slicer:
         _limit_term(known, item.start, starts)
         _limit_term(known, item.end, ends)
 
-    def closure(self, item: _Follow, start: set[int] | None, end: set[int] | None, known: Known) -> None:
+    def closure(self, item: _PatternStep, start: set[int] | None, end: set[int] | None, known: Known) -> None:
         """A repeated step from its start, or else from its end; where neither is known, every edge of its relations."""
         backward = start is None
         seen = end if backward else start
@@ -269,7 +269,7 @@ class _Slicer:
         iri = step.relations[0][0]
         return iri in _LABELS | _ALIASES and self.graph.relation(iri, count=False) is None
 
-    def label(self, item: _Follow, ids: set[int] | None, known: Known) -> None:
+    def label(self, item: _PatternStep, ids: set[int] | None, known: Known) -> None:
         iri, inverse = item.step.relations[0]
         if inverse:
             raise NotExecuted("a path from a name")

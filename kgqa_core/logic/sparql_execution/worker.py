@@ -13,6 +13,7 @@ import re
 import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyoxigraph as ox
@@ -93,7 +94,8 @@ class Worker:
 
 def main() -> None:
     """Serves requests until the input ends."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with suppress(ValueError, OSError):  # a lower limit is set already, or the system has none
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     worker = Worker()
     for line in sys.stdin:
         reply = worker.reply(json.loads(line))
