@@ -11,7 +11,6 @@ No file has answers: they are the result of the query.  `gold_answers.by_query` 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,10 @@ from kgqa_core.datasets.fields import object_of, read_text
 from kgqa_core.datasets.gold_answers import by_query
 from kgqa_core.datasets.iris import entities_of_sparql
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_json_lines
+from kgqa_core.logic.sparql_dialect import standard_count
 
 TEXTS = ("paraphrased_question", "question", "NNQT_question")
 """Fields that may hold the text of a question of LC-QuAD 2, the best first: some are empty or `n/a`."""
-
-_BARE_COUNT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?COUNT\s*\(\s*(?:DISTINCT\s+)?(\?\w+)\s*\)", re.IGNORECASE)
 
 
 def read_lcquad2(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
@@ -44,15 +42,6 @@ def read_lcquad1(path: Path, language: str = "en") -> Iterator[Mapping[str, Any]
     if _is_lines(path):
         return _read_lines(path)
     return convert_rows(path, numbered(read_list(path), "_id"), _first)
-
-
-def standard_count(sparql: str) -> str:
-    """The query with a count as SPARQL 1.1 writes it: LC-QuAD 1 has `SELECT DISTINCT COUNT(?uri) WHERE`.
-
-    >>> standard_count("SELECT DISTINCT COUNT(?uri) WHERE { ?uri ?p ?o }")
-    'SELECT (COUNT(DISTINCT ?uri) AS ?number) WHERE { ?uri ?p ?o }'
-    """
-    return _BARE_COUNT.sub(r"SELECT (COUNT(DISTINCT \1) AS ?number)", sparql)
 
 
 def _is_lines(path: Path) -> bool:

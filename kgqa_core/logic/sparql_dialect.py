@@ -68,6 +68,11 @@ _TOKEN = re.compile(
     r"|(?<![?$:\w])(?:(?P<year>year)|(?P<contains>contains))(?P<open>\s*\()",
     re.IGNORECASE,
 )
+_BARE_COUNT = re.compile(
+    r"\bSELECT\s+(?:DISTINCT\s+)?COUNT\s*\(\s*(?:DISTINCT\s+)?(\?\w+)(?:\s+AS\s+\?\w+)?\s*\)", re.IGNORECASE
+)
+_SELECTED = re.compile(r"\bSELECT\s+(?:DISTINCT\s+|REDUCED\s+)?((?:[?$]\w+\s+)+)(?:WHERE\b|\{)", re.IGNORECASE)
+_BY_AGGREGATE = re.compile(r"\bORDER\s+BY\b.*\b(?:COUNT|SUM|AVG|MIN|MAX)\s*\(", re.IGNORECASE | re.DOTALL)
 _LABELS = re.compile(r"\bSERVICE\s+wikibase:label\s*\{[^{}]*\}\s*\.?", re.IGNORECASE)
 _DECLARED = re.compile(r"\bPREFIX\s+([\w-]*)\s*:\s*<([^<>\s]*)>", re.IGNORECASE)
 _NAME = re.compile(
@@ -81,8 +86,9 @@ _OPERATORS = {"OR": "||", "AND": "&&"}
 def standard(text: str, *, functions: bool = True) -> str:
     """A query as SPARQL 1.1 writes it; what stands in quotation marks stays.
 
-    `OR` and `AND` become operators, a date that is written as `xsd:dateTime` gets its time, and the label service of
-    Wikidata goes.  functions: casts to `xsd:dateTime` and the functions YEAR and CONTAINS become those of this module.
+    `OR` and `AND` become operators, a date that is written as `xsd:dateTime` gets its time, a count without name gets
+    one, a query that is ordered by an aggregate is grouped by what it selects, and the label service of Wikidata goes.
+    functions: casts to `xsd:dateTime` and the functions YEAR and CONTAINS become those of this module.
 
     >>> standard("FILTER (?a < 1 OR ?b > \\"2012-12-31\\"^^xsd:dateTime)")
     'FILTER (?a < 1 || ?b > "2012-12-31T00:00:00"^^xsd:dateTime)'
@@ -102,7 +108,25 @@ def standard(text: str, *, functions: bool = True) -> str:
             return f"<{YEAR if match['year'] else CONTAINS}>("
         return match[0]
 
-    return _LABELS.sub(" ", _TOKEN.sub(one, text))
+    return _grouped(standard_count(_LABELS.sub(" ", _TOKEN.sub(one, text))))
+
+
+def standard_count(text: str) -> str:
+    """The query with a count as SPARQL 1.1 writes it, distinct: LC-QuAD 1 and QALD have `SELECT DISTINCT COUNT(?uri)`.
+
+    >>> standard_count("SELECT DISTINCT COUNT(?uri) WHERE { ?uri ?p ?o }")
+    'SELECT (COUNT(DISTINCT ?uri) AS ?number) WHERE { ?uri ?p ?o }'
+    """
+    return _BARE_COUNT.sub(r"SELECT (COUNT(DISTINCT \1) AS ?number)", text)
+
+
+def _grouped(text: str) -> str:
+    """`ORDER BY DESC(COUNT(?x))` without GROUP BY is grouped by the selected variables, as Virtuoso does."""
+    start, brace, end = text.rpartition("}")
+    selected = _SELECTED.search(start)
+    if selected is None or not _BY_AGGREGATE.search(end) or re.search(r"\bGROUP\s+BY\b", end, re.IGNORECASE):
+        return text
+    return f"{start}{brace} GROUP BY {selected[1].strip()}{end}"
 
 
 def expanded(text: str) -> str:

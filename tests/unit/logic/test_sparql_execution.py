@@ -242,6 +242,10 @@ def test_dialects_become_standard_and_quotations_stay() -> None:
         == "xsd:datetime(?d) year(?x) ?year ns:year"
     )
     assert "dateTime>(?d)" in standard("xsd:datetime(?d)") and "?year" in standard("?year")
+    best = "SELECT DISTINCT ?a WHERE { ?b ns:c ?a } ORDER BY DESC(COUNT(?b)) LIMIT 1"
+    assert standard(best) == best.replace("} ORDER", "} GROUP BY ?a ORDER")
+    assert standard(best.replace("COUNT(?b)", "?a")) == best.replace("COUNT(?b)", "?a")
+    assert standard("SELECT COUNT(DISTINCT ?a AS ?a) WHERE {}") == "SELECT (COUNT(DISTINCT ?a) AS ?number) WHERE {}"
     assert standard("?x ns:a ?y # OR\n.") == "?x ns:a ?y \n."
 
 
