@@ -21,10 +21,14 @@ class QueryText:
     start: str
     group: str
 
-    def changed(self, variable: str, answers: Sequence[str], most: int) -> str:
-        """A query for all variables in the solutions that have one of some answers, or in all without a variable."""
+    def changed(self, variable: str, answers: Sequence[str], order: Sequence[str] = ()) -> str:
+        """A query for all variables in the solutions that have one of some answers, or in all without a variable.
+
+        order: variables by which the solutions are ordered.
+        """
         values = f" VALUES ?{variable} {{ {' '.join(answers)} }}" if variable else ""
-        return f"{self.start} SELECT DISTINCT * WHERE {{ {self.group}{values} }} LIMIT {most}"
+        ordered = f" ORDER BY {' '.join(f'?{name}' for name in order)}" if order else ""
+        return f"{self.start} SELECT DISTINCT * WHERE {{ {self.group}{values} }}{ordered}"
 
     def inner(self) -> str | None:
         """The text of the query that is all that the group has; None where it has more."""

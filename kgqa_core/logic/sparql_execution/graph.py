@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import quote
 
 from rdflib import URIRef
 
+from kgqa_core.errors import FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, RDF_TYPE, RDFS, STRING, WIKIDATA
 from kgqa_core.logic.sparql_execution.engine import NotExecuted
@@ -52,10 +54,12 @@ class Slice:
 
 
 class SlicedGraph:
-    """An open graph and the slice of it that is being made.  most: RDF triples of the slice."""
+    """An open graph and the slice of it that is being made.  most: RDF triples of the slice.  seconds: after which no
+    further look-up begins."""
 
-    def __init__(self, store: KgStore, most: int) -> None:
-        self.store, self.most = store, most
+    def __init__(self, store: KgStore, most: int, seconds: float) -> None:
+        self.store, self.most, self.seconds = store, most, seconds
+        self.end = time.monotonic() + seconds
         self.slice = Slice()
         self.terms: dict[int, str] = {}
         self.constants: dict[PlainTerm, set[int]] = {}
@@ -97,9 +101,12 @@ class SlicedGraph:
         return self.bounded(self.store.connection.execute(sql, parameters).fetchall())
 
     def bounded(self, rows: list[Any]) -> list[Any]:
-        """Rows of edges whose ends have terms now.  Raises NotExecuted where there are more than a slice may have."""
+        """Rows of edges whose ends have terms now.  Raises NotExecuted where there are more than a slice may have, and
+        FormTimeout."""
         if len(rows) > self.most:
             raise NotExecuted(TOO_LARGE)
+        if time.monotonic() > self.end:
+            raise FormTimeout(f"the query's part of the graph took longer than {self.seconds:g} s")
         self.name(node for row in rows for node in (row[1], row[3]))
         return rows
 

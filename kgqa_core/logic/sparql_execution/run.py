@@ -8,9 +8,10 @@ cycles) is executed so.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -20,13 +21,13 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import STRING
 from kgqa_core.logic.sparql_dialect import PREFIXES, expanded, standard
 from kgqa_core.logic.sparql_execution.changed import split_query
-from kgqa_core.logic.sparql_execution.engine import SECONDS, SparqlEngine
+from kgqa_core.logic.sparql_execution.engine import SECONDS, NotExecuted, SparqlEngine
 from kgqa_core.logic.sparql_execution.graph import Slice, literal_term
 from kgqa_core.logic.sparql_execution.scopes import PathStep, PlainTerm, ScopedQuery, TriplePattern, read_scopes
 from kgqa_core.logic.sparql_execution.slice import MOST, slice_of
 
 ROWS = 10_000
-"""Rows of a result, and solutions that are looked at."""
+"""Rows that a result may have, and solutions that are looked at."""
 
 RESTRICTED = 500
 """Answers whose solutions are looked at, gold ones first."""
@@ -45,15 +46,14 @@ class QueryResult:
     """What a query gives.
 
     nodes: answers that are nodes of the graph, ascending.  values: other answers, as texts (counts, years).  truth: of
-    ASK.  solutions: those with gold answers first, then by their terms.  truncated: there are more rows than ROWS.
-    missing: constants and relations of the query that the graph lacks.
+    ASK.  solutions: those with gold answers first, then by their terms.  missing: constants and relations of the query
+    that the graph lacks.
     """
 
     nodes: tuple[int, ...] = ()
     values: tuple[str, ...] = ()
     truth: bool | None = None
     solutions: tuple[QuerySolution, ...] = ()
-    truncated: bool = False
     missing: tuple[str, ...] = ()
 
     @property
@@ -65,11 +65,11 @@ class QueryResult:
 class SparqlRunner:
     """Runs queries over an open graph; a context manager, for it has a process of its own.
 
-    seconds: of one request to the engine.  most: RDF triples of a query's slice.
+    seconds: of making a slice, and of one request to the engine.  most: RDF triples of a query's slice.
     """
 
     def __init__(self, store: KgStore, *, seconds: float = SECONDS, most: int = MOST) -> None:
-        self.store, self.most = store, most
+        self.store, self.most, self.seconds = store, most, seconds
         self.engine = SparqlEngine(seconds)
 
     def __enter__(self) -> SparqlRunner:
@@ -93,27 +93,26 @@ class SparqlRunner:
         written = standard(text)
         query = read_scopes(written)
         written = expanded(written)
-        part = slice_of(query, self.store, self.most)
+        part = slice_of(query, self.store, self.most, self.seconds)
         literals = part.literals()
         stored = dict(zip(literals, self.engine.load(part.text, literals), strict=True))
         nodes = {stored.get(term, term): node for term, node in sorted(part.nodes.items(), reverse=True)}
         reply = self.engine.query(written, PREFIXES, ROWS)
+        if reply.get("more"):
+            raise NotExecuted(f"it has more than {ROWS:,} results")
         answers = _answers(query, reply)
         found = sorted({nodes[term] for term in answers if term in nodes})
         result = QueryResult(
             nodes=tuple(found),
             values=tuple(sorted({_text(term) for term in answers if term not in nodes})),
             truth=reply.get("truth"),
-            truncated=bool(reply.get("more")),
             missing=tuple(part.missing),
         )
         if not solutions or result.empty or result.truth is False:
             return result
         triples = _by_ends(part, stored)
         parts = list(self.solutions(written, query, answers, triples, nodes, frozenset(gold)))
-        return QueryResult(
-            result.nodes, result.values, result.truth, tuple(parts), result.truncated, result.missing
-        )  # fmt: skip
+        return replace(result, solutions=tuple(parts))
 
     def solutions(
         self, text: str, query: ScopedQuery, answers: Sequence[str], triples: _Triples, nodes: Mapping[str, int],
@@ -130,8 +129,10 @@ class SparqlRunner:
         variable = _answer_variable(query)
         first = sorted(dict.fromkeys(answers), key=lambda term: (nodes.get(term) not in gold, term))
         terms = [term for term in first if term.startswith(("<", '"'))][:RESTRICTED] if variable else []
-        changed = parts.changed(variable if terms else "", terms, ROWS)
-        reply = self.engine.query(changed, PREFIXES, ROWS)
+        wanted = variable if terms else ""
+        reply = self.engine.query(parts.changed(wanted, terms), PREFIXES, ROWS)
+        if reply["more"]:  # which ones come first is for the engine to say, unless they are ordered
+            reply = self.engine.query(parts.changed(wanted, terms, sorted(reply["variables"])), PREFIXES, ROWS)
         columns = [variable] if variable else [one.variable for one in query.columns if not one.function]
 
         def ends(row: Mapping[str, str | None]) -> frozenset[int]:
@@ -249,4 +250,7 @@ def _answer_variable(query: ScopedQuery) -> str:
 
 def _text(term: str) -> str:
     """The text of a term: of a literal without its datatype and language, of others whole."""
-    return term[1 : term.rindex('"')] if term.startswith('"') else term.strip("<>")
+    if not term.startswith('"'):
+        return term.strip("<>")
+    text = term[1 : term.rindex('"')]
+    return re.sub(r"\\(.)", lambda match: {"n": "\n", "r": "\r", "t": "\t"}.get(match[1], match[1]), text)

@@ -20,7 +20,7 @@ from rdflib import Literal, Variable
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, RDFS, SKOS, STRING, WIKIDATA
-from kgqa_core.logic.sparql_execution.engine import NotExecuted
+from kgqa_core.logic.sparql_execution.engine import SECONDS, NotExecuted
 from kgqa_core.logic.sparql_execution.graph import DIRECT, TOO_LARGE, TYPES, Edge, Slice, SlicedGraph, literal_term
 from kgqa_core.logic.sparql_execution.scopes import PathStep, Scope, ScopedQuery, Term
 
@@ -54,9 +54,12 @@ class _Statement:
     qualifiers: list[tuple[str, Term]] = field(default_factory=list)
 
 
-def slice_of(query: ScopedQuery, store: KgStore, most: int = MOST) -> Slice:
-    """The part of a graph that a query can look at.  Raises NotExecuted where it is larger than `most`."""
-    graph = SlicedGraph(store, most)
+def slice_of(query: ScopedQuery, store: KgStore, most: int = MOST, seconds: float = SECONDS) -> Slice:
+    """The part of a graph that a query can look at.
+
+    Raises NotExecuted where it is larger than `most`, and FormTimeout.
+    """
+    graph = SlicedGraph(store, most, seconds)
     for term in query.scope.constants():  # nodes are called by the query's own IRIs
         graph.constant(term)
     graph.slice.missing.clear()

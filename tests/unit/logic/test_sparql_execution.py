@@ -15,8 +15,11 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, XSD
 from kgqa_core.logic.sparql_dialect import PREFIXES, standard
+from kgqa_core.logic.sparql_execution import run
 from kgqa_core.logic.sparql_execution.engine import NotExecuted
 from kgqa_core.logic.sparql_execution.run import QueryResult, SparqlRunner
+from kgqa_core.logic.sparql_execution.scopes import read_scopes
+from kgqa_core.logic.sparql_execution.slice import slice_of
 
 TRIPLES = """
 m.book  book.author  m.ann
@@ -218,6 +221,24 @@ def test_a_query_that_takes_too_long_is_ended_and_the_next_one_runs(freebase: Sp
         with pytest.raises(FormTimeout, match="longer than 1 s"):
             runner.run(f"SELECT (COUNT(*) AS ?n) WHERE {{ {product} FILTER(?a0 = ?b1 || ?a2 = ?b3) }}")
         assert keys(runner, runner.run("SELECT ?x WHERE { ns:m.rome ns:place.in ?x }")) == {"m.italy"}
+
+
+def test_the_time_of_a_slice_and_the_rows_of_a_result_are_bounded(
+    freebase: SparqlRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FormTimeout, match="part of the graph"):
+        slice_of(read_scopes("SELECT ?x WHERE { ns:m.ann ns:person.born ?x }"), freebase.store, seconds=-1)
+    two = "SELECT ?x WHERE { ns:m.ann ns:person.marriage ?y . ?y ns:marriage.spouse ?x }"
+    monkeypatch.setattr(run, "ROWS", 1)
+    with pytest.raises(NotExecuted, match="more than 1 results"):
+        freebase.run(two)
+    ordered = freebase.run(f"{two} ORDER BY ?x LIMIT 1".replace("?x WHERE", "DISTINCT ?x WHERE"))
+    assert len(ordered.solutions) == 1
+    counted = freebase.run(
+        "SELECT (COUNT(?x) AS ?n) WHERE { ns:m.ann ns:person.marriage ?y . ?y ns:marriage.spouse ?x }"
+    )
+    assert counted.values == ("2",) and len(counted.solutions) == 1, "the first in the order of its terms"
+    assert named(freebase, counted.solutions[0].triples)[-1][2] == "m.bob"
 
 
 def test_numbers_are_found_however_they_are_written(tmp_path: Path) -> None:
