@@ -94,6 +94,12 @@ def _fuzzer(found: Mapping[str, Any]) -> str:
     return tables(found)
 
 
+def _sparql_road(found: Mapping[str, Any]) -> str:
+    from benchmarks.sparql_road import table  # imports the SPARQL reader
+
+    return table(dict(found))
+
+
 TABLES: tuple[Table, ...] = (
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", writers.answerability_sets),
@@ -122,7 +128,7 @@ TABLES: tuple[Table, ...] = (
     Table("rigel/linked", "docs/extended_retriever.md", "extended_retriever", writers.rigel_linked),
     Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
     Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
-    Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", writers.sparql_road),
+    Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
     Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
 )
 

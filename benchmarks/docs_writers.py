@@ -361,19 +361,6 @@ def rewriter(found: Json) -> str:
     )
 
 
-def sparql_road(found: Json) -> str:
-    """Queries read, and turned into gold subgraphs."""
-    rows = []
-    for name, own in found["sets"].items():
-        subgraph = f"{own['subgraph']:,}" if own["with_annotation"] else "–"
-        equal = f"{own['equal']:,}" if own["with_annotation"] else "–"
-        reasons = ", ".join(f"{reason} {n}" for reason, n in sorted(own["not_read"].items(), key=lambda r: -r[1])[:3])
-        rows.append((name.replace("_", " "), f"{own['queries']:,}", f"{own['read']:,}", percent(own["share_read"]),
-                     subgraph, equal, reasons or "–"))  # fmt: skip
-    head = ("set", "queries", "read", "%", "gold subgraph found", "equal to the annotation", "most frequent reasons")
-    return f"{conditions_line(found['conditions'])}\n\n" + table(head, rows)
-
-
 def webqsp_paths(found: Json) -> str:
     """Hop and path accuracy on WebQSP."""
     rows = []

@@ -27,7 +27,7 @@ def _question_files(call: Call) -> dict[str, str]:
     "questions",
     label=lambda call: call.options.name,
     external=_question_files,
-    packages=("rdflib",),
+    packages=("rdflib", "pyoxigraph"),
 )
 def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
