@@ -110,6 +110,13 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     starts: Literal["schema", "facts"] = "schema"
     """Relations that a path may start with: those that things of the topic's types have, so that a form whose facts are
     missing is found, or the topic's own only, as RnG-KBQA."""
+    type_conditions: Literal["auto", "on", "off"] = "auto"
+    """Try forms with conditions on types, as GrailQA writes them, `(AND class …)`; `auto` where a gold form of the
+    training has one."""
+    types_tried: int = Field(default=6, ge=1)
+    """Most common types of what a path leads to that are tried, besides those that the question names."""
+    middle_types: bool = False
+    """Try types that the question names in the middle of paths of two relations too."""
     most_forms: int = Field(default=4_000, ge=10)
     """Candidate forms of one reading of a question (about one of its entities, or two)."""
     mentions: int = Field(default=4, ge=1)

@@ -22,7 +22,8 @@ from kgqa_core.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, DecoderBatch
 from kgqa_core.parsing.decode.retriever import Items, Near
 from kgqa_core.parsing.examples import ParseExample, Topic
-from kgqa_core.parsing.rng.slots import VALUES, mentions_of, values_in
+from kgqa_core.parsing.rng.slots import mentions_of
+from kgqa_core.parsing.values import VALUES, values_in
 
 MOST_MENTIONS = 6
 """Mentions that have a token of their own."""

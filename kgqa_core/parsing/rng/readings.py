@@ -99,7 +99,8 @@ class Readings:
         """The reading of a question."""
         mentions = mentions_of(example.text, example.topics, self.options.mentions)
         views = views_of(example.text, mentions)
-        fillings = [self._fillings(view, example) for view in views]
+        named = self.enumerator.named(views[0].text)
+        fillings = [self._fillings(view, example, named, alone=not mentions) for view in views]
         plain = [number for number, view in enumerate(views) if view.value is None]
         full = max(plain, key=lambda number: (len(views[number].mentions), -number))
         chosen = [full, *(n for n in range(len(views)) if n != full and any(len(f.pool.numbers) for f in fillings[n]))]
@@ -115,7 +116,9 @@ class Readings:
             mentions=tuple(number for number, _ in mentions),
         )
 
-    def _fillings(self, view: View, example: ParseExample) -> tuple[Filling, ...]:
+    def _fillings(
+        self, view: View, example: ParseExample, named: frozenset[int], *, alone: bool
+    ) -> tuple[Filling, ...]:
         among = []
         for number in view.mentions:
             own = sorted((t for t in example.topics if t.number == number), key=lambda t: (-t.rho, t.key))
@@ -124,7 +127,8 @@ class Readings:
         for topics in product(*among):
             keys = tuple(topic.key for topic in topics)
             if len(set(keys)) == len(keys):
-                pool = self.enumerator.pool(tuple(self.enumerator.starts(key) for key in keys), view)
+                starts = tuple(self.enumerator.starts(key) for key in keys)
+                pool = self.enumerator.pool(starts, view, named, alone)
                 rhos = [min(1.0, max(topic.rho, SMALLEST_RHO)) for topic in topics]
                 found.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
         return tuple(found)
