@@ -29,9 +29,10 @@ from kgqa_core.logic.measures import TIME as TIME_DIMENSION
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.parsing.rng.form_specs import FormSpec, Path, SpecForms
+from kgqa_core.parsing.rng.relation_likeness import RelationLikeness
 from kgqa_core.parsing.rng.slots import NUMBER, STRING, TIME, VALUE, View
-from kgqa_core.parsing.rng.typed_forms import Named, TypedForms
-from kgqa_core.parsing.rng.ways import Starts, Ways
+from kgqa_core.parsing.rng.typed_forms import PAIRED, Named, TypedForms
+from kgqa_core.parsing.rng.ways import Routes, Starts, Ways
 from kgqa_core.parsing.values import datatypes
 from kgqa_core.parsing.words import key_words, stems
 
@@ -40,6 +41,9 @@ NO_FORM = 0
 
 COUNTED = 10
 """Forms over the cap are counted up to so many times the cap."""
+
+LIKED = 12
+"""Relations most like a question that a set may be followed along, where a schema is too large for all."""
 
 NOTHING: Named = frozenset()
 
@@ -81,6 +85,8 @@ class Enumerator:
         self.specs = SpecForms(self.ways)
         self.typed = TypedForms(self.ways, options)
         self.datatypes = datatypes(store)
+        labels = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+        self.likeness = RelationLikeness([labels.get(key, key) for key in self.ways.keys])
         self.class_words = self._class_words()
         self._heads: dict[str, list[int]] = {}
         for number, key in enumerate(self.ways.classes):
@@ -111,17 +117,25 @@ class Enumerator:
 
     # -- pools -------------------------------------------------------------------------------------------------
 
-    def pool(self, starts: tuple[Starts, ...], view: View, named: Named = NOTHING, alone: bool = False) -> Pool:
+    def pool(
+        self, starts: tuple[Starts, ...], view: View, named: Named = NOTHING, alone: bool = False,
+        keys: tuple[str, ...] = (),
+    ) -> Pool:  # fmt: skip
         """The candidates of a view whose mentions are topics that start so.
 
-        named: types that the question names.  alone: whether it has no mention at all.
+        named: types that the question names.  alone: whether it has no mention at all.  keys: of the
+        topics.
         """
         value = view.value
-        kinds = (starts, value is not None and value.number is not None, value is not None and value.time is not None,
-                 value is not None and value.string is not None, named, alone and not starts)  # fmt: skip
+        kinds: tuple[object, ...] = (
+            starts, tuple(one is not None for one in (value.number, value.time, value.string)) if value else None,
+            named, alone and not starts,
+        )  # fmt: skip
+        if any(map(self._wide, starts)):
+            kinds = (*kinds, view.text, keys)
         if kinds not in self._pools:
             made: dict[int, None] = {}
-            specs = self._specs(starts, view, named, alone)
+            specs = self._specs(starts, view, named, alone, keys)
             for spec in specs:
                 number = self._numbers.get(spec)
                 if number is None:
@@ -133,51 +147,70 @@ class Enumerator:
             self._pools[kinds] = Pool(np.array(list(made), dtype=np.int64), cut)
         return self._pools[kinds]
 
-    def _specs(self, starts: tuple[Starts, ...], view: View, named: Named, alone: bool) -> Iterator[FormSpec]:
+    def _specs(
+        self, starts: tuple[Starts, ...], view: View, named: Named, alone: bool, keys: tuple[str, ...]
+    ) -> Iterator[FormSpec]:
+        routes = [self._routes(own, view, key) for own, key in zip(starts, keys or ("",) * len(starts), strict=True)]
         if view.value is not None:
             if len(starts) < 2:
                 literals = [(by, literal) for by in self._valued() for literal in self._literals(by, view)]
+                of_topic = routes[0] if starts else None
                 if self.types:
-                    yield from self.typed.of_values(literals, starts[0] if starts else None, named)
-                yield from self._with_value(literals, starts[0] if starts else None)
+                    yield from self.typed.of_values(literals, of_topic, named)
+                yield from self._with_value(literals, of_topic)
         elif not starts:
             if self.types:
                 yield from self.typed.of_types(named, alone)
         elif len(starts) == 1:
-            yield from self.typed.of_one(starts[0], named) if self.types else self._of_one(starts[0])
+            yield from self.typed.of_one(routes[0], named) if self.types else self._of_one(routes[0])
         elif len(starts) == 2:
             if self.types:
-                yield from self.typed.of_two(*starts, named)
-            yield from self._of_two(*starts)
+                yield from self.typed.of_two(routes[0], routes[1], named)
+            yield from self._of_two(routes[0], routes[1])
 
-    def _of_one(self, starts: Starts) -> Iterator[FormSpec]:
-        ways = self.ways
-        paths: list[Path] = [(way,) for way in starts]
+    def _wide(self, starts: Starts) -> bool:
+        """Whether a topic has too many paths for all to be tried."""
+        return self.options.hops > 1 and self.ways.paths(starts) > self.options.most_paths
+
+    def _routes(self, starts: Starts, view: View, key: str) -> Routes:
+        """The paths from a topic that are tried: all, or of too many those that the question's words are of."""
+        if self._wide(starts):
+            likeness = self.likeness.of(view.text)
+            one, two = self.ways.likeliest(starts, likeness, self.options.likely_paths, key)
+            liked = np.argsort(-likeness, kind="stable")[:LIKED]
+            liked = liked[likeness[liked] > 0]
+            return Routes(starts, (one, two), frozenset((*liked.tolist(), *(liked + self.ways.relations).tolist())))
+        paths: list[list[Path]] = [[(way,) for way in starts]]
+        for _ in range(self.options.hops - 1):
+            paths.append([longer for path in paths[-1] for longer in self.ways.longer(path)])
+        return Routes(starts, tuple(paths))
+
+    def _of_one(self, routes: Routes) -> Iterator[FormSpec]:
+        ways, paths = self.ways, routes.paths[0]
         yield from (("join", path) for path in paths)
         sets = [path for path in paths if ways.to_things[path[-1]] and ways.many[path[-1]]]
         yield from (("count", ("join", path)) for path in sets)
         ranks = [(("join", path), (by,)) for path in sets for by in ways.values(path[-1])]
         yield from (("best", best, members, by) for members, by in ranks for best in BESTS)
         yield from (("nth", n, best, members, by) for members, by in ranks for best in BESTS for n in PLACES)
-        for _ in range(self.options.hops - 1):
-            paths = [longer for path in paths for longer in ways.longer(path)]
+        for paths in routes.paths[1:]:
             yield from (("join", path) for path in paths)
             yield from (("count", ("join", path)) for path in paths if ways.to_things[path[-1]])
 
-    def _of_two(self, one: Starts, other: Starts) -> Iterator[FormSpec]:
+    def _of_two(self, one: Routes, other: Routes) -> Iterator[FormSpec]:
         ways = self.ways
-        both = set(other)
-        shared = [way for way in one if way in both]
+        both = set(other.starts)
+        shared = [way for way in one.starts if way in both]
         for by in shared:
             if by in ways.measured:
                 yield from (("greater", (by,), best, False) for best in BESTS)
         for by in shared:
             if ways.to_things[by] and ways.many[by]:
                 yield from (("greater", (by,), best, True) for best in BESTS)
-        sides = [self._sets(starts) for starts in (one, other)]
-        for slot, entity, entity_starts in ((0, 1, other), (1, 0, one)):
+        sides = [routes.sets(ways, PAIRED) for routes in (one, other)]
+        for slot, entity, near in ((0, 1, other), (1, 0, one)):
             for path in sides[slot]:
-                if ways.may_be(path[-1], entity_starts):
+                if ways.may_be(path[-1], near.starts):
                     yield ("holds", ("join", path, slot), entity)
         single: list[list[Path]] = [[path for path in side if len(path) == 1] for side in sides]
         for a in single[0]:
@@ -190,16 +223,16 @@ class Enumerator:
                 if len(a) + len(b) <= self.options.hops + 1 and ways.meet(a[-1], b[-1]):
                     yield ("both", ("join", a, 0), ("join", b, 1))
 
-    def _with_value(self, literals: Sequence[tuple[int, Literal]], starts: Starts | None) -> Iterator[FormSpec]:
+    def _with_value(self, literals: Sequence[tuple[int, Literal]], routes: Routes | None) -> Iterator[FormSpec]:
         """What equals a value or compares with it: everything that does, or those of what a topic leads to."""
         ways = self.ways
         for by, literal in literals:
             compared = OPS if literal.datatype != STRING else ()
-            if starts is None:
+            if routes is None:
                 yield ("equal", (by,), literal)
                 yield from (("compare", op, (by,), literal) for op in compared)
                 continue
-            for way in starts:
+            for (way,) in routes.paths[0]:
                 if ways.to_things[way] and by in ways.beside[ways.turned(way)]:
                     members = ("join", (way,))
                     yield ("both", members, ("equal", (by,), literal))
@@ -221,9 +254,3 @@ class Enumerator:
         if by in self.ways.texts and view.value.string is not None:
             found.append(Literal(VALUE, STRING))
         return found
-
-    def _sets(self, starts: Starts) -> list[Path]:
-        """The paths to things, of one relation and of two."""
-        paths: list[Path] = [(way,) for way in starts if self.ways.to_things[way]]
-        more = [longer for path in paths for longer in self.ways.longer(path)] if self.options.hops > 1 else []
-        return [*paths, *(path for path in more if self.ways.to_things[path[-1]])]

@@ -77,7 +77,7 @@ class RngParser:
             form = self.enumerator.forms.forms[number]
             assert form is not None
             for filling in reading.fillings[view]:
-                if number in filling.numbers:
+                if filling.has(number):
                     whole = filled(form, filling.keys, reading.views[view].value)
                     whole = as_stored(whole, self.enumerator.datatypes)
                     own = score + self.options.rho_weight * filling.log_rho

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -38,10 +37,9 @@ class Filling:
     rho: float
     pool: Pool
 
-    @cached_property
-    def numbers(self) -> frozenset[int]:
-        """The numbers of the forms."""
-        return frozenset(self.pool.numbers.tolist())
+    def has(self, number: int) -> bool:
+        """Whether they may fill a form."""
+        return bool((self.pool.numbers == number).any())
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class Readings:
             keys = tuple(topic.key for topic in topics)
             if len(set(keys)) == len(keys):
                 starts = tuple(self.enumerator.starts(key) for key in keys)
-                pool = self.enumerator.pool(starts, view, named, alone)
+                pool = self.enumerator.pool(starts, view, named, alone, keys)
                 rhos = [min(1.0, max(topic.rho, SMALLEST_RHO)) for topic in topics]
                 found.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
         return tuple(found)
@@ -160,7 +158,7 @@ class Readings:
         for number, (view, own) in enumerate(zip(views, fillings, strict=True)):
             for filling in own:
                 found = known.get(normal_slots(form, filling.keys, view))
-                if found is not None and found in filling.numbers:
+                if found is not None and filling.has(found):
                     return (number, found)
         return None
 

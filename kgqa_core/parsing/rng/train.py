@@ -47,6 +47,8 @@ HEAVIEST = 16
 """An example counts as the questions that it stands for, at most so many."""
 LATER = 0.3
 """Learning rate of the later phase, as a share of the first one's."""
+LEARNT_PATHS = 40
+"""Paths of a topic that training tries where a schema is too large for all: enough for wrong forms to be near."""
 POOLED = 16
 """Batches within which examples are sorted by length."""
 
@@ -92,7 +94,8 @@ def train(
         raise TrainingError("no training question has a gold form; give forms, relation paths or answers of the graph")
     with KgStore.open(kg) as store:
         types = with_types(selected, options)
-        enumerator = Enumerator(store, MemoryGraph(store), options, types=types)
+        few = options.model_copy(update={"likely_paths": min(options.likely_paths, LEARNT_PATHS)})
+        enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
         monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
         words = form_words(enumerator, store)

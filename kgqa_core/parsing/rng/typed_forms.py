@@ -16,10 +16,15 @@ from kgqa_core.datasets.gold_forms import PLACES
 from kgqa_core.logic.forms import BESTS, OPS, Literal
 from kgqa_core.parsing.rng.form_specs import FormSpec, Path
 from kgqa_core.parsing.rng.slots import STRING
-from kgqa_core.parsing.rng.ways import Starts, Ways
+from kgqa_core.parsing.rng.ways import Routes, Ways
 
 FEW = 2
 """Types at the end of a path that are tried in sets which are counted, ranked or of two conditions."""
+
+COMPUTED = 40
+"""Paths of each length that are counted and ranked, where the schema is too large for all."""
+PAIRED = 12
+"""Paths of each length that are combined with those of another topic, or with a value, where it is."""
 
 Named = frozenset[int]
 """Types that a question names."""
@@ -31,20 +36,19 @@ class TypedForms:
     def __init__(self, ways: Ways, options: RngOptions) -> None:
         self.ways, self.options = ways, options
         self._at_end = [frozenset(own) for own in ways.at_end]
+        self._long: dict[int, list[Path]] = {}
 
-    def of_one(self, starts: Starts, named: Named) -> Iterator[FormSpec]:
+    def of_one(self, routes: Routes, named: Named) -> Iterator[FormSpec]:
         """Of one topic."""
-        ways, many = self.ways, self.ways.many
-        paths: list[list[Path]] = [[(way,) for way in starts]]
-        for _ in range(self.options.hops - 1):
-            paths.append([longer for path in paths[-1] for longer in ways.longer(path)])
+        ways, many, paths = self.ways, self.ways.many, routes.paths
+        most = self.options.types_tried if routes.liked is None else FEW
         for own in paths:
             yield from (("join", path) for path in own)
             for path in own:
-                yield from self._typed(("join", path), path[-1], named, self.options.types_tried)
+                yield from self._typed(("join", path), path[-1], named, most)
         if self.options.middle_types:
             yield from self._between(paths[1] if len(paths) > 1 else (), named)
-        sets = [path for own in paths[:2] for path in own if ways.to_things[path[-1]]]
+        sets = routes.sets(ways, COMPUTED)
         several = [path for path in sets if len(path) > 1 or many[path[-1]]]
         for path in several:
             yield from (("count", of) for of in self._few(("join", path), path[-1], named))
@@ -60,9 +64,9 @@ class TypedForms:
             for of in self._few(("join", path), path[-1], named, plain=False):
                 yield from (("best", best, of, by) for by in self._long_values(path[-1]) for best in BESTS)
 
-    def of_two(self, one: Starts, other: Starts, named: Named) -> Iterator[FormSpec]:
+    def of_two(self, one: Routes, other: Routes, named: Named) -> Iterator[FormSpec]:
         """Intersections and differences of two topics: of the answer, and of what a relation leads to it from."""
-        sides = [self._sets(starts) for starts in (one, other)]
+        sides = [routes.sets(self.ways, PAIRED) for routes in (one, other)]
         single: list[list[Path]] = [[path for path in side if len(path) == 1] for side in sides]
         meeting = [(a, b) for a in single[0] for b in single[1] if self.ways.meet(a[-1], b[-1])]
         for a, b in meeting:
@@ -73,37 +77,37 @@ class TypedForms:
                     yield from self._of_pair(a, b, named)
         for a, b in meeting:
             pair = ("both", ("join", a, 0), ("join", b, 1))
-            for path in self.ways.longer((a[-1],)):
+            for path in one.longer(self.ways, (a[-1],)):
                 yield from self._few(("further", path[1:], pair), path[-1], named)
         for a, b in meeting:
             for first, second in ((("join", a, 0), ("join", b, 1)), (("join", b, 1), ("join", a, 0))):
                 yield from self._few(("minus", first, second), a[-1], named, plain=False)
 
     def of_values(
-        self, literals: Sequence[tuple[int, Literal]], starts: Starts | None, named: Named
+        self, literals: Sequence[tuple[int, Literal]], routes: Routes | None, named: Named
     ) -> Iterator[FormSpec]:
-        """What equals a value or compares with it, alone (starts: None) or with what a topic leads to.
+        """What equals a value or compares with it, alone (routes: None) or with what a topic leads to.
 
         literals: (relation, slot) of what the value may be of.
         """
         for by, literal in literals:
             heads = self.ways.turned(by)
-            if starts is None:
+            if routes is None:
                 for condition in self._conditions(by, literal):
                     yield from self._typed(condition, heads, named, self.options.types_tried)
             else:
-                for way in starts:
+                for (way,) in routes.paths[0]:
                     if self.ways.to_things[way] and self.ways.meet(way, heads):
                         for condition in self._conditions(by, literal):
                             yield from self._few(("both", ("join", (way,)), condition), way, named, plain=False)
         for by, literal in literals:
             heads = self.ways.turned(by)
-            if starts is None:
+            if routes is None:
                 for condition in self._conditions(by, literal):
                     for path in self.ways.longer((heads,)):
                         yield from self._few(("further", path[1:], condition), path[-1], named)
             else:
-                yield from self._further(by, literal, starts, named)
+                yield from self._further(by, literal, routes, named)
 
     def of_types(self, named: Named, alone: bool) -> Iterator[FormSpec]:
         """Of types that are named; of all, the largest first, where a question has no mention and names none."""
@@ -154,28 +158,24 @@ class TypedForms:
         if literal.datatype != STRING:
             yield from (("compare", op, (by,), literal) for op in OPS)
 
-    def _further(self, by: int, literal: Literal, starts: Starts, named: Named) -> Iterator[FormSpec]:
+    def _further(self, by: int, literal: Literal, routes: Routes, named: Named) -> Iterator[FormSpec]:
         """What a relation leads to from what a topic and a value are of, and two relations with a value."""
         ways, heads = self.ways, self.ways.turned(by)
-        for way in starts:
-            if not ways.to_things[way]:
+        for path in routes.sets(ways, PAIRED):
+            if not ways.meet(path[-1], heads):
                 continue
-            if ways.meet(way, heads):
-                for condition in self._conditions(by, literal):
-                    pair = ("both", ("join", (way,)), condition)
-                    for path in ways.longer((way,)):
-                        yield from self._few(("further", path[1:], pair), path[-1], named, plain=False)
-            for path in ways.longer((way,)):
-                if ways.to_things[path[-1]] and ways.meet(path[-1], heads):
-                    for condition in self._conditions(by, literal):
-                        yield from self._few(("both", ("join", path), condition), path[-1], named, plain=False)
+            for condition in self._conditions(by, literal):
+                pair = ("both", ("join", path), condition)
+                if len(path) > 1:
+                    yield from self._few(pair, path[-1], named, plain=False)
+                    continue
+                for longer in routes.longer(ways, path):
+                    yield from self._few(("further", longer[1:], pair), longer[-1], named, plain=False)
 
     def _long_values(self, way: int) -> list[Path]:
         """Measures two relations away."""
-        ways = self.ways
-        return [(step, by) for step in ways.after(way) if ways.to_things[step] for by in ways.values(step)]
-
-    def _sets(self, starts: Starts) -> list[Path]:
-        paths: list[Path] = [(way,) for way in starts if self.ways.to_things[way]]
-        more = [longer for path in paths for longer in self.ways.longer(path)] if self.options.hops > 1 else []
-        return [*paths, *(path for path in more if self.ways.to_things[path[-1]])]
+        if way not in self._long:
+            ways = self.ways
+            steps = [step for step in ways.after(way) if ways.to_things[step]]
+            self._long[way] = [(step, by) for step in steps for by in ways.values(step)]
+        return self._long[way]

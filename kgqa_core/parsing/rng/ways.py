@@ -7,6 +7,7 @@ meet where some entity has both.  All of it is products of sparse matrices over 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,38 @@ from kgqa_core.logic.schema import TEXT, UNTYPED, Schema, types_of
 
 Starts = tuple[int, ...]
 """Directed relations that a topic may start with, those with most triples first."""
+
+
+FACTS = 0.4
+"""Likeness that a step of a path has because the graph has it from the topic."""
+FOLLOWED = 500
+"""Entities beside a topic from which the second step of a path is looked for."""
+NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+SINGLE = 0.25
+"""Share of the paths that are of one relation, where there are so many."""
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The paths from a topic that candidates are made of, by length, from one relation on.
+
+    liked: the ways that may follow, where not all are tried because the schema is large; None for all.
+    """
+
+    starts: Starts
+    paths: tuple[list[tuple[int, ...]], ...]
+    liked: frozenset[int] | None = None
+
+    def sets(self, ways: Ways, most: int) -> list[tuple[int, ...]]:
+        """The paths of one relation and of two that lead to things; where not all are tried, `most` of each length."""
+        lengths = [[path for path in own if ways.to_things[path[-1]]] for own in self.paths[:2]]
+        return [path for own in lengths for path in (own if self.liked is None else own[:most])]
+
+    def longer(self, ways: Ways, path: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """A path with one more way."""
+        return [longer for longer in ways.longer(path) if self.liked is None or longer[-1] in self.liked]
 
 
 class Ways:
@@ -45,6 +78,9 @@ class Ways:
         if types:
             self._read_classes(have)
         self._after: dict[int, tuple[int, ...]] = {}
+        self._facts: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._counts: dict[Starts, int] = {}
+        self._read_following()
         self._values: dict[int, tuple[int, ...]] = {}
         self._starts: dict[str, Starts] = {}
 
@@ -122,6 +158,17 @@ class Ways:
                 having[kind].append(way)
         return having
 
+    def _read_following(self) -> None:
+        """CSR of what follows each way: that of `after`, without what `longer` leaves out."""
+        follows = [
+            [then for then in self.beside[self.turned(way)] if then != self.turned(way) or self.many[then]]
+            if self.to_things[way]
+            else []
+            for way in range(2 * self.relations)
+        ]
+        self._follow_ptr = np.concatenate(([0], np.cumsum([len(own) for own in follows]))).astype(np.int64)
+        self._follow = np.array([then for own in follows for then in sorted(own)], dtype=np.int64)
+
     # -- topics ------------------------------------------------------------------------------------------------
 
     def know(self, keys: Sequence[str]) -> None:
@@ -168,6 +215,57 @@ class Ways:
             return []
         back = self.turned(last)
         return [(*path, then) for then in self.after(last) if then != back or self.many[then]]
+
+    def paths(self, starts: Starts) -> int:
+        """How many paths of one relation and of two start so."""
+        if starts not in self._counts:
+            own = np.array(starts, dtype=np.int64)
+            self._counts[starts] = len(own) + int((self._follow_ptr[own + 1] - self._follow_ptr[own]).sum())
+        return self._counts[starts]
+
+    def facts(self, key: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What the graph has from a topic: ways, and paths of two as first · 2 relations + second; each ascending."""
+        if key not in self._facts:
+            ids = self.graph.know([key])
+            self._facts[key] = self._paths_from(ids[key]) if key in ids else (NONE, NONE)
+        return self._facts[key]
+
+    def _paths_from(self, entity: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        leaving, reaching = self.graph.around(entity)
+        first = np.concatenate((leaving, reaching + self.relations))
+        found = [NONE]
+        for way in first.tolist():
+            node = np.array([entity], dtype=np.int64)
+            backward = way >= self.relations
+            near = np.unique(self.graph.hop(node, way % self.relations, backward=backward)[1])
+            out, into = self.graph.around_all(near[~self.graph.literal[near]][:FOLLOWED])
+            found.append(way * 2 * self.relations + np.concatenate((out, into + self.relations)))
+        return np.sort(first), np.sort(np.concatenate(found))
+
+    def likeliest(
+        self, starts: Starts, likeness: NDArray[np.float64], most: int, key: str
+    ) -> list[list[tuple[int, ...]]]:
+        """The paths of one relation and of two whose relations are most like a question, at most `most` in all.
+
+        likeness: [relations].  key: of the topic, what the graph has from it being `FACTS` more like.
+        Of equal ones those of relations with more triples come first.
+        """
+        own = np.array(starts, dtype=np.int64)
+        there, paths = self.facts(key)
+        score = likeness[own % self.relations] + FACTS * np.isin(own, there)
+        lengths = self._follow_ptr[own + 1] - self._follow_ptr[own]
+        first = np.repeat(np.arange(len(own)), lengths)
+        ends = np.cumsum(lengths)
+        places = np.arange(len(first)) + np.repeat(self._follow_ptr[own] - np.concatenate(([0], ends[:-1])), lengths)
+        second = self._follow[places] if len(first) else np.zeros(0, dtype=np.int64)
+        further = likeness[second % self.relations] + FACTS * np.isin(own[first] * 2 * self.relations + second, paths)
+        both = np.concatenate((score, score[first] + further))
+        common = np.log1p(self.triples)
+        both = both + 1e-3 * np.concatenate((common[own], np.minimum(common[own[first]], common[second])))
+        single = np.argsort(-both[: len(own)], kind="stable")[: round(most * SINGLE)]
+        double = np.argsort(-both[len(own) :], kind="stable")[: most - len(single)]
+        pairs = zip(own[first[double]].tolist(), second[double].tolist(), strict=True)
+        return [[(way,) for way in own[single].tolist()], [*pairs]]
 
     def values(self, way: int) -> tuple[int, ...]:
         """The relations by whose numbers and dates the things that a way leads to can be ranked."""
