@@ -12,7 +12,8 @@ make       question sets by `kgqa questions generate --set questions.generated.f
 evaluate   parsers trained on A and A+U, with and without thresholds, as `kgqa answerability evaluate` scores them.
 
 Each step is run in a process of its own; what is finished is found again in DIR/home.  OUT is read first, and only what
-is measured now is replaced, with its own conditions.  `--table` prints the tables of docs/parsing.md.
+is measured now is replaced, with its own conditions.  `--table` writes the tables of --json into docs/parsing.md, between
+its marks.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from kgqa_core.parsing.rng.readings import Readings, coverage
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESULTS = Path(__file__).resolve().parent / "results" / "parsers.json"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "parsing.md"
+MARKS = ("<!-- parsers.json -->", "<!-- /parsers.json -->")
 SEED = 7
 GRAPHS: Mapping[str, Sequence[str]] = {
     "atlas": ("bundled:atlas",),
@@ -202,7 +205,7 @@ def tables(record: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Runs the requested steps, or prints the tables."""
+    """Runs the requested steps, or writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, help="folder of question sets, benchmarks and the home")
     parser.add_argument("--steps", default="make,coverage,evaluate")
@@ -211,11 +214,16 @@ def main() -> None:
     parser.add_argument("--train", default="A,A+U")
     parser.add_argument("--topics", default="linked", choices=("linked", "gold"))
     parser.add_argument("--json", type=Path, default=RESULTS)
-    parser.add_argument("--table", action="store_true", help="print the tables of --json; nothing is measured")
+    parser.add_argument(
+        "--table", action="store_true", help="write the tables of --json into the page; nothing is measured"
+    )
     given = parser.parse_args()
     record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
     if given.table:
-        print(tables(record), end="")
+        page = PAGE.read_text(encoding="utf-8")
+        before, _, rest = page.partition(MARKS[0])
+        _, _, after = rest.partition(MARKS[1])
+        PAGE.write_text(f"{before}{MARKS[0]}\n{tables(record)}{MARKS[1]}{after}", encoding="utf-8")
         return
     if given.work is None:
         parser.error("--work DIR is needed to measure")

@@ -121,8 +121,8 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     """Paths of a topic, of one relation and of two, that are all tried; a topic whose schema has more is `likely_paths`
     of them."""
     likely_paths: int = Field(default=100, ge=10)
-    """Paths that are tried of a topic that has too many: those whose relations' words the question has most of, and that
-    the graph has from the topic."""
+    """Paths that are tried of a topic that has too many: those whose relations' words the question has most of, and
+    those that the graph has from the topic."""
     most_forms: int = Field(default=4_000, ge=10)
     """Candidate forms of one reading of a question (about one of its entities, or two)."""
     mentions: int = Field(default=4, ge=1)

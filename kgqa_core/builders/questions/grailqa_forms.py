@@ -1,7 +1,8 @@
 """Forms as GrailQA writes them (Gu et al. 2021): every set has the type of its members, `(AND class …)`.
 
 The type is one that all members of the set have, mostly the smallest of them; where no type has all, it is one that
-most have, and the others are no answers.  Numbers have the datatypes of the graph.  GrailQA's forms answer with
+most have, and the others are no answers.  Numbers have the datatypes of the graph.  A relation that the graph has both
+ways (a border, a marriage) is written in one direction.  GrailQA's forms answer with
 entities or a count: values as answers, differences, unions, ordinals, comparisons of two and yes/no are not written.
 """
 
@@ -14,12 +15,13 @@ import numpy as np
 
 from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Form, Join
+from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Form, Join, Step
 from kgqa_core.logic.memory import Ints, MemoryGraph
-from kgqa_core.parsing.values import as_stored, datatypes
+from kgqa_core.parsing.values import as_stored, datatypes, mapped
 
 _WIDER = 0.2
 """Share of the sets that get another than the smallest type."""
+SYMMETRIC = 0.9
 _PROBED = 64
 """Members of a set whose types are looked at."""
 
@@ -37,6 +39,7 @@ class GrailqaForms:
         ).fetchall()
         self._types: dict[int, list[str]] = {}
         self._sizes: dict[str, int] = {}
+        self._symmetric = symmetric(graph)
         for entity, key in rows:
             if key in profile.types:
                 self._types.setdefault(entity, []).append(key)
@@ -48,7 +51,16 @@ class GrailqaForms:
             written = self._write(form)
         except FormError:
             return None
-        return None if written is None else as_stored(written, self.datatypes)
+        return None if written is None else as_stored(self._one_way(written), self.datatypes)
+
+    def _one_way(self, form: Form) -> Form:
+        def change(node: Form) -> Form | None:
+            if not isinstance(node, Join) or node.where:
+                return None
+            path = tuple(Step(s.relation, s.inverse and s.relation not in self._symmetric) for s in node.path)
+            return Join(path, mapped(node.of, change))
+
+        return mapped(form, change)
 
     def _write(self, form: Form) -> Form | None:
         match form:
@@ -84,6 +96,16 @@ class GrailqaForms:
         most = max(counts.values())
         keys = sorted((key for key, count in counts.items() if count == most), key=lambda key: (self._sizes[key], key))
         return self.rng.choice(keys) if self.rng.random() < _WIDER else keys[0]
+
+
+def symmetric(graph: MemoryGraph) -> frozenset[str]:
+    """Relations that nine tenths of their triples have the other way round too."""
+    size = graph.entities
+    forward = (graph.relation * size + graph.head) * size + graph.tail
+    both = np.isin(forward, (graph.relation * size + graph.tail) * size + graph.head)
+    counts = np.bincount(graph.relation, minlength=graph.relations)
+    shares = np.bincount(graph.relation, weights=both, minlength=graph.relations) / np.maximum(1, counts)
+    return frozenset(key for key, i in graph.relation_ids.items() if counts[i] and shares[i] >= SYMMETRIC)
 
 
 def _is_condition(part: Form) -> bool:

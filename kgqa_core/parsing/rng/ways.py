@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.vocabulary import RDF_TYPE, RDFS
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.schema import TEXT, UNTYPED, Schema, types_of
 
@@ -23,6 +24,8 @@ Starts = tuple[int, ...]
 """Directed relations that a topic may start with, those with most triples first."""
 
 
+TYPE_RELATIONS = frozenset((RDF_TYPE, RDFS + "subClassOf", "P31", "P279", "type.object.type"))
+"""Relations that say what type a thing has; where forms have conditions on types, paths do not go along them."""
 FACTS = 0.4
 """Likeness that a step of a path has because the graph has it from the topic."""
 FOLLOWED = 500
@@ -68,6 +71,9 @@ class Ways:
         self.store, self.graph, self.starts_by = store, graph, starts
         self.relations = graph.relations
         self.schema = Schema.read(store)
+        self._left_out = np.array(
+            sorted(i for key, i in graph.relation_ids.items() if types and key in TYPE_RELATIONS), dtype=np.int64
+        )
         keys = {i: key for key, i in graph.relation_ids.items()}
         self.keys = [keys.get(i, "") for i in range(self.relations)]
         have = self._read_meetings()
@@ -86,8 +92,9 @@ class Ways:
 
     def _read_meetings(self) -> Any:
         graph, size = self.graph, self.relations
-        backward = ~graph.literal[graph.tail]
-        forward = graph.head * 2 * size + graph.relation
+        used = ~np.isin(graph.relation, self._left_out)
+        backward = ~graph.literal[graph.tail] & used
+        forward = graph.head[used] * 2 * size + graph.relation[used]
         inverse = graph.tail[backward] * 2 * size + graph.relation[backward] + size
         both = np.unique(np.concatenate((forward, inverse)))
         have = csr_array(
@@ -113,6 +120,8 @@ class Ways:
         self.to_things = np.zeros(2 * self.relations, dtype=np.bool_)
         for key, number in self.graph.relation_ids.items():
             relation = self.schema.relations[key]
+            if number in self._left_out:
+                continue
             for kind in relation.domain:
                 self._of_type.setdefault(kind, set()).add(number)
             for kind in relation.range:
@@ -187,6 +196,7 @@ class Ways:
 
     def _start(self, entity: int, types: frozenset[str]) -> Starts:
         leaving, reaching = self.graph.around(entity)
+        leaving, reaching = (np.setdiff1d(one, self._left_out) for one in (leaving, reaching))
         own = {*leaving.tolist(), *(reaching + self.relations).tolist()}
         if self.starts_by == "schema":
             known = types - {UNTYPED}
@@ -231,7 +241,7 @@ class Ways:
         return self._facts[key]
 
     def _paths_from(self, entity: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        leaving, reaching = self.graph.around(entity)
+        leaving, reaching = (np.setdiff1d(one, self._left_out) for one in self.graph.around(entity))
         first = np.concatenate((leaving, reaching + self.relations))
         found = [NONE]
         for way in first.tolist():
