@@ -12,8 +12,7 @@ make       question sets by `kgqa questions generate --set questions.generated.f
 evaluate   parsers trained on A and A+U, with and without thresholds, as `kgqa answerability evaluate` scores them.
 
 Each step is run in a process of its own; what is finished is found again in DIR/home.  OUT is read first, and only what
-is measured now is replaced, with its own conditions.  `--table` writes the tables of --json into docs/parsing.md, between
-its marks.
+is measured now is replaced, with its own conditions.  `--table` writes the tables of --json into docs/parsing.md.
 """
 
 from __future__ import annotations
