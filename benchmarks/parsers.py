@@ -53,7 +53,7 @@ MAKE = (
     "questions.generated.shares.two_hops=40",
 )  # fmt: skip
 """Settings of the generated sets: GrailQA's kinds of forms, half of them of two relations where the graph has them."""
-SIZE = 6000
+SIZE = 4000
 PARSERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rng": ("rng", ()),
     "rng+generator": ("rng", ("parsing.rng.generator.enabled=true",)),
