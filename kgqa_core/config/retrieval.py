@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PositiveInt, field_validator
 
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
-from kgqa_core.config.experiment import RetrieverVariant
+from kgqa_core.config.experiment import TOPICS, RetrieverVariant
 from kgqa_core.errors import nearest
 
 
@@ -51,6 +51,12 @@ class BaselineOptions(RetrieverSection):
 
     names = ("random", "oracle")
     baseline = True
+
+
+class TopicsOptions(RetrieverSection):
+    """The topics alone, without facts, for answerers that explore the graph themselves; it has no options."""
+
+    names = (TOPICS,)
 
 
 class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):

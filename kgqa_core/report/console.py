@@ -69,20 +69,36 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
     """The form that was run, what it found, and the triples that prove it; nothing where nothing computes."""
     if "operation" not in reply:
         return []
+    if "effort" in reply:
+        return _explored(reply)
     if reply["form"] is None:
         if reply.get("model") == AUTO:
             return []
         return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
     found = () if reply["computed"] == reply["answer"] else (("computed ", "dim"), reply["computed"], " ")
     line = VisibleText.assemble(*found, ("by ", "dim"), reply["form"])
+    return [line, *_proof(reply)]
+
+
+def _explored(reply: Mapping[str, Any]) -> list[RenderableType]:
+    """What was done on the way, with calls and tokens, and the triples that were visited."""
+    effort = reply["effort"]
+    tokens = effort["prompt_tokens"] + effort["completion_tokens"]
+    steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(effort["steps"], start=1))
+    title = f"explored: {effort['end']}, {effort['calls']:,} calls, {tokens:,} tokens"
+    return [VisibleText(f"{title}{steps}", style="dim"), *_proof(reply)]
+
+
+def _proof(reply: Mapping[str, Any]) -> list[RenderableType]:
+    """The table of the first triples that an answer rests on; nothing without any."""
     if not reply["proof"]:
-        return [line]
+        return []
     shown = len(reply["proof"])
     more = f" ({shown:,} of {reply['proof_rows']:,})" if shown < reply["proof_rows"] else ""
     proof = Table(title=f"Proof{more}", title_justify="left", title_style="bold", show_header=False)
     for text in reply["proof"]:
         proof.add_row(VisibleText(text))
-    return [line, proof]
+    return [proof]
 
 
 def _withheld(reply: Mapping[str, Any]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ Their order is that of lists in messages and of the retrievers that stand for a 
 from __future__ import annotations
 
 from kgqa_core.errors import ConfigError, nearest
+from kgqa_core.retrieval import topics
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs, RetrieverSpec
 from kgqa_core.retrieval.baselines import spec as baselines
 from kgqa_core.retrieval.hop_path import spec as hop_path
@@ -21,6 +22,7 @@ RETRIEVERS: dict[str, RetrieverSpec] = {
         kaping.SPEC,
         *relation_ranking.SPECS,
         *baselines.SPECS,
+        topics.SPEC,
     )
 }
 """Every retriever, by name."""

@@ -18,6 +18,7 @@ import pytest
 
 from flows.answer import answer_file
 from flows.pipeline import pipeline
+from kgqa_core.answering.explore import read_efforts
 from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, make_profile
@@ -32,12 +33,15 @@ from kgqa_core.system import System
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer
 from tests.support.prefect_server import on_shared_server
+from tests.support.scripted_agent import ScriptedAgent
 from tests.support.toy import write_graph, write_questions
 
 RETRIEVERS = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle")
 BASELINES = ("random", "oracle")
 FEW = ("hop_path", "oracle")
 ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
+EXPLORED_BY = {"agent:openai:stub": "agent", "gcr:builtin": "gcr"}
+"""Answerers that explore the graph from the topics, whatever is retrieved."""
 TOPICS = {"gold": (False,), "linked": (True,), "both": (False, True)}
 """Whether the topics of a question are linked, by what a profile calls that."""
 QUESTIONS = 20
@@ -182,7 +186,7 @@ def compare_all(road: Road, home: Path, out: Path, retrievers: Sequence[str], to
 
 
 def test_every_answerer_of_the_registry_is_in_the_matrix() -> None:
-    assert set(ANSWERED_BY.values()) == set(ANSWERERS)
+    assert {*ANSWERED_BY.values(), *EXPLORED_BY.values()} == set(ANSWERERS)
 
 
 def test_run_ask_and_answer_give_the_same_answers(
@@ -200,6 +204,27 @@ def test_auto_answers_alike_through_run_ask_and_answer(
     road = run(home, server, "auto", FEW)
     assert set(road.rows) == {"hop_path", "hop_path@linked"}, "auto is given the paths of one retriever"
     compare(road, home, tmp_path / "auto", "hop_path", ("both",))
+
+
+def test_agent_explores_alike_through_run_ask_and_answer(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(home))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ChatServer(act=ScriptedAgent()) as server, on_shared_server():
+        road = run(home, server, "agent:openai:stub", ("random",))
+        paid = server.stats()["requests"]
+        assert set(road.rows) == {"topics", "topics@linked"} and paid > QUESTIONS
+        compare(road, home, tmp_path / "agent", "topics", ("both",))
+        assert any(output for output, _, _ in road.rows["topics"].values())
+    computed = stage_artifact(road.record, "computed/topics").folder
+    efforts, proof = read_efforts(computed), pl.read_parquet(computed / "proof.parquet")
+    answered = {name for name, (output, _, _) in road.rows["topics"].items() if output}
+    assert len(efforts) == QUESTIONS and answered <= set(proof["question"])
+    answers = pl.read_parquet(_artifact(road.record, "answers", "topics"))
+    assert dict(answers.select("question", "prompt_tokens").rows()) == {
+        question: effort.prompt_tokens for question, effort in efforts.items()
+    }
 
 
 @pytest.mark.slow
