@@ -42,6 +42,7 @@ from kgqa_core.config.retrieval import (
     RelationRankingOptions,
     RetrievalOptions,
     RigelOptions,
+    TransferNetOptions,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 
@@ -52,6 +53,7 @@ __all__ = [
     "CONSTRAINED",
     "ConstrainedOptions",
     "TOPICS",
+    "TransferNetOptions",
     "Answerer",
     "Experiment",
     "Knowledge",

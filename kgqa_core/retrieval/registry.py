@@ -13,12 +13,14 @@ from kgqa_core.retrieval.hop_path import spec as hop_path
 from kgqa_core.retrieval.kaping import spec as kaping
 from kgqa_core.retrieval.relation_ranking import spec as relation_ranking
 from kgqa_core.retrieval.rigel import spec as rigel
+from kgqa_core.retrieval.transfernet import spec as transfernet
 
 RETRIEVERS: dict[str, RetrieverSpec] = {
     spec.name: spec
     for spec in (
         rigel.SPEC,
         hop_path.SPEC,
+        transfernet.SPEC,
         kaping.SPEC,
         *relation_ranking.SPECS,
         *baselines.SPECS,

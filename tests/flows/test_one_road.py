@@ -36,7 +36,9 @@ from tests.support.prefect_server import on_shared_server
 from tests.support.scripted_agent import ScriptedAgent
 from tests.support.toy import write_graph, write_questions
 
-RETRIEVERS = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle")
+RETRIEVERS = (
+    "rigel", "hop_path", "transfernet", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle",
+)  # fmt: skip
 BASELINES = ("random", "oracle")
 FEW = ("hop_path", "oracle")
 ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
@@ -48,6 +50,7 @@ QUESTIONS = 20
 SMALL = {
     "rigel": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 2, "device": "cpu"},
+    "transfernet": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "relation_ranking": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "triples": 100_000, "device": "cpu"},
     "operation_classifier": {"encoder": "scratch", "scratch_width": 32, "epochs": 4, "device": "cpu"},
     "label_parser": {"generated": 0, "examples": 60, "steps": 5, "batch_size": 4},
@@ -206,16 +209,17 @@ def test_auto_answers_alike_through_run_ask_and_answer(
     compare(road, home, tmp_path / "auto", "hop_path", ("both",))
 
 
-def test_agent_explores_alike_through_run_ask_and_answer(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("answerer", ["agent:openai:stub", pytest.param("gcr:builtin", marks=pytest.mark.slow)])
+def test_explorer_answers_alike_through_run_ask_and_answer(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answerer: str
 ) -> None:
     monkeypatch.setenv("KGQA_HOME", str(home))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with ChatServer(act=ScriptedAgent()) as server, on_shared_server():
-        road = run(home, server, "agent:openai:stub", ("random",))
-        paid = server.stats()["requests"]
-        assert set(road.rows) == {"topics", "topics@linked"} and paid > QUESTIONS
-        compare(road, home, tmp_path / "agent", "topics", ("both",))
+        road = run(home, server, answerer, ("random",))
+        assert set(road.rows) == {"topics", "topics@linked"}
+        assert (server.stats()["requests"] > QUESTIONS) == answerer.startswith("agent")
+        compare(road, home, tmp_path / "explorer", "topics", ("both",))
         assert any(output for output, _, _ in road.rows["topics"].values())
     computed = stage_artifact(road.record, "computed/topics").folder
     efforts, proof = read_efforts(computed), pl.read_parquet(computed / "proof.parquet")
@@ -242,4 +246,4 @@ def test_the_whole_matrix_gives_the_same_answers(
     road = run(home, server, answerer, RETRIEVERS)
     count = compare_all(road, home, tmp_path, RETRIEVERS, list(TOPICS))
     record_property("combinations", count)
-    assert count == len(RETRIEVERS) * len(TOPICS) == 27
+    assert count == len(RETRIEVERS) * len(TOPICS) == 30

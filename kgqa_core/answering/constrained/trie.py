@@ -2,9 +2,9 @@
 
 A path is written `Avalonia -> capital -> Zweib <- born in <- Ann Alder`: `->` follows a triple, `<-` goes against it.
 It is tokenised in segments (a topic, then a relation with its arrows, then an entity, and so on), each as it stands
-behind a text, so that the trie of a segment is built when, and only when, a decoder reaches it: whatever a graph's size,
-a search expands the rows that its paths touch.  Names that several entities share, or tokens that several names share,
-are one branch, and its entities go on together.  Where a name ends and another goes on, both are followed.
+behind a text, so that the trie of a segment is built when, and only when, a decoder reaches it: whatever a graph's
+size, a search expands the rows that its paths touch.  Names that several entities share, or tokens that several names
+share, are one branch, and its entities go on together.  Where a name ends and another goes on, both are followed.
 """
 
 from __future__ import annotations
