@@ -37,7 +37,8 @@ from tests.support.scripted_agent import ScriptedAgent
 from tests.support.toy import write_graph, write_questions
 
 RETRIEVERS = (
-    "rigel", "hop_path", "transfernet", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle",
+    "rigel", "hop_path", "transfernet", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random",
+    "oracle",
 )  # fmt: skip
 BASELINES = ("random", "oracle")
 FEW = ("hop_path", "oracle")

@@ -146,8 +146,9 @@ def _examples(
 def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]], positive_weight: float) -> Tensor:
     """Σ_e w_e (a_e - y_e)² / Σ_answers w_e of each question, [batch].
 
-    w is positive_weight at answers and 1 elsewhere, y is 1 at answers and 0 elsewhere, a are the scores.  Entities that are neither touched nor answers cost nothing; an answer that is not reached costs its weight.
-    In [0, ∞); 0 is best, and 1 is what scores of 0 everywhere cost.
+    w is positive_weight at answers and 1 elsewhere, y is 1 at answers and 0 elsewhere, a are the scores.  Entities that
+    are neither touched nor answers cost nothing; an answer that is not reached costs its weight.  In [0, ∞); 0 is best,
+    and 1 is what scores of 0 everywhere cost.
     """
     overlap = answer_overlap(scores, answers)
     gold = overlap.is_answer.to(scores.weight.dtype)
