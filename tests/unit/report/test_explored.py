@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 from rich.console import Console
 
 from kgqa_core.answering.reply import Answer, AnswerTopic, Effort
@@ -14,7 +16,7 @@ def test_steps_calls_tokens_and_proof_of_an_exploration_are_shown() -> None:
         "q", "What?", "Zweib", model="agent:openai:m", topics=(AnswerTopic("Q1", "Avalonia"),), operation="agent",
         computed="Zweib", answers=("Zweib",), proof=("(Avalonia, capital, Zweib)",), proof_rows=1, effort=effort,
     )  # fmt: skip
-    console = Console(width=100, record=True, quiet=True)
+    console = Console(width=100, record=True, file=io.StringIO())
     for part in ask_tables({**answer.to_json(), "seconds": 0.1}):
         console.print(part)
     text = console.export_text()
