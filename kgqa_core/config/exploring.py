@@ -44,7 +44,7 @@ class AgentOptions(Options):
 
 
 class ConstrainedOptions(Options):
-    """Graph-constrained decoding, `gcr:hf:MODEL` (Luo et al. 2025): paths of the graph as the only possible output."""
+    """Graph-constrained decoding, `gcr:hf:MODEL` (Luo et al. 2024): paths of the graph as the only possible output."""
 
     hops: int = Field(default=2, ge=1, le=4)
     """Longest path from a topic."""

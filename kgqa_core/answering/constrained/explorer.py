@@ -1,4 +1,4 @@
-"""Graph-constrained reasoning: a local model that can write nothing but paths of the graph (Luo et al. 2025, GCR).
+"""Graph-constrained reasoning: a local model that can write nothing but paths of the graph (Luo et al. 2024, GCR).
 
 The K likeliest paths from the topics are decoded under the trie of the graph; the answer is the end of the likeliest,
 or the model reads the paths and answers, constrained to the names of their ends.
@@ -29,7 +29,7 @@ PATHS = (
     "A reasoning path is a chain of facts of a knowledge graph that leads from a topic entity of a question to its "
     "answer.\nQuestion: {question}\nTopic entities: {topics}\nReasoning path:"
 )
-"""Prompt behind which paths are decoded (after Luo et al. 2025, figure 7)."""
+"""Prompt behind which paths are decoded (after Luo et al. 2024)."""
 
 ANSWER = "Answer the question from these reasoning paths.\n{paths}\nQuestion: {question}\nAnswer:"
 """Prompt behind which the answer is decoded, one path a line, likeliest first."""

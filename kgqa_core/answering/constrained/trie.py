@@ -1,4 +1,4 @@
-"""The paths of the graph around topics as a trie of tokens that grows where a decoder goes (Luo et al. 2025, KG-Trie).
+"""The paths of the graph around topics as a trie of tokens that grows where a decoder goes (Luo et al. 2024, KG-Trie).
 
 A path is written `Avalonia -> capital -> Zweib <- born in <- Ann Alder`: `->` follows a triple, `<-` goes against it.
 It is tokenised in segments (a topic, then a relation with its arrows, then an entity, and so on), each as it stands

@@ -1,6 +1,6 @@
 """Training of TransferNet from questions and answers: squared error on entity scores, and an auxiliary loss on hops.
 
-Shi et al. 2021, section 3.4.  The published loss divides by the number of entities of the graph, so that its size
+Shi et al. 2021, section 3.  The published loss divides by the number of entities of the graph, so that its size
 beside the hop loss depends on the graph; here a question's error is divided by the weight of its answers.
 """
 
