@@ -12,7 +12,7 @@ from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
 
 SHOWN_COUNTS = (
-    "triples", "entities", "edges", "questions", "epochs", "dev_hits_at_1", "facts", "with_facts", "asked", "kept",
+    "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1", "facts", "with_facts", "asked", "kept",
     "distinct_prompts", "dev_loss", "experiments",
 )  # fmt: skip
 
@@ -60,7 +60,7 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
     linked = [topic for topic in reply["topics"] if "rho" in topic]
     parts = [head, *_computed(reply)]
-    if reply.get("model") != AUTO:
+    if reply.get("model") != AUTO and "effort" not in reply:
         parts += [facts, ranked]
     return [_linked_line(linked), *parts] if linked else parts
 
