@@ -12,8 +12,8 @@ from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
 
 SHOWN_COUNTS = (
-    "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1", "facts", "with_facts", "asked", "kept",
-    "distinct_prompts", "dev_loss", "experiments",
+    "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1",
+    "facts", "with_facts", "asked", "kept", "distinct_prompts", "dev_loss", "experiments",
 )  # fmt: skip
 
 
