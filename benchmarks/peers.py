@@ -68,8 +68,8 @@ from tests.support.scripted_agent import ScriptedAgent  # noqa: E402
 SEED = 7
 ATTEMPTS = 3
 SHOWN_TRANSCRIPTS = 2
-MISCHIEF = {1: "garbled", 2: "stranger", 3: "no call"}
-"""What the misbehaving script does at the second, third and fourth reply of each question."""
+MISCHIEF = {1: "garbled", 2: "stranger", 3: "no call", "choose_relations": "garbled", "judge": "refusal"}
+"""What the misbehaving script does at the second, third and fourth reply of the loop, and at prunings and judgements."""
 SCRATCH: dict[str, Any] = {"encoder": "scratch", "device": "cpu"}
 log = logging.getLogger("kgqa")
 
@@ -92,8 +92,8 @@ class Bench:
         return folder
 
     def sample(self, graph: str) -> list[Question]:
-        """Dev questions that an annotated relation path answers, drawn by the seed."""
-        dev = self.work.split(graph, "dev")
+        """Dev questions without an operation that an annotated relation path answers, drawn by the seed."""
+        dev = [one for one in self.work.split(graph, "dev") if one.complexity in ("generic", "multi-hop")]
         fit = [one for one in dev if one.topic_entities and one.answers and one.relation_paths]
         return self.work.sample(fit, self.questions, "peers")
 
@@ -114,9 +114,9 @@ def agent(bench: Bench) -> Mapping[str, Part]:
     found: dict[str, Part] = {}
     for policy in ("loop", "beam"):
         for protocol in ("tools", "json"):
-            for mischief in ({}, MISCHIEF):
+            for mischief in (None, MISCHIEF):
                 options = AgentOptions(policy=policy, protocol=protocol)
-                scripted = ScriptedAgent(hops=2, mischief=mischief)
+                scripted = ScriptedAgent(hops=2, mischief=mischief or {})
                 with ChatServer(act=scripted, tokens=count) as server:
                     model = OpenAIModel("scripted", base_url=server.base_url, key_env=None)
                     explorer = GraphAgent(GraphView(graph, store, options.shown), model, options, attempts=ATTEMPTS)

@@ -4,8 +4,8 @@
 
 It knows no graph.  In the loop it lists the relations of the topic, follows the one that shares most words with the
 question, then goes on or answers with the entities that it was shown; in the beam it scores what it is offered.
-`mischief` maps the number of a reply of a question (0 is the first) to what it does wrong there, in `MISCHIEF`; a
-further attempt at the same request behaves, unless `stubborn`.
+`mischief` maps the number of a reply of a dialogue (0 is the first), or the name of the only form that is offered, to
+what it does wrong there, in `MISCHIEF`; a further attempt at the same request behaves, unless `stubborn`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ScriptedAgent:
     """
 
     hops: int = 1
-    mischief: Mapping[int, str] = field(default_factory=dict)
+    mischief: Mapping[int | str, str] = field(default_factory=dict)
     stubborn: bool = False
     restless: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +41,10 @@ class ScriptedAgent:
         """The message of the reply."""
         by_tools = "tools" in body
         replies = sum(message["role"] == "assistant" for message in body["messages"])
-        wrong = self.mischief.get(replies) if self.stubborn or "seed" not in body else None
+        only = forms_of(body)[0] if len(forms_of(body)) == 1 else None
+        wrong = self.mischief.get(replies, self.mischief.get(only or ""))
+        if "seed" in body and not self.stubborn:
+            wrong = None
         if wrong == "refusal":
             return {"content": None, "refusal": "I would rather not."}
         if wrong == "no call":
