@@ -69,7 +69,7 @@ SEED = 7
 ATTEMPTS = 3
 SHOWN_TRANSCRIPTS = 2
 MISCHIEF = {1: "garbled", 2: "stranger", 3: "no call", "choose_relations": "garbled", "judge": "refusal"}
-"""What the misbehaving script does at the second, third and fourth reply of the loop, and at prunings and judgements."""
+"""What the misbehaving script does: at some replies of the loop, and at prunings and judgements of the beam."""
 SCRATCH: dict[str, Any] = {"encoder": "scratch", "device": "cpu"}
 log = logging.getLogger("kgqa")
 
