@@ -47,5 +47,6 @@ def test_every_part_says_its_conditions_and_names_its_rows(document: dict[str, A
 def test_transcripts_show_each_policy_protocol_and_model(document: dict[str, Any]) -> None:
     text = (ROOT / "benchmarks" / "results" / "peers_transcripts.txt").read_text(encoding="utf-8")
     titles = {f"agent: {name}" for name in AGENTS}
-    titles |= {f"gcr: {name}" for name in document["results"]["gcr"]["rows"] if name != "trie"}
+    for part in {"gcr", "gcr_trained"} & set(document["results"]):
+        titles |= {f"{part}: {name}" for name in document["results"][part]["rows"] if name != "trie"}
     assert {line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")} == titles
