@@ -1,7 +1,8 @@
 """Peers' methods as they run here: an agent over the graph, graph-constrained decoding, TransferNet.
 
     python benchmarks/peers.py --work DIR --shared ../shared [--only agent|gcr|gcr_trained|atlas|metaqa|minilm …]
-        [--questions N] [--train N] [--json benchmarks/results/peers.json] [--transcripts benchmarks/results/peers_transcripts.txt]
+        [--questions N] [--train N] [--json benchmarks/results/peers.json]
+        [--transcripts benchmarks/results/peers_transcripts.txt]
     python benchmarks/peers.py --table [--json …]
 
 Only dev questions are answered and measured; test questions are removed before anything reads them.
