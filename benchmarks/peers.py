@@ -41,7 +41,8 @@ from benchmarks.peers_paths import train_path_model  # noqa: E402
 from kgqa_core.answering.agent.explorer import GraphAgent  # noqa: E402
 from kgqa_core.answering.agent.operations import GraphView  # noqa: E402
 from kgqa_core.answering.constrained.explorer import ConstrainedReasoner  # noqa: E402
-from kgqa_core.answering.explore import Exploration, counts_of  # noqa: E402
+from kgqa_core.answering.exploration import Exploration  # noqa: E402
+from kgqa_core.answering.explore import counts_of  # noqa: E402
 from kgqa_core.config import (  # noqa: E402
     AgentOptions,
     ConstrainedOptions,

@@ -18,7 +18,8 @@ from kgqa_core.abstention.apply import AbstentionJudge
 from kgqa_core.abstention.evidence import Evidence, Judgement, ModelAnswer
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.answering.answer import is_declined, parse_output
-from kgqa_core.answering.explore import ExplorerInputs, ExploringCalculator, open_explorer
+from kgqa_core.answering.exploration import ExplorerInputs
+from kgqa_core.answering.explore import ExploringCalculator, open_explorer
 from kgqa_core.answering.knowledge import KnowledgeWriter
 from kgqa_core.answering.registry import (
     AnswererSpec,

@@ -6,15 +6,14 @@ answers, with the triples that it visited as proof, and a table of its own with 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import polars as pl
 
+from kgqa_core.answering.exploration import Exploration, Explorer, ExplorerInputs
 from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.answering.reply import Effort
 from kgqa_core.config import Answerer, LlmOptions, Options
@@ -31,10 +30,6 @@ from kgqa_core.symbolic.compute import Calculator, proofs, write
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question, Retrieved
 
-End = Literal["answered", "limit", "unreadable", "error", "no topic"]
-"""How an exploration ended: with an answer, at a limit of calls, tokens or turns, for want of a reply that can be read,
-because the endpoint failed, or before it began."""
-
 MODELS = {"agent": ("openai",), "gcr": ("hf", "builtin")}
 """Kinds of language models that an answerer can explore with."""
 
@@ -46,71 +41,6 @@ EXPLORED_SCHEMA: dict[str, Any] = {
     "steps": pl.List(pl.String),
 }  # fmt: skip
 """Columns of explored.parquet: what each question took, and what was done, in words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exploration:
-    """What came of exploring the graph for one question.
-
-    names, keys: of the answers, best first; the key of an answer that is no entity is its name.  facts: triples that
-    were visited, those that reach an answer first.  steps: what was done, one text each.  calls: completions, those
-    that could not be read included; tokens: of these.  operations: on the graph; refused: those of them that named what
-    is not there; unreadable: completions that could not be read.
-    """
-
-    question: str
-    end: End
-    names: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    facts: tuple[int, ...] = ()
-    steps: tuple[str, ...] = ()
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    operations: int = 0
-    refused: int = 0
-    unreadable: int = 0
-    truncated: bool = False
-    weight: float = 0.0
-
-    def effort(self) -> Effort:
-        """Calls, tokens and steps, as a reply shows them."""
-        return Effort(self.end, self.calls, self.prompt_tokens, self.completion_tokens, self.steps)
-
-    def computed(self, kind: str, topics: Sequence[str] = ()) -> ComputedAnswer:
-        """The exploration as a computed answer, whose form is none."""
-        return ComputedAnswer(
-            self.question, kind, None, self.names, self.keys, self.weight, self.facts, self.truncated,
-            self.operations, tuple(topics),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ExplorerInputs:
-    """What an explorer is opened with.
-
-    model: the written name of its language model.  section: its own options.  cache: folder of the response cache.
-    """
-
-    dkg: Dkg
-    store: KgStore
-    model: str
-    section: Any
-    llm: LlmOptions
-    seed: int = 7
-    cache: Path | None = None
-    budget: Budget | None = None
-
-
-class Explorer(Protocol):
-    """Answers questions by exploring the graph from their topics."""
-
-    def explore(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Exploration]:
-        """One exploration per question, in their order.
-
-        Raises BudgetReached, EndpointError, ModelError, StorageError; what was paid for until then is in the cache.
-        """
-        ...
 
 
 def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
@@ -253,8 +183,3 @@ class ExploringCalculator(Calculator):
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
         """As of `Calculator`, with the effort."""
         return super().reply(solved) | {"effort": self.efforts.get(solved.question)}
-
-
-def as_json(values: Any) -> str:
-    """A value as the model reads it."""
-    return json.dumps(values, ensure_ascii=False)

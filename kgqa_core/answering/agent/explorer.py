@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kgqa_core.answering.agent.forms import ParsedReply, Unreadable
-from kgqa_core.answering.agent.operations import GraphView, Session
+from kgqa_core.answering.agent.forms import ParsedReply, UnreadableStep
+from kgqa_core.answering.agent.operations import ExplorationSession, GraphView
 from kgqa_core.answering.agent.policies import POLICIES, Policy, Progress, StepRequest
 from kgqa_core.answering.agent.protocols import PROTOCOLS
-from kgqa_core.answering.explore import End, Exploration, ExplorerInputs
+from kgqa_core.answering.exploration import End, Exploration, ExplorerInputs
 from kgqa_core.config import AgentOptions
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
@@ -30,7 +30,7 @@ class _Run:
     """A question under way."""
 
     question: Question
-    session: Session
+    session: ExplorationSession
     progress: Progress
     policy: Policy
     waiting: StepRequest | None = None
@@ -88,7 +88,7 @@ class GraphAgent:
         return [self._finished(run) for run in runs]
 
     def _start(self, question: Question) -> _Run:
-        session = Session(self.view, question.topic_entities)
+        session = ExplorationSession(self.view, question.topic_entities)
         progress = Progress()
         run = _Run(
             question, session, progress, POLICIES[self.options.policy](question.text, session, self.options, progress)
@@ -121,7 +121,7 @@ class GraphAgent:
         def fault(place: int, text: str) -> str | None:
             try:
                 self.protocol.read(text, forms[place])
-            except Unreadable as why:
+            except UnreadableStep as why:
                 return str(why)
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-class Unreadable(Exception):
+class UnreadableStep(Exception):
     """A reply is none of what was asked for; the text says why."""
 
 
@@ -35,12 +36,12 @@ class ReplyForm:
         return object_schema(self.properties)
 
     def check(self, arguments: object) -> dict[str, Any]:
-        """The arguments, where they fit the schema; further ones are dropped.  Raises Unreadable."""
+        """The arguments, where they fit the schema; further ones are dropped.  Raises UnreadableStep."""
         if not isinstance(arguments, dict):
-            raise Unreadable(f"the arguments of {self.name} are no object")
+            raise UnreadableStep(f"the arguments of {self.name} are no object")
         for name, schema in self.properties.items():
             if name not in arguments:
-                raise Unreadable(f"{self.name} has no {name!r}")
+                raise UnreadableStep(f"{self.name} has no {name!r}")
             _check(arguments[name], schema, f"{name!r} of {self.name}")
         return {name: arguments[name] for name in self.properties}
 
@@ -52,6 +53,11 @@ class ParsedReply:
     form: str
     arguments: dict[str, Any]
     thought: str = ""
+
+
+def as_json(values: Any) -> str:
+    """A value as the model reads it."""
+    return json.dumps(values, ensure_ascii=False)
 
 
 def object_schema(properties: Mapping[str, Schema]) -> dict[str, Any]:
@@ -69,14 +75,14 @@ def array_of(items: Schema) -> Schema:
 def _check(value: object, schema: Schema, what: str) -> None:
     kinds = TYPES[schema["type"]]
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        raise Unreadable(f"{what} is no {schema['type']}")
+        raise UnreadableStep(f"{what} is no {schema['type']}")
     if isinstance(value, list):
         for item in value:
             _check(item, schema["items"], f"an item of {what}")
     if isinstance(value, dict):
         for name, own in schema.get("properties", {}).items():
             if name not in value:
-                raise Unreadable(f"{what} has no {name!r}")
+                raise UnreadableStep(f"{what} has no {name!r}")
             _check(value[name], own, f"{name!r} in {what}")
 
 

@@ -76,7 +76,7 @@ class GraphView:
         return np.arange(start + first, start + last, dtype=np.int64)
 
 
-class Session:
+class ExplorationSession:
     """One question's view of the graph: the entities that were shown, by the names that they were shown by, and the
     triples that were visited, by the entity that they led to."""
 

@@ -18,10 +18,10 @@ from kgqa_core.answering.agent.forms import (
     OPERATIONS,
     ParsedReply,
     ReplyForm,
+    as_json,
 )
-from kgqa_core.answering.agent.operations import Observation, OperationRefused, Session
+from kgqa_core.answering.agent.operations import ExplorationSession, Observation, OperationRefused
 from kgqa_core.answering.agent.protocols import DialogueTurn
-from kgqa_core.answering.explore import as_json
 from kgqa_core.config import AgentOptions
 from kgqa_core.kg.verbalise import triple_text
 
@@ -65,7 +65,7 @@ class Progress:
 Policy = Generator[StepRequest, ParsedReply | None, tuple[str, ...] | None]
 
 
-def loop(question: str, session: Session, options: AgentOptions, progress: Progress) -> Policy:
+def loop(question: str, session: ExplorationSession, options: AgentOptions, progress: Progress) -> Policy:
     """One operation a turn, each answered by its observation, until the model answers (Song et al. 2025, section 3).
 
     The last turn offers the answer alone.  A turn without a reply that can be read is answered with what was wrong, at
@@ -100,7 +100,7 @@ def loop(question: str, session: Session, options: AgentOptions, progress: Progr
     return None
 
 
-def _perform(reply: ParsedReply, session: Session) -> Observation:
+def _perform(reply: ParsedReply, session: ExplorationSession) -> Observation:
     """What an operation of the loop returns.  Raises OperationRefused."""
     entity = session.entity(reply.arguments["entity"])
     out = reply.form.endswith("_out")
@@ -138,7 +138,7 @@ class Beam:
     score: float
 
 
-def beam(question: str, session: Session, options: AgentOptions, progress: Progress) -> Policy:
+def beam(question: str, session: ExplorationSession, options: AgentOptions, progress: Progress) -> Policy:
     """Relations and then entities pruned by the model at each depth, until it finds the facts enough or the depth is
     reached (Sun et al. 2024, section 2.1); then the answer from the facts.
 
@@ -180,7 +180,7 @@ def _grow(
     asked: str,
     one: Beam,
     seen: set[int],
-    session: Session,
+    session: ExplorationSession,
     options: AgentOptions,
     progress: Progress,
     found: dict[int, tuple[float, int, int, bool]],
@@ -238,10 +238,13 @@ def _score(row: Mapping[str, object]) -> float:
     return min(1.0, max(0.0, float(given))) if isinstance(given, int | float) and given == given else 0.0
 
 
-def _fact(session: Session, source: int, relation: int, target: int, *, out: bool) -> str:
+def _fact(session: ExplorationSession, source: int, relation: int, target: int, *, out: bool) -> str:
     head, tail = (source, target) if out else (target, source)
     return triple_text(session.names[head], session.view.relation_names[relation], session.names[tail])
 
 
-POLICIES: Mapping[str, Callable[[str, Session, AgentOptions, Progress], Policy]] = {"loop": loop, "beam": beam}
+POLICIES: Mapping[str, Callable[[str, ExplorationSession, AgentOptions, Progress], Policy]] = {
+    "loop": loop,
+    "beam": beam,
+}
 """By `agent.policy`."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kgqa_core.answering.agent.forms import TEXT, ParsedReply, ReplyForm, Unreadable, object_schema
+from kgqa_core.answering.agent.forms import TEXT, ParsedReply, ReplyForm, UnreadableStep, object_schema
 from kgqa_core.prompts import conversation, without_thoughts
 
 NAME, THOUGHT = "operation", "thought"
@@ -37,7 +37,7 @@ class ReplyProtocol(Protocol):
         ...
 
     def read(self, text: str, forms: Sequence[ReplyForm]) -> ParsedReply:
-        """The reply in a completion.  Raises Unreadable."""
+        """The reply in a completion.  Raises UnreadableStep."""
         ...
 
 
@@ -82,7 +82,7 @@ class ToolCalls:
         """The first call; a message without one, or with arguments that do not fit, is unreadable."""
         message = json.loads(text)
         if not message["tool_calls"]:
-            raise Unreadable("a message without a tool call")
+            raise UnreadableStep("a message without a tool call")
         call = message["tool_calls"][0]
         form = _form(call["name"], forms)
         return ParsedReply(
@@ -139,14 +139,14 @@ def _form(name: object, forms: Sequence[ReplyForm]) -> ReplyForm:
     for form in forms:
         if form.name == name:
             return form
-    raise Unreadable(f"{str(name)[:60]!r}, which is none of {', '.join(form.name for form in forms)}")
+    raise UnreadableStep(f"{str(name)[:60]!r}, which is none of {', '.join(form.name for form in forms)}")
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise Unreadable("arguments that are no JSON") from None
+        raise UnreadableStep("arguments that are no JSON") from None
     if not isinstance(value, dict):
-        raise Unreadable("JSON that is no object")
+        raise UnreadableStep("JSON that is no object")
     return value

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from kgqa_core.answering.agent.operations import GraphView
 from kgqa_core.answering.constrained.trie import Branch, GraphTrie, SegmentTokens, TrieConstraint, names_constraint
-from kgqa_core.answering.explore import Exploration, ExplorerInputs
+from kgqa_core.answering.exploration import Exploration, ExplorerInputs
 from kgqa_core.config import ConstrainedOptions
 from kgqa_core.llm.cache import Request, ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from kgqa_core.answering.agent.explorer import GraphAgent
-from kgqa_core.answering.agent.forms import ANSWER, CHOOSE_RELATIONS, FOLLOW_OUT, OPERATIONS, Unreadable
-from kgqa_core.answering.agent.operations import GraphView, OperationRefused, Session
+from kgqa_core.answering.agent.forms import ANSWER, CHOOSE_RELATIONS, FOLLOW_OUT, OPERATIONS, UnreadableStep
+from kgqa_core.answering.agent.operations import ExplorationSession, GraphView, OperationRefused
 from kgqa_core.answering.agent.protocols import PROTOCOLS, JsonSchema, ToolCalls
-from kgqa_core.answering.explore import Exploration, ExplorerInputs, counts_of, explore, open_explorer, read_efforts
+from kgqa_core.answering.exploration import Exploration, ExplorerInputs
+from kgqa_core.answering.explore import counts_of, explore, open_explorer, read_efforts
 from kgqa_core.config import AgentOptions, BudgetOptions, LlmOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import BudgetReached, ConfigError, EndpointError, ModelError
@@ -197,14 +198,14 @@ def test_limit_of_tokens_ends_a_question_before_the_request_that_would_exceed_it
 
 
 def test_observation_of_a_hub_is_cut_and_says_by_how_much(graph: OpenGraph) -> None:
-    session = Session(GraphView(graph.dkg, graph.store, 10), [graph.ids["Quelmar"]])
+    session = ExplorationSession(GraphView(graph.dkg, graph.store, 10), [graph.ids["Quelmar"]])
     relation = session.relation("http://x/lives_in")
     targets, more = session.follow(graph.ids["Quelmar"], relation, out=False)
     assert (len(targets), more) == (10, 50) and targets == sorted(targets)
 
 
 def test_entities_of_one_name_are_told_apart_by_their_keys(graph: OpenGraph) -> None:
-    session = Session(GraphView(graph.dkg, graph.store, 10), [graph.ids["Q2"]])
+    session = ExplorationSession(GraphView(graph.dkg, graph.store, 10), [graph.ids["Q2"]])
     targets, _ = session.follow(graph.ids["Q2"], session.relation("http://x/twin_city"), out=True)
     names = session.show(targets)
     assert names == ("Twinham [http://x/Q6]", "Twinham [http://x/Q8]")
@@ -310,7 +311,7 @@ def test_answerers_that_do_not_explore_and_models_without_endpoint_are_refused(g
     ],
 )  # fmt: skip
 def test_reply_by_schema_that_does_not_fit_says_why(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableStep, match=why):
         JsonSchema().read(text, (*OPERATIONS, ANSWER))
 
 
@@ -321,7 +322,7 @@ def test_reply_in_a_fenced_block_behind_a_thought_is_read() -> None:
     call = message_text("<think>x</think>ok", [("follow_out", '{"entity": "a", "relation": "b", "more": 1}')])
     found = ToolCalls().read(call, (FOLLOW_OUT,))
     assert (found.arguments, found.thought) == ({"entity": "a", "relation": "b"}, "ok")
-    with pytest.raises(Unreadable, match="an item of 'relations' .* has no 'direction'"):
+    with pytest.raises(UnreadableStep, match="an item of 'relations' .* has no 'direction'"):
         CHOOSE_RELATIONS.check({"relations": [{"relation": "a", "score": 1}]})
 
 

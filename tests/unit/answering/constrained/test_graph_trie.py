@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kgqa_core.answering.agent.operations import GraphView
 from kgqa_core.answering.constrained.explorer import ConstrainedReasoner
 from kgqa_core.answering.constrained.trie import GraphTrie, SegmentTokens, TrieConstraint, names_constraint
-from kgqa_core.answering.explore import ExplorerInputs, open_explorer
+from kgqa_core.answering.exploration import ExplorerInputs
+from kgqa_core.answering.explore import open_explorer
 from kgqa_core.config import ConstrainedOptions, LlmOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ModelError
