@@ -75,6 +75,8 @@ ATTEMPTS = 3
 SHOWN_TRANSCRIPTS = 2
 MISCHIEF = {1: "garbled", 2: "stranger", 3: "no call", "choose_relations": "garbled", "judge": "refusal"}
 """What the misbehaving script does: at some replies of the loop, and at prunings and judgements of the beam."""
+BATCH, LEAST_STEPS = 32, 300
+"""Of hop_path, which has no least number of steps of its own; that of the others is the same."""
 SCRATCH: dict[str, Any] = {"encoder": "scratch", "device": "cpu"}
 log = logging.getLogger("kgqa")
 
@@ -262,7 +264,9 @@ def retrievers(bench: Bench, graph: str, encoder: str = "scratch", only: Sequenc
         "random": None,
         "oracle": None,
         "rigel": RigelOptions(**common, hops=hops, loss=profile.rigel.loss, exclude_topic=exclude, epochs=6),
-        "hop_path": HopPathOptions(**common, max_hops=hops, epochs=6),
+        "hop_path": HopPathOptions(
+            **common, max_hops=hops, batch_size=BATCH, patience=4, epochs=max(6, -(-LEAST_STEPS * BATCH // len(learn)))
+        ),
         "transfernet": TransferNetOptions(**common, hops=hops, exclude_topic=exclude, epochs=12),
     }
     found: dict[str, Part] = {}
