@@ -12,14 +12,14 @@ from typing import Any
 import polars as pl
 from prefect import flow
 
-from kgqa_core.answering.forecast import forecast_answers, pilot_answers
+from kgqa_core.answering.forecast import forecast_answers, forecast_exploration, pilot_answers
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec
-from kgqa_core.config import Knowledge, Profile
+from kgqa_core.config import Answerer, Knowledge, Profile
 from kgqa_core.evaluation.judge_forecast import forecast_verdicts
 from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.answering import add_computed, answer, compute_all, ranker_of
+from tasks.answering import add_computed, answer, compute_all, explore, ranker_of
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
@@ -65,6 +65,8 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
             if own.computes:
                 operator, label_parser = ranker_of(kg, questions, own)
                 computed = compute_all(kg, questions, linked, facts, operator, own, label_parser=label_parser)
+            if Answerer.parse(own.answering.answerer).kind == "agent":
+                plans += [_agent(kg, dkg, questions, linked, name, own) for name in own.knowledge]
             for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
                 plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, planned, pilot, computed)
         if profile.evaluation.judge is not None:
@@ -81,6 +83,26 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
             )
         run.save(status="forecast")
         return plans
+
+
+def _agent(
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    linked: ArtifactRef | None,
+    name: str,
+    profile: Profile,
+) -> StagePlan:
+    """The plan of an agent's exploration from the topics of one variant."""
+    started = linked if Knowledge.parse(name).variant.linked else questions
+    assert started is not None, f"{name} needs linked questions"
+    options = profile.answering
+    given = (kg, dkg, started, str(Knowledge.parse(name).variant), options.answerer, profile.agent, profile.llm)
+    if explore.find(*given, options.split, options.limit, profile.seed) is not None:
+        return _finished(f"answers {name}", options.answerer)
+    return forecast_exploration(
+        questions=started.folder, name=name, options=options, agent=profile.agent, llm=profile.llm, seed=profile.seed
+    )
 
 
 def _finished_corpus(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kgqa_core.answering.explore import check_explorer
 from kgqa_core.config import Answerer, Profile, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion
 from kgqa_core.datasets.load import input_files, read_raw, sizes_of
@@ -50,6 +51,8 @@ def check(profile: Profile) -> None:
         _check_folder(key, encoder, ("minilm", "scratch"))
     if profile.evaluation.nli is not None:
         find_classifier(profile.evaluation.nli)
+    for own in profile.each_answerer:
+        check_explorer(own.answering.answerer, profile.llm)
     endpoints = set()
     for key, spec in _models(profile):
         kind, rest = parse_spec(spec, profile.llm)

@@ -111,7 +111,7 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> dict[str, Any]:
         facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
         passages = passages_of(questions, profile)
         knowledge = rewriting.write_all(kg, questions, facts, passages, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile, kg, facts, linked)
+        answers = answer_all(questions, knowledge, profile, kg, facts, linked, dkg)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         return completed(f"evaluated what {whose} trained; {summary['champion']['why']}", summary)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from kgqa_core.config import EntailmentOptions, EvaluationOptions, Knowledge, LlmOptions, Price, Profile
+from kgqa_core.config import (
+    TOPICS,
+    EntailmentOptions,
+    EvaluationOptions,
+    Knowledge,
+    LlmOptions,
+    Price,
+    Profile,
+    RetrieverVariant,
+)
 from kgqa_core.evaluation.entailment import has_references
 from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
@@ -64,7 +73,8 @@ def score_all(
     answers: dict[str, ArtifactRef],
     profile: Profile,
 ) -> ArtifactRef:
-    """Scores of a profile's experiments."""
+    """Scores of a profile's experiments; topics alone, which are no facts, have no scores of their own."""
+    facts = {name: ref for name, ref in facts.items() if RetrieverVariant.parse(name).retriever != TOPICS}
     options, limit = profile.evaluation, profile.answering.limit
     prices = dict(profile.llm.prices)
     entailment = entail_all(questions, answers, options)

@@ -57,7 +57,9 @@ class AnsweringOptions(Options):
     """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
     the answers from a retriever's facts, without a model; `hybrid:MODEL` puts computed results before the facts that
     the model reads (`hybrid` alone is `hybrid:builtin`); `auto` ranks the forms that all roads propose, and declines
-    what the graph does not hold.  They leave out `none` and `passages` of `knowledge`; `auto` takes one retriever."""
+    what the graph does not hold.  They leave out `none` and `passages` of `knowledge`; `auto` takes one retriever.
+    `agent:openai:MODEL` explores the graph by operations (section `agent`), `gcr:hf:MODEL` decodes paths of the graph
+    (section `gcr`): both start from the topics and read no `knowledge`."""
     more: Execution[tuple[str, ...]] = ()
     """Further answerers of the same run, compared with the first in all tables; `kgqa ask` uses the first."""
     knowledge: Execution[tuple[str, ...]] = ("none", "random", "rigel", "hop_path", "oracle")

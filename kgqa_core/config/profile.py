@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import AUTO, PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.experiment import AUTO, PASSAGES, SYMBOLIC, TOPICS, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.label_parser import LabelParserOptions
 from kgqa_core.config.linking import LinkingOptions
@@ -52,12 +55,28 @@ class Profile(RetrieverSections):
     symbolic: SymbolicOptions = SymbolicOptions()
     label_parser: LabelParserOptions = LabelParserOptions()
     answering: AnsweringOptions = AnsweringOptions()
+    agent: AgentOptions = AgentOptions()
+    gcr: ConstrainedOptions = ConstrainedOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     operations: OperationsOptions = OperationsOptions()
     ltgen: LtgenOptions = LtgenOptions()
     parsing: ParsingOptions = ParsingOptions()
     answerability: AnswerabilityOptions = AnswerabilityOptions()
     abstention: AbstentionOptions = AbstentionOptions()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _topics_to_explore_from(cls, given: Any) -> Any:
+        """What explores the graph starts from the retriever `topics`, which is added to the retrievers."""
+        if not isinstance(given, Mapping):
+            return given
+        answering, retrieval = (_plain(given.get(name)) for name in ("answering", "retrieval"))
+        named = [answering.get("answerer"), *(answering.get("more") or ())]
+        retrievers = retrieval.get("retrievers", RetrievalOptions().retrievers)
+        explores = any(isinstance(name, str) and Answerer.parse(name).explores for name in named)
+        if not explores or not isinstance(retrievers, list | tuple) or TOPICS in retrievers:
+            return given
+        return {**given, "retrieval": {**retrieval, "retrievers": [*retrievers, TOPICS]}}
 
     @model_validator(mode="after")
     def _something_to_compute_from(self) -> Profile:
@@ -94,6 +113,8 @@ class Profile(RetrieverSections):
         """
         if self.answering.more:
             return tuple(dict.fromkeys(name for one in self.each_answerer for name in one.knowledge))
+        if Answerer.parse(self.answering.answerer).explores:
+            return tuple(f"{variant}/triples" for variant in self.retrieval.variants(TOPICS))
         listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
             listed = [one for one in listed if not one.graphless]
@@ -132,6 +153,11 @@ class Profile(RetrieverSections):
     def computes(self) -> bool:
         """Whether any answerer computes, alone or for a language model to read."""
         return any(Answerer.parse(name).computes for name in (self.answering.answerer, *self.answering.more))
+
+    @property
+    def explores(self) -> bool:
+        """Whether the first answerer explores the graph itself."""
+        return Answerer.parse(self.answering.answerer).explores
 
     @property
     def ranks_all_roads(self) -> bool:
@@ -187,6 +213,13 @@ class Profile(RetrieverSections):
     def trains_rewriter(self) -> bool:
         """Whether the model that puts knowledge into sentences is trained for it, so that a corpus is needed."""
         return self.rewrites and self.rewriter.adapt
+
+
+def _plain(section: Any) -> dict[str, Any]:
+    """The fields of a section that were given, as a mapping; empty for what is no section."""
+    if isinstance(section, BaseModel):
+        return {name: getattr(section, name) for name in section.model_fields_set}
+    return dict(section) if isinstance(section, Mapping) else {}
 
 
 def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PositiveInt, field_validator
 
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
-from kgqa_core.config.experiment import RetrieverVariant
+from kgqa_core.config.experiment import TOPICS, RetrieverVariant
 from kgqa_core.errors import nearest
 
 
@@ -52,6 +52,12 @@ class BaselineOptions(RetrieverSection):
 
     names = ("random", "frequent", "oracle")
     baseline = True
+
+
+class TopicsOptions(RetrieverSection):
+    """The topics alone, without facts, for answerers that explore the graph themselves; it has no options."""
+
+    names = (TOPICS,)
 
 
 class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
@@ -120,6 +126,31 @@ class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     none."""
 
 
+class TransferNetOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+    """The TransferNet retriever and its training (Shi et al. 2021)."""
+
+    names = trained = ("transfernet",)
+    hop_limit = "hops"
+
+    hops: int | None = Field(default=None, ge=1, le=4)
+    """Number of steps (T); without a number, what the training questions need, as for `rigel.hops`."""
+    relation_scores: Literal["softmax", "sigmoid"] = "softmax"
+    """`softmax` has a step's relations share a weight of 1, as the published model of MetaQA does; `sigmoid` scores
+    each by itself, as that of larger graphs does, and follows many more edges."""
+    exclude_topic: bool = False
+    """Take the topic entities out of the entity set after each step."""
+    positive_weight: float = Field(default=10.0, ge=1)
+    """How much more the squared error counts at an answer than elsewhere; 10 to 100 in the published models."""
+    hop_loss: float = Field(default=0.01, ge=0)
+    """Weight of the cross-entropy of the hop attention on training questions that say their hops."""
+    epochs: PositiveInt = 12
+    """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
+    min_steps: int = Field(default=300, ge=1)
+    """Steps that a small question set trains for, by further passes; patience grows alike."""
+    batch_size: PositiveInt = 32
+    """Questions in one step."""
+
+
 class KapingOptions(RetrieverSection):
     """KAPING: the triples near the topic that are most similar to the question (Baek et al. 2023)."""
 
@@ -182,6 +213,7 @@ class RetrieverSections(Options):
 
     rigel: RigelOptions = RigelOptions()
     hop_path: HopPathOptions = HopPathOptions()
+    transfernet: TransferNetOptions = TransferNetOptions()
     kaping: KapingOptions = KapingOptions()
     relation_ranking: RelationRankingOptions = RelationRankingOptions()
 

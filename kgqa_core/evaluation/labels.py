@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
-from kgqa_core.config import PASSAGES, Experiment, RetrieverVariant
+from kgqa_core.config import PASSAGES, TOPICS, Experiment, RetrieverVariant
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.types import COMPLEXITY_TYPES
 
@@ -91,7 +91,7 @@ def knowledge_label(experiment: str) -> str:
     parsed = Experiment.parse(experiment)
     plain, form = parsed.retriever, parsed.format
     label = RETRIEVER_LABELS.get(plain, plain)
-    label = label if plain in ("-", "none", PASSAGES) else f"{label} facts"
+    label = label if plain in ("-", "none", PASSAGES, TOPICS) else f"{label} facts"
     spec = KNOWLEDGE_FORMATS.get(form)
     return f"{label}{spec.label if spec is not None else ''}{_FROM_LINKS if parsed.linked else ''}"
 
