@@ -142,9 +142,10 @@ def _add(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
         merged.pop("questions")
         merged.pop("further_questions", None)
     answering = layer.get("answering")
-    if isinstance(answering, Mapping) and not {"answerer", "more"} & answering.keys():
-        if isinstance(names := answering.get("answerers"), list | tuple) and names:
-            rest = {name: value for name, value in answering.items() if name != "answerers"}
+    if isinstance(answering, Mapping) and not {"answerer", "more"} & answering.keys() and answering.get("answerers"):
+        rest = {name: value for name, value in answering.items() if name != "answerers"}
+        names = answering["answerers"]
+        if isinstance(names, list | tuple):
             layer = {**layer, "answering": {**rest, "answerer": names[0], "more": list(names[1:])}}
     _merge(merged, layer)
 
