@@ -266,7 +266,7 @@ def _leaves_answerer(settings: Mapping[str, Any]) -> bool:
     """Whether settings name no answerer, and no knowledge without facts of the graph, so that `auto` may be first."""
     given = settings.get("answering", {})
     knowledge = given.get("knowledge") if isinstance(given, dict) else None
-    if not isinstance(given, dict) or "answerer" in given:
+    if not isinstance(given, dict) or {"answerer", "answerers"} & given.keys():
         return False
     names = knowledge if isinstance(knowledge, list | tuple) else ["rigel"]
     return any(str(name).partition("/")[0] not in ("none", PASSAGES, *baseline_names()) for name in names)

@@ -108,10 +108,10 @@ def models_table(tables: Mapping[str, Any], metric: str) -> Grid:
     for row in tables["models"]:
         if row["metric"] == metric:
             first, second = (Experiment.parse(row[key]).answerer for key in ("experiment", "against"))
-            name = f"{row['set']} · {knowledge_label(row['experiment'])}: {first} against {second}"
-            scores = (percent(row["after"]), percent(row["before"]))
-            rows.append((name, (*scores, _difference(row), f"{row['won']:,} / {row['lost']:,}", row["n"], _p(row))))
-    columns = ("Compared", "First", "Second", "Difference", "Won / lost", "Questions", "p")
+            name = f"{row['set']} · {knowledge_label(row['experiment'])}: {first} − {second}"
+            scores = f"{percent(row['after'])} − {percent(row['before'])}"
+            rows.append((name, (scores, row["n"], _difference(row), f"{row['won']:,} / {row['lost']:,}", _p(row))))
+    columns = ("Models", "Scores", "n", "Difference", "Won / lost", "p")
     return Grid(f"Models against each other · {METRICS[metric]}", columns, tuple(rows), TEST_NOTE)
 
 
@@ -137,7 +137,10 @@ def console_tables(tables: Mapping[str, Any]) -> list[Table]:
     grids = [*(table_1(tables, metric) for metric in TABLE_1_METRICS), retrievers_table(tables)]
     shown = [rich_table(grid, plain=True, intervals=len(grid.columns) <= 5) for grid in grids if grid.rows]
     tests = models_table(tables, TESTED)
-    return shown + ([rich_table(replace(tests, note=""), plain=True)] if tests.rows else [])
+    if tests.rows:  # a terminal has no room for what Table 1 says already
+        rows = tuple((name, cells[2:]) for name, cells in tests.rows)
+        shown.append(rich_table(replace(tests, columns=("Models", *tests.columns[3:]), rows=rows), plain=True))
+    return shown
 
 
 def write(out: Path, data: SetsData) -> Path:
