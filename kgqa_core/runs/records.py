@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.home import read_runs
+
+log = logging.getLogger("kgqa")
 
 Record = Mapping[str, Any]
 """What `run.json` says of a run."""
@@ -50,7 +53,9 @@ def set_run(home: Path, record: Record, name: str | None = None) -> dict[str, An
     own = ((record.get("profile") or {}).get("questions") or {}).get("name")
     if not sets and name in (None, own):
         return dict(record)
-    name = name if name is not None else next(iter(sets))
+    if name is None:
+        name = next(iter(sets))
+        log.info("run %s answers %s; this is the system of %s", record["run_id"], ", ".join(sets), name)
     if (failed := (record.get("failed_sets") or {}).get(name)) is not None:
         raise InputError(f"question set {name!r} of run {record['run_id']} failed: {failed}")
     if name not in sets:
