@@ -1,4 +1,4 @@
-"""Several question sets and answerers in one run: the table, what is paid, what is cached, what fails, what is killed."""
+"""Several question sets and answerers in one run: the table, what is paid, cached, lost and killed."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_one_table_has_a_column_for_each_set_and_a_row_for_each_model_and_knowle
 
 
 def test_the_tests_are_those_of_the_questions_themselves(place: Place, made: dict[str, Any]) -> None:
-    [row] = [row for row in made["tables"]["models"]
-             if (row["set"], row["metric"]) == ("staff", "exact") and row["experiment"].startswith("oracle/")]  # fmt: skip
+    tests = [row for row in made["tables"]["models"] if (row["set"], row["metric"]) == ("staff", "exact")]
+    [row] = [row for row in tests if row["experiment"].startswith("oracle/")]
     folders = {
         stage["name"]: Path(stage["artifact"]["path"]) for stage in place.record(made["sets"]["staff"])["stages"]
     }
@@ -154,11 +154,11 @@ def test_a_set_that_is_added_costs_itself_alone_and_a_bad_one_loses_no_other(
 ) -> None:
     before = place.server.stats()["requests"]
     strange = [
-        {"id": f"s{n}", "question": f"Who is {n}?", "topic_entities": [f"nobody {n}"], "answers": ["x"]}
+        {"id": f"s{n}", "question": f"Who is {n}?", "topic_entities": [f"nobody {n}"], "answers": ["x"],
+         "split": ("train", "dev", "test")[n % 3]}
         for n in range(9)
-    ]
-    text = "".join(json.dumps(row | {"split": split}) + "\n" for row in strange for split in (("train", "dev", "test")[
-        int(row["id"][1:]) % 3],))  # fmt: skip
+    ]  # fmt: skip
+    text = "".join(json.dumps(row) + "\n" for row in strange)
     (place.folder / "strange.jsonl").write_text(text, encoding="utf-8")
     done = place.run("people", "strange", "towns")
     assert done.code == 1, done.err[-3000:]

@@ -109,7 +109,7 @@ def test_the_page_shows_tables_tests_and_failed_sets_and_escapes_names(found: di
     page = report.render(
         report.SetsData(
             title=hostile, description="", tables=found, runs={"people": "run-1", "towns": "run-2"},
-            said={"people": "champion stays"}, failed={hostile: f"QuestionFileError: {hostile}"}, environment={"seed": 7},
+            said={"people": "champion stays"}, failed={hostile: f"It burnt: {hostile}"}, environment={"seed": 7},
             configuration=f"name: {hostile}", created="2026",
         )
     )  # fmt: skip

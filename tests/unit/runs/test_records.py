@@ -160,7 +160,8 @@ def table(home: Home) -> Home:
         write_json(home.root / "runs" / run_id / "run.json", {**record, "table": "20260103-000000-0000"})
     whole = {
         "run_id": "20260103-000000-0000", "status": "done", "stages": [], "profile": record["profile"],
-        "sets": {"people": "20260103-000001-aaaa", "towns": "20260103-000002-bbbb"}, "failed_sets": {"lakes": "it burnt"},
+        "sets": {"people": "20260103-000001-aaaa", "towns": "20260103-000002-bbbb"},
+        "failed_sets": {"lakes": "it burnt"},
     }  # fmt: skip
     (home.root / "runs" / whole["run_id"]).mkdir()
     write_json(home.root / "runs" / whole["run_id"] / "run.json", whole)
