@@ -179,6 +179,14 @@ def test_a_missing_file_is_refused_before_anything_starts(place: Place, made: di
     assert len(list((place.home / "runs").iterdir())) == runs
 
 
+def test_a_refresh_follows_each_set(place: Place, made: dict[str, Any]) -> None:
+    done = place.run("people", "staff", command="refresh")
+    assert done.code == 0, done.err[-3000:]
+    record = place.record(done.json["run_id"])
+    assert set(record["sets"]) == {"people", "staff"}
+    assert all("nothing to do" in record["decisions"][name] for name in record["sets"])
+
+
 def test_sets_that_train_together_share_one_retriever(place: Place, made: dict[str, Any]) -> None:
     done = place.run("people", "staff", more=("questions_train=union",))
     assert done.code == 0, done.err[-3000:]
@@ -190,14 +198,6 @@ def test_sets_that_train_together_share_one_retriever(place: Place, made: dict[s
     assert united["questions"]["train"] + united["questions"]["dev"] + sum(united["left_out"].values()) > 140
     refused = place.run("people", "staff", command="refresh", more=("questions_train=union",))
     assert refused.code == 2 and "questions_train is union" in refused.err
-
-
-def test_a_refresh_follows_each_set(place: Place, made: dict[str, Any]) -> None:
-    done = place.run("people", "staff", command="refresh")
-    assert done.code == 0, done.err[-3000:]
-    record = place.record(done.json["run_id"])
-    assert set(record["sets"]) == {"people", "staff"}
-    assert all("nothing to do" in record["decisions"][name] for name in record["sets"])
 
 
 def test_killed_amid_the_second_set_it_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
