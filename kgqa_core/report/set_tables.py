@@ -29,7 +29,7 @@ from kgqa_core.evaluation.labels import (
     retriever_label,
 )
 from kgqa_core.evaluation.paired import points
-from kgqa_core.report.grid import Grid, make_cell, score_cell
+from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.page import make_environment, without_unseen
 from kgqa_core.report.tables import TABLE_1_METRICS, breakdown_table, rich_table
 
@@ -174,16 +174,19 @@ def render(data: SetsData) -> str:
 
 
 def _sets(data: SetsData) -> list[dict[str, Any]]:
-    """A row for each question set: name, run, questions scored, those that the graph lacks, and what was decided."""
+    """A row for each question set: its run, how many questions it has, answered and lacks, and what was decided."""
     rows = []
     for name, run in data.runs.items():
         one = data.tables["sets"].get(name, {})
         split = main_split(one.get("n_unlinkable", {})) or "test"
-        cells = [cell for by in one.get("scores", {}).values() for cell in (by.get(split) or {}).values()]
-        counted = max((make_cell(cell).n for cell in cells), default=0)  # type: ignore[union-attr]
+        counts = {
+            experiment: max((int(cell["n"]) for cell in splits.get(split, {}).values()), default=0)
+            for experiment, splits in one.get("scores", {}).items()
+        }
+        answers = [n for experiment, n in counts.items() if Experiment.parse(experiment).answerer != "-"]
+        sizes = {"n": max(counts.values(), default=0), "answered": max(answers, default=0), "split": split}
         lacking = one.get("n_unlinkable", {}).get(split, 0)
-        row = {"name": name, "run": run, "n": counted, "split": split, "unlinkable": lacking}
-        rows.append({**row, "why": data.said.get(name, "")})
+        rows.append({"name": name, "run": run, **sizes, "unlinkable": lacking, "why": data.said.get(name, "")})
     return rows
 
 

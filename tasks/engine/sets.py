@@ -7,7 +7,7 @@ through the home, all that they have in common: the graph, the vectors, the resp
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kgqa_core.config import Profile
@@ -37,7 +37,7 @@ def run_sets(run: Run, profile: Profile, follow: SetFlow) -> dict[str, dict[str,
             record = newest_run(run.home, summary["run_id"])
             made[name] = {kind: stage_artifact(record, kind) for kind in ("scores", "questions")}
             run.sets[name] = summary["run_id"]
-            run.decisions[name] = str((summary.get("refresh") or summary.get("champion") or {}).get("why", ""))
+            run.decisions[name] = _said(summary, record)
         except (BudgetReached, StorageError):
             raise
         except Exception as fault:
@@ -59,6 +59,12 @@ def raise_failed(run: Run) -> None:
         raise FailedSets(
             f"{done}; {_listed(run)}; the same command goes on, with what is finished taken from the home", run.id
         )
+
+
+def _said(summary: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    """What the run of a set decided, and what is to be known of its questions."""
+    why = (summary.get("refresh") or summary.get("champion") or {}).get("why", "")
+    return "; ".join(filter(None, (why, (record.get("decisions") or {}).get("scored_on"))))
 
 
 def _listed(run: Run) -> str:

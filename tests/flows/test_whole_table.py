@@ -200,6 +200,17 @@ def test_sets_that_train_together_share_one_retriever(place: Place, made: dict[s
     assert refused.code == 2 and "questions_train is union" in refused.err
 
 
+def test_the_budget_is_that_of_all_sets_together(tmp_path: Path) -> None:
+    with ChatServer(reply) as server:
+        place = Place(tmp_path, server)
+        quick = ("retrieval.retrievers=[random, oracle]", "answering.knowledge=[none, oracle]")
+        stopped = place.run("people", "staff", more=(*quick, "llm.budget.max_calls=25"))  # 20 prompts a set
+        assert stopped.code == 1 and "llm.budget.max_calls" in stopped.err, stopped.err[-3000:]
+        assert server.stats()["requests"] == 25
+        done = place.run("people", "staff", more=(*quick, "llm.budget.max_calls=40"))
+        assert done.code == 0 and server.stats()["requests"] == 40, "what was paid is kept, and counts"
+
+
 def test_killed_amid_the_second_set_it_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
     with ChatServer(reply) as server:
         server.slowness = 0.05

@@ -115,7 +115,8 @@ def test_the_page_shows_tables_tests_and_failed_sets_and_escapes_names(found: di
     )  # fmt: skip
     assert "<script" not in page and "&lt;script&gt;" in page
     for text in (
-        'href="../run-1/report.html"', "champion stays", "Failed:", "Table 1 · Exact", "people · Rigel facts: b − a",
+        'href="../run-1/report.html"', "<td>10 (test)</td><td>10</td><td>2</td>",
+        "champion stays", "Failed:", "Table 1 · Exact", "people · Rigel facts: b − a",
         "+40.0 [", "4 / 0", "p = 0.12", "Table 2 · towns · Exact by complexity type", "Random facts", "+100 %",
     ):  # fmt: skip
         assert text in page, text
