@@ -236,6 +236,8 @@ class Run:
 
     def _close(self, status: str) -> None:
         """Tell the tracker how the run ended and what each stage took, and close it there."""
+        if self.outer is not None:
+            self.outer.tracker.retry()  # the run that this one is nested under is sent first, should it still wait
         took = [(f"seconds/{stage.name}", stage.seconds, 0) for stage in self.stages if stage.artifact is not None]
         self.tracker.log(self.tracked, metrics=took, tags={"kgqa.status": status})
         self.tracker.end(self.tracked, failed=status == "failed")
