@@ -25,6 +25,8 @@ from tests.support.toy import write_graph, write_questions
 pytestmark = pytest.mark.slow
 
 STUB = "openai:stub"
+QUICK = ("retrieval.retrievers=[random, oracle]", "answering.knowledge=[none, oracle]")
+"""Settings with which nothing is trained, and each set asks 20 prompts."""
 TRIPLE = re.compile(r"\(([^()]*?), ([^(),]*), ([^()]*?)\)")
 
 
@@ -203,25 +205,24 @@ def test_sets_that_train_together_share_one_retriever(place: Place, made: dict[s
 def test_the_budget_is_that_of_all_sets_together(tmp_path: Path) -> None:
     with ChatServer(reply) as server:
         place = Place(tmp_path, server)
-        quick = ("retrieval.retrievers=[random, oracle]", "answering.knowledge=[none, oracle]")
-        stopped = place.run("people", "staff", more=(*quick, "llm.budget.max_calls=25"))  # 20 prompts a set
+        stopped = place.run("people", "staff", more=(*QUICK, "llm.budget.max_calls=25"))
         assert stopped.code == 1 and "llm.budget.max_calls" in stopped.err, stopped.err[-3000:]
         assert server.stats()["requests"] == 25
-        done = place.run("people", "staff", more=(*quick, "llm.budget.max_calls=40"))
+        done = place.run("people", "staff", more=(*QUICK, "llm.budget.max_calls=40"))
         assert done.code == 0 and server.stats()["requests"] == 40, "what was paid is kept, and counts"
 
 
 def test_killed_amid_the_second_set_it_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
     with ChatServer(reply) as server:
-        server.slowness = 0.05
+        server.slowness = 0.1
         place = Place(tmp_path, server)
-        words = [sys.executable, "-m", "flows.cli", *place.words("run", "people", "staff")]
+        words = [sys.executable, "-m", "flows.cli", *place.words("run", "people", "staff", more=QUICK)]
         given = environment(OPENAI_API_KEY="none", **shared_environment())
         process = subprocess.Popen(
             words, env=given, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         deadline = time.monotonic() + 600
-        while server.stats()["answered"] < 55:  # the first set asks 40 prompts
+        while server.stats()["answered"] < 27:
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
@@ -229,12 +230,12 @@ def test_killed_amid_the_second_set_it_goes_on_and_pays_nothing_twice(tmp_path: 
         server.slowness = 0.0
         time.sleep(0.5)
         before = server.stats()
-        done = place.run("people", "staff")
+        done = place.run("people", "staff", more=QUICK)
         assert done.code == 0, done.err[-3000:]
         after = server.stats()
         twice = [key for key, counts in after["prompts"].items() if counts["requests"] > 1]
         assert len(twice) <= 2, "only what was under way when it was killed is asked again (llm.concurrency=2)"
-        assert before["requests"] < after["requests"] <= 80 + 2
+        assert before["requests"] < after["requests"] <= 40 + 2
         assert {stage["status"] for stage in place.record(done.json["sets"]["people"])["stages"]} == {"cached"}
         statuses = [place.record(path.name)["status"] for path in sorted((place.home / "runs").iterdir())]
         assert statuses.count("killed") == 2 and statuses.count("running") == 0
