@@ -85,6 +85,18 @@ def score_all(
     )
 
 
+@stage("set_tables", packages=("numpy", "scipy"))
+def table_sets(
+    stage: StageContext, scores: dict[str, ArtifactRef], questions: dict[str, ArtifactRef], seed: int
+) -> Counts:
+    """Put the scores of several question sets into one table, with paired tests on each."""
+    from kgqa_core.evaluation import set_tables
+
+    return set_tables.tables(
+        stage.out, scores=folders(scores), questions=folders(questions), seed=seed, monitor=stage.monitor
+    )
+
+
 @stage(
     "entailment",
     variant=lambda call: Knowledge.parse(call.name).short,

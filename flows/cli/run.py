@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +13,9 @@ from flows.cli._options import AnswererOption, GraphFilesOption, ProfileOption, 
 from flows.cli._runs import show, summarise
 from flows.cli._session import HomeSession, Session, err, print_json
 from kgqa_core.config import Profile
+from kgqa_core.errors import FailedSets
 from kgqa_core.runs.records import newest_run
+from kgqa_core.store.artifacts import Home
 
 
 def demo(session: Session, settings: SetOption = None) -> None:
@@ -83,11 +86,32 @@ def _run(profile: Profile, session: Session) -> None:
     chosen = session.begin(profile)
     with err.status("starting Prefect …"):
         from flows.pipeline import pipeline
+        from flows.table import whole_table
+    if profile.further_questions:
+        _table(chosen, lambda: whole_table(profile), started, session)
+        return
     summary = pipeline(profile)
     record = newest_run(chosen, summary["run_id"])
     show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
     if session.as_json:
         print_json(summarise(record))
+
+
+def _table(home: Home, make: Callable[[], dict[str, Any]], started: float, session: Session) -> None:
+    """Make a run of several question sets and show it, also where some of them failed; these are raised then."""
+    failed = None
+    try:
+        run_id = make()["run_id"]
+    except FailedSets as fault:
+        if fault.run_id is None:
+            raise
+        failed, run_id = fault, fault.run_id
+    record = newest_run(home, run_id, whole=True)
+    show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
+    if session.as_json:
+        print_json(summarise(record))
+    if failed is not None:
+        raise failed
 
 
 def forecast(
@@ -136,6 +160,10 @@ def refresh(
     place = session.begin(chosen)
     with err.status("starting Prefect …"):
         from flows.refresh import refresh as follow
+        from flows.table import whole_table
+    if chosen.further_questions:
+        _table(place, lambda: whole_table(chosen, newer_dump=True), started, session)
+        return
     summary = follow(chosen)
     decision, record = summary["refresh"], newest_run(place, summary["run_id"])
     if not decision["nothing"]:
@@ -148,7 +176,7 @@ def refresh(
 def report(session: HomeSession, run_id: RunOption = None) -> None:
     """Show the scores of a run and where its report lies."""
     chosen = session.look()
-    record = newest_run(chosen, run_id)
+    record = newest_run(chosen, run_id, whole=True)
     if session.as_json:
         print_json(summarise(record))
     else:

@@ -59,7 +59,7 @@ def flow_of(deployment: dict[str, Any]) -> Flow[Any, Any]:
 
 
 def test_every_deployment_is_described_and_placed() -> None:
-    assert list(DEPLOYMENTS) == ["pipeline", "refresh", *GPU[:2], "generate-corpus", "evaluate"]
+    assert list(DEPLOYMENTS) == ["pipeline", "table", "refresh", *GPU[:2], "generate-corpus", "evaluate"]
     for name, deployment in DEPLOYMENTS.items():
         assert len(deployment["description"].split()) > 20
         assert deployment["work_pool"]["name"] == ("gpu" if name in GPU else "cpu")
@@ -67,7 +67,7 @@ def test_every_deployment_is_described_and_placed() -> None:
         assert {"kgqa", deployment["work_pool"]["name"]} <= set(deployment["tags"])
         assert deployment["work_pool"]["job_variables"]["env"]["PREFECT_LOGGING_EXTRA_LOGGERS"] == "kgqa"
     assert {name for name, each in DEPLOYMENTS.items() if each.get("concurrency_limit") == 1} == {
-        "pipeline", "refresh", "train-retriever", "finetune-rewriter"
+        "pipeline", "table", "refresh", "train-retriever", "finetune-rewriter"
     }  # fmt: skip
 
 
