@@ -61,7 +61,9 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("logic", "benchmarks/logic.py", False),
     ResultFile("ltgen", "benchmarks/ltgen.py", False),
     ResultFile("operations", "benchmarks/operations.py", False),
+    ResultFile("parsers", "benchmarks/parsers.py"),
     ResultFile("passages", "benchmarks/passages.py", False),
+    ResultFile("peers", "benchmarks/peers.py"),
     ResultFile("people_dev_atlas", "benchmarks/people.py"),
     ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
@@ -100,6 +102,18 @@ def _sparql_road(found: Mapping[str, Any]) -> str:
     return table(dict(found))
 
 
+def _parsers(found: Mapping[str, Any]) -> str:
+    from benchmarks.parsers import tables  # imports the parsers
+
+    return tables(found)
+
+
+def _peers(found: Mapping[str, Any]) -> str:
+    from benchmarks.peers import table  # imports transformers
+
+    return table(found)
+
+
 TABLES: tuple[Table, ...] = (
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", writers.answerability_sets),
@@ -117,8 +131,10 @@ TABLES: tuple[Table, ...] = (
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
+    Table("parsers", "docs/parsing.md", "parsers", _parsers),
     Table("passages", "docs/passages.md", "passages", writers.passages),
     Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),
+    Table("peers", "docs/peers.md", "peers", _peers),
     *(
         Table(f"performance/{name}", "docs/performance.md", name, section)
         for name, section in performance.SECTIONS.items()

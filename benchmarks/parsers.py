@@ -2,7 +2,6 @@
 
     python -m benchmarks.parsers --work DIR [--steps coverage,make,evaluate] [--sets atlas,wikidata]
         [--parsers rng,rng+generator,decode] [--train A,A+U] [--topics linked] [--json OUT]
-    python -m benchmarks.parsers --table
 
 coverage   share of gold forms among the candidates of rank and generate, topics given, with candidates and milliseconds
            a question: of GrailQA's sample of 1,000 (from its dev split) over the graph of its graph queries, and
@@ -12,14 +11,13 @@ make       question sets by `kgqa questions generate --set questions.generated.f
 evaluate   parsers trained on A and A+U, with and without thresholds, as `kgqa answerability evaluate` scores them.
 
 Each step is run in a process of its own; what is finished is found again in DIR/home.  OUT is read first, and only what
-is measured now is replaced, with its own conditions.  `--table` writes the tables of --json into docs/parsing.md.
+is measured now is replaced, with its own conditions.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -27,7 +25,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import KgOptions, RngOptions
 from kgqa_core.datasets.grailqa import GrailQuestion, read_records
 from kgqa_core.datasets.query_graph import build_graph
@@ -40,8 +40,8 @@ from kgqa_core.parsing.rng.readings import Readings, coverage
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESULTS = Path(__file__).resolve().parent / "results" / "parsers.json"
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "parsing.md"
-MARKS = ("<!-- parsers.json -->", "<!-- /parsers.json -->")
+FIELDS = (*CONDITIONS, "coverage/...", "?sets/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 GRAPHS: Mapping[str, Sequence[str]] = {
     "atlas": ("bundled:atlas",),
@@ -206,7 +206,7 @@ def tables(record: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Runs the requested steps, or writes the tables."""
+    """Runs the requested steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, help="folder of question sets, benchmarks and the home")
     parser.add_argument("--steps", default="make,coverage,evaluate")
@@ -215,17 +215,8 @@ def main() -> None:
     parser.add_argument("--train", default="A,A+U")
     parser.add_argument("--topics", default="linked", choices=("linked", "gold"))
     parser.add_argument("--json", type=Path, default=RESULTS)
-    parser.add_argument(
-        "--table", action="store_true", help="write the tables of --json into the page; nothing is measured"
-    )
     given = parser.parse_args()
     record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
-    if given.table:
-        page = PAGE.read_text(encoding="utf-8")
-        before, _, rest = page.partition(MARKS[0])
-        _, _, after = rest.partition(MARKS[1])
-        PAGE.write_text(f"{before}{MARKS[0]}\n{tables(record)}{MARKS[1]}{after}", encoding="utf-8")
-        return
     if given.work is None:
         parser.error("--work DIR is needed to measure")
     given.work.mkdir(parents=True, exist_ok=True)
@@ -246,9 +237,7 @@ def main() -> None:
 
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text(json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, path)
+    results_file.write(path, record, FIELDS, sort_keys=True)
 
 
 if __name__ == "__main__":
