@@ -3,12 +3,12 @@
     python benchmarks/real_sets_data.py --published DIR [--out .bench/fb15k237] [--shared ../shared]
 
 DIR has `valid.txt` and `test.txt` of FB15k-237 as published (mid, relation, mid), as the repository
-villmow/datasets_knowledge_embedding (MIT) has them in FB15k-237; nothing is downloaded here.  `dev.tsv` and `test.tsv` of
-the shared data are the same lines with numbers, so that each line names two entities and a relation.  What only
-`train.tsv` uses stays a number: all triples are written, and an entity or relation without a name is in no question.
-Labels of entities: entity2wikidata.json (Wikidata).  Labels of relations: the last part of their name, `/film/film/genre`
-as `genre`; where several have it, with the part before, `climate month`.  Types: a relation's first part is the type of
-its heads in Freebase (`/film/film/genre` is of a `/film/film`); they are written apart from the triples.
+villmow/datasets_knowledge_embedding (MIT) has them in FB15k-237; nothing is downloaded here.  `dev.tsv` and `test.tsv`
+of the shared data are the same lines with numbers, so that each line names two entities and a relation.  What only
+`train.tsv` uses stays a number: all triples are written, and what has no name is in no question.
+Labels of entities: entity2wikidata.json (Wikidata).  Labels of relations: the last part of their name,
+`/film/film/genre` as `genre`; where several have it, with the part before, `climate month`.  Types: a relation's first
+part is the type of its heads in Freebase (`/film/film/genre` is of a `/film/film`); they are no triples here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def names_of(source: Path, published: Path) -> tuple[dict[str, str], dict[str, s
         pairs = zip_longest(triples_of(source / numbers), triples_of(published / names))
         for line, (numbered, named) in enumerate(pairs, start=1):
             if numbered is None or named is None:
-                raise SystemExit(f"{numbers} and {names} have different numbers of lines; one of them is another version")
+                raise SystemExit(
+                    f"{numbers} and {names} have different numbers of lines; one of them is another version"
+                )
             for place, known in ((0, entities), (1, relations), (2, entities)):
                 if known.setdefault(numbered[place], named[place]) != named[place]:
                     raise SystemExit(f"{names} line {line}: {numbered[place]} was {known[numbered[place]]} before")
@@ -91,7 +93,11 @@ def write(shared: Path, published: Path, out: Path) -> dict[str, int]:
     entities, relations = names_of(source, published)
     rows = [row for file in FILES for row in triples_of(source / file)]
     triples = [
-        (entities.get(head, f"{UNNAMED}{head}"), relations.get(relation, f"{UNNAMED}{relation}"), entities.get(tail, f"{UNNAMED}{tail}"))
+        (
+            entities.get(head, f"{UNNAMED}{head}"),
+            relations.get(relation, f"{UNNAMED}{relation}"),
+            entities.get(tail, f"{UNNAMED}{tail}"),
+        )
         for head, relation, tail in rows
     ]
     described = json.loads((source / "entity2wikidata.json").read_text(encoding="utf-8"))
@@ -111,7 +117,13 @@ def write(shared: Path, published: Path, out: Path) -> dict[str, int]:
         text = "".join("\t".join(" ".join(part.split()) for part in row) + "\n" for row in table)
         (out / name).write_text(text, encoding="utf-8")
     counts = {"entities": len({end for head, _, tail in rows for end in (head, tail)}), "named": len(entities)}
-    return counts | {"relations": len(relations), "triples": len(triples), "types": len(types), "labels": len(labels), "aliases": len(aliases)}
+    return counts | {
+        "relations": len(relations),
+        "triples": len(triples),
+        "types": len(types),
+        "labels": len(labels),
+        "aliases": len(aliases),
+    }
 
 
 def main() -> None:
