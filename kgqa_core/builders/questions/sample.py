@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kgqa_core.builders.questions.draft import Draft
+from kgqa_core.builders.questions.easiness import Easiness
 from kgqa_core.builders.questions.grailqa_forms import GrailqaForms
 from kgqa_core.builders.questions.operations import Operations
 from kgqa_core.builders.questions.paths import WalkedPath, Walker
@@ -20,9 +21,6 @@ from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Class, Form, Join, Minus, Or
 from kgqa_core.logic.memory import Ints, MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
-
-_PATIENCE = 400
-"""Draws without a new question after which a kind is given up."""
 
 _LEAN = 3
 """How many more questions may have one of the answers yes and no than the other."""
@@ -37,6 +35,7 @@ class Sampler:
         self.graph, self.profile, self.options = graph, profile, options
         self.rng = random.Random(f"questions/{seed}")
         self._truths: Counter[bool] = Counter()
+        self._easiness = Easiness(graph, options)
         self.walker = Walker(graph, profile, options, self.rng)
         self.operations = Operations(self.walker, self.base, self.condition)
         self.qualified = Qualified(self.walker)
@@ -93,13 +92,13 @@ class Sampler:
     def _fill(self, found: dict[str, Draft], kind: str, goal: int) -> bool:
         """Draws `goal` more of a kind; whether the kind may have still more."""
         misses = 0
-        while goal > 0 and misses < _PATIENCE:
+        while goal > 0 and misses < self.options.patience:
             draft = self.makers[kind]()
             if draft is not None and self._keep(found, draft):
                 goal, misses = goal - 1, 0
             else:
                 misses += 1
-        return misses < _PATIENCE
+        return misses < self.options.patience
 
     def _keep(self, found: dict[str, Draft], draft: Draft) -> bool:
         """Runs a form and keeps it where it is new and has what it was drawn for; whether it did."""
@@ -121,7 +120,10 @@ class Sampler:
             if self._truths[result.value] > self._truths[not result.value] + _LEAN:
                 return False
             self._truths[result.value] += 1
-        found[key] = Draft(draft.kind, draft.form, result.nodes, result.value)
+        made = Draft(draft.kind, draft.form, result.nodes, result.value)
+        if self._easiness.refuses(made):
+            return False
+        found[key] = made
         return True
 
     # -- sets ----------------------------------------------------------------------------------------------------
