@@ -46,11 +46,7 @@ from tools.head_start.real_graph import build_real_graph
 
 log = logging.getLogger("head_start")
 HOPS = 3
-CANDIDATES = 16
-"""Candidates of an example at most."""
-SHARES = KindShares(
-    yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=0, siblings=16, three_hops=12
-)
+SHARES = KindShares(yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=0, siblings=9, three_hops=8)
 
 
 def main() -> None:
@@ -128,7 +124,7 @@ def _examples(
         questions = [one for row in rows if (one := _question(row, graph)) is not None]
         linking = LinkingOptions()
         linked = link_some(questions, open_tagger(mentions, folder, linking), linking, random.Random(seed))
-        examples, counts = make_examples(parser, linked, seed, most=CANDIDATES)
+        examples, counts = make_examples(parser, linked, seed)
     log.info("%s: %s", folder.name, json.dumps(counts))
     return examples
 

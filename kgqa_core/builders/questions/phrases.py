@@ -12,13 +12,11 @@ from dataclasses import replace
 
 from kgqa_core.builders.questions.noun import Noun, article, conjugated
 from kgqa_core.builders.questions.question_words import QuestionWords
-from kgqa_core.builders.questions.relation_words import RelationWords
-from kgqa_core.datasets.answer_sorts import is_person
+from kgqa_core.builders.questions.relation_words import RelationWords, is_person
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Arg, Class, Compare, Entity, Form, Join, Minus, Nth, Or, Step
 from kgqa_core.rewriting.phrases import plural
 
-_PREPOSITIONS = frozenset("in on at for of to from by".split())
 ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
@@ -46,8 +44,9 @@ class FormPhrases:
                 return self._both(parts, head, many)
             case Or(parts=(one, other)):
                 return Noun(fixed=f"{self.noun(one).show()} or {self.noun(other).show()}", many=True)
-            case Minus(of=Join(path=(step, *_)), without=Entity() as without) if shares_end(form):
-                if self.lexicon.rng.random() < 0.65:
+            case Minus(of=Join(path=(step, back), of=of), without=Entity() as without) if of == without:
+                straight = (step.relation, step.inverse) == (back.relation, not back.inverse)
+                if straight and self.lexicon.rng.random() < 0.65:
                     return self._alike(step, without, head)
                 return replace(
                     self.noun(form.of, head, True), adjective=self.lexicon.rng.choice(("other", "other", ""))
@@ -68,8 +67,14 @@ class FormPhrases:
                 things = plural(words.head or "thing")
                 options.append(Noun(sort or noun, f"that are {plural(noun)} of the same {things} as {x}", many=True))
                 options.append(Noun(noun, f"of the {things} that {x} is {article(noun)} {noun} of", many=True))
-            for did in together(step, words, True):
-                options.append(Noun(sort or "thing", f"that {did} {x}", many=True))
+            for verb in words.active[:2]:
+                options.append(
+                    Noun(
+                        sort or "thing",
+                        f"that {conjugated(verb, True)} the same {plural(words.head or 'thing')} as {x}",
+                        many=True,
+                    )
+                )
         else:
             for noun in words.nouns[:3]:
                 for post in (
@@ -92,23 +97,6 @@ class FormPhrases:
         if not options:
             raise FormError(f"{step} has no words")
         return replace(self.lexicon.pick(options), adjective=self.lexicon.rng.choice(("other", "")), known=bool(sort))
-
-    def _alike_predicate(self, step: Step, of: Form, like: Entity, many: bool) -> str:
-        """What is said of what shares the end of a relation with an entity: `directed films together with X`."""
-        words, x = self.lexicon.words(step), self.lexicon.called(like)
-        if step.inverse:
-            options = [f"{did} {x}" for did in together(step, words, many)]
-            if is_person(words.tail) and words.nouns:
-                fellow = words.nouns[0]
-                options.append(f"are fellow {plural(fellow)} of {x}" if many else f"is a fellow {fellow} of {x}")
-        else:
-            own, share = ("their", "share") if many else ("its", "shares")
-            options = [f"{share} {own} {noun} with {x}" for noun in words.nouns[:3]]
-            options += [f"{'have' if many else 'has'} the same {noun} as {x}" for noun in words.nouns[:2]]
-            options += [
-                f"{several if many else one} the same {words.tail or 'one'} as {x}" for one, several in words.verbs
-            ]
-        return self.lexicon.pick(options) if options else f"{'are' if many else 'is'} {self.noun(of, '', many).show()}"
 
     def _joined(self, form: Join, head: str, given: bool | None) -> Noun:
         step, inner = form.path[0], form.of if len(form.path) == 1 else Join(form.path[1:], form.of)
@@ -253,8 +241,6 @@ class FormPhrases:
         """What a form says of something, or with `many` of several things.  Raises FormError."""
         be = "are" if many else "is"
         match form:
-            case Minus(of=Join(path=(step, *_)), without=Entity() as without) if shares_end(form):
-                return self._alike_predicate(step, form.of, without, many)
             case Class(key=key):
                 label = self.lexicon.type_label(key)
                 return f"are {plural(label)}" if many else f"is {article(label)} {label}"
@@ -288,24 +274,3 @@ class FormPhrases:
                     options += [f"{has} {article(noun)} {noun} that is {x}" for noun in words.nouns[:1] if inside.many]
                 return self.lexicon.pick(options)
         return f"{be} {self.noun(form).show()}"
-
-
-def shares_end(form: Form) -> bool:
-    """Whether a form finds what shares the end of a relation with an entity, without that entity."""
-    match form:
-        case Minus(of=Join(path=(step, back), of=of), without=Entity() as without):
-            return of == without and step == Step(back.relation, not back.inverse)
-    return False
-
-
-def together(step: Step, words: RelationWords, many: bool) -> list[str]:
-    """Predicates, up to the name that follows, of what is a value of the same things as it: `acted together with`."""
-    things, found = plural(words.head or "thing"), []
-    for verb in words.active[:3]:
-        plain = conjugated(verb, many)
-        first, _, preposition = plain.rpartition(" ")
-        if first and preposition in _PREPOSITIONS:
-            found += [f"{first} together with", f"{first} with", f"{plain} the same {things} as"]
-        else:
-            found += [f"{plain} {things} together with", f"co-{plain} {things} with", f"{plain} the same {things} as"]
-    return found

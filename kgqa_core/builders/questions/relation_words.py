@@ -6,9 +6,19 @@ import re
 from dataclasses import dataclass
 
 from kgqa_core.builders.questions.schema_profile import GraphProfile, RelationProfile
-from kgqa_core.datasets.answer_sorts import is_person
 from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
 from kgqa_core.rewriting.phrases import is_plural, phrase, plural
+
+PERSONS = frozenset(
+    "person human people man woman actor actress director writer author singer musician politician scientist player "
+    "athlete artist painter poet composer producer employee student teacher founder parent child spouse".split()
+)
+"""Types whose members are somebody: `who` instead of `what`."""
+
+PLACES = frozenset(
+    "place city town village country state region continent location municipality district county province island "
+    "building venue stadium airport".split()
+)
 
 _AUXILIARY = re.compile(r"(is|was) (\S+(?: \S+)*)")
 _UNCHANGED = frozenset("series species headquarters news politics physics mathematics economics sports".split())
@@ -70,6 +80,11 @@ def relation_words(relation: RelationProfile, profile: GraphProfile) -> Relation
     if not wh:
         wh = "who" if is_person(tail) else "where" if re.match(r"(place|location) ", relation.label) else "what"
     return RelationWords(tuple(nouns), link, tuple(passive), tuple(active), tuple(verbs), head, tail, wh, entry)
+
+
+def is_person(noun: str) -> bool:
+    """Whether a type's label is that of somebody."""
+    return bool(PERSONS & set(noun.casefold().split()))
 
 
 def singular(noun: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kgqa_core.builders.questions.noun import Noun, article
-from kgqa_core.builders.questions.phrases import FormPhrases, shares_end
-from kgqa_core.builders.questions.relation_words import RelationWords
-from kgqa_core.datasets.answer_sorts import PLACES, is_person
+from kgqa_core.builders.questions.phrases import FormPhrases
+from kgqa_core.builders.questions.relation_words import PLACES, RelationWords, is_person
 from kgqa_core.logic.forms import And, Arg, Class, Entity, Form, Join, Minus, Nth
 from kgqa_core.rewriting.phrases import plural
 
@@ -26,7 +25,7 @@ class SetQuestions:
             return keywords
         noun = self.phrases.noun(form)
         known = noun.known or bool(noun.fixed)
-        if style < 0.4 and not isinstance(form, (Class, Arg, Nth)) and self.subject(form, noun):
+        if style < 0.4 and not isinstance(form, (Class, Minus, Arg, Nth)) and self.subject(form, noun):
             return self._which(form, noun)
         if not known and not self.subject(form, noun):
             return f"what are {noun.show()}" if noun.many else f"what is {noun.show()}"
@@ -96,8 +95,6 @@ class SetQuestions:
                 return False
             other = bool(noun.head) and noun.head not in words.nouns
             return bool(words.active or other and words.nouns) if form.path[0].inverse else True
-        if isinstance(form, Minus):
-            return shares_end(form)
         return isinstance(form, And) and not any(isinstance(part, Join) and part.where for part in form.parts)
 
     def end(self, form: Form) -> str:
@@ -105,8 +102,6 @@ class SetQuestions:
         if isinstance(form, And):
             joins = [part for part in form.parts if isinstance(part, Join)]
             return self.end(joins[0]) if joins else ""
-        if isinstance(form, Minus):
-            return self.end(form.of)
         if isinstance(form, Join):
             words = self.lexicon.words(form.path[0])
             return words.tail if form.path[0].inverse else words.head

@@ -6,9 +6,8 @@ import re
 
 from kgqa_core.builders.questions.noun import article
 from kgqa_core.builders.questions.phrases import FormPhrases
-from kgqa_core.builders.questions.relation_words import RelationWords
+from kgqa_core.builders.questions.relation_words import PLACES, RelationWords, is_person
 from kgqa_core.builders.questions.set_questions import SetQuestions
-from kgqa_core.datasets.answer_sorts import PLACES, is_person
 from kgqa_core.logic.forms import And, Class, Entity, Form, Greater, Join
 from kgqa_core.rewriting.phrases import plural
 

@@ -37,7 +37,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     ways_of,
 )
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import NO_CLASS, ORDERED, LabelParser, classes_of
+from kgqa_core.symbolic.by_labels.parser import NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
 from kgqa_core.symbolic.operator import operation_of
 from kgqa_core.types import Question
@@ -119,7 +119,7 @@ def make_examples(
     parser: LabelParser,
     questions: Sequence[tuple[Question, str | None, float]],
     seed: int,
-    most: int = 32,
+    most: int = 64,
     monitor: Monitor = QUIET,
 ) -> tuple[list[LabelExample], dict[str, int]]:
     """Examples of questions with their gold forms (None: the graph holds no answer) and weights; and counts.
@@ -159,7 +159,6 @@ def make_examples(
             counts["unanswerable"] += 1
         texts = parser.texts(query, candidates)
         features = parser.features(query, candidates, flat, fit)
-        features[:, ORDERED] = parser.ordered(query, encoded, place % BLOCK, texts)
         wanted = (NO_CLASS,) * len(HEADS) if made is None else (KINDS.index(kind), *classes_of(made)[1:])
         found.append(
             LabelExample(

@@ -17,7 +17,7 @@ from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.scorer import ScoreNetwork, describe
 
-KIND, VERSION = "label parser", 5
+KIND, VERSION = "label parser", 4
 HEAD_START = Path(__file__).parent / "head_start"
 """The packaged adapter (docs/model_cards/label_parser.md)."""
 

@@ -6,14 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgqa_core.datasets.answer_sorts import other_nouns, sort_of_noun, wanted_sort
 from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Literal, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.symbolic.by_labels.candidates import (
@@ -30,13 +28,11 @@ from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
-from kgqa_core.symbolic.by_labels.word_order import ordered_shares
 from kgqa_core.types import Question
 
-UNUSED, EXPLAINED, OUTWARD, WORST, MEAN, BETTER, SORT, FOCUS, ORDERED = 4, 17, 24, 25, 26, 29, 30, 31, 32
-"""Features: what mentions a form leaves out, the share of the question's words that its labels have, those of
-`WayFit` with these names, whether a form finds what the question word wants (`sort_fit`), and what the question names
-first (`focus_fit`), and the share of its likeness that is in the question's order (`ordered`)."""
+UNUSED, EXPLAINED, OUTWARD, WORST, MEAN, BETTER = 4, 17, 24, 25, 26, 29
+"""Features: what mentions a form leaves out, the share of the question's words that its labels have, and those of
+`WayFit` with these names."""
 HEAD_FEATURES = (0, 1, 2, 27, 28)
 """Features that hold the log probability of a candidate's class by each head of the scorer."""
 NO_CLASS = -100
@@ -49,8 +45,6 @@ PAIRED = 1.5
 """Likeness of a way all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
 """Difference of likeness by which a token of the text has e times the weight in a way's place."""
-SPREAD, USUAL = 5.0, 0.9
-"""What `ordered_shares` are multiplied by, after what is usual has been taken off."""
 SCORED = 64
 """Candidates whose phrases are compared with the question."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
@@ -222,7 +216,6 @@ class LabelParser:
                         candidates.append(one)
                 texts, nouns = self.texts(query, candidates), self.nouns(candidates)
                 features = self.features(query, candidates, guess, fit)
-                features[:, ORDERED] = self.ordered(query, encoded, place, texts)
                 single = encoded.rows(torch.full((1,), place))
                 found.append(Prepared(name, query, candidates, texts, nouns, features, single))
         return found
@@ -261,24 +254,6 @@ class LabelParser:
         best = np.full(ways, -np.inf)
         np.maximum.at(best, self._owners, each)
         return WayFit(best, paired, places.double().numpy(), slots)
-
-    @torch.inference_mode()
-    def ordered(
-        self, query: LabelQuery, encoded: EncodedTexts, place: int, texts: Sequence[str]
-    ) -> NDArray[np.float32]:
-        """`ordered_shares` of phrases for one question of a batch, spread around 0 [texts].
-
-        All 0 for a question that is written without spaces, whose words the encoder does not know.
-        """
-        if not texts or _UNSPACED.search(query.text):
-            return np.zeros(len(texts), dtype=np.float32)
-        block = self.scorer.phrases(texts)
-        inside = slice(1, int((encoded.weights[place] > 0).sum()) - 1)  # without the marks of start and end
-        weights = encoded.weights[place][inside]
-        like = torch.einsum("td,cud->ctu", encoded.tokens[place][inside], block.tokens[:, 1:]).clamp(min=0)
-        lengths = (block.weights > 0).sum(1) - 2
-        shares: NDArray[np.float32] = ordered_shares(like.numpy(), weights.numpy(), lengths.clamp(min=0).numpy())
-        return SPREAD * (shares - USUAL)
 
     @torch.inference_mode()
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
@@ -360,36 +335,12 @@ class LabelParser:
                 row[23] = float(fit.paired[list(one.ways)].mean())
             row[OUTWARD] = fit.outward(one)
             row[WORST], row[MEAN], row[BETTER] = fit.worst(one), fit.mean(one), fit.better(one)
-        nouns = self.nouns(candidates)
-        rows[:, SORT], rows[:, FOCUS] = sort_fit(query.text, nouns), focus_fit(words, nouns)
         return rows
 
     def _several_values(self, one: Candidate) -> bool:
         if one.nodes is None or len(one.nodes) < 2:
             return False
         return bool((self.graph.memory.dim[one.nodes[:5]] >= 0).all())
-
-
-def sort_fit(text: str, nouns: Sequence[str]) -> list[float]:
-    """Whether each noun is of the sort that the question word wants: 0.5, else -0.5, 0 where either does not say."""
-    wanted = wanted_sort(text)
-    sorts = [sort_of_noun(noun) if wanted else "" for noun in nouns]
-    return [0.0 if not sort else 0.5 if sort == wanted else -0.5 for sort in sorts]
-
-
-def focus_fit(words: Sequence[str], nouns: Sequence[str]) -> list[float]:
-    """Whether each noun is what a question names first: 0.5, else -0.5, 0 where it first names no noun of these.
-
-    words: of the question, without the endings of plurals.  `which films star x` names films, `who directed x` nothing.
-    """
-    first = next((place for place, word in enumerate(words) if word not in CONTENT_FREE), len(words))
-    named = {noun: any(words[first : first + len(own)] == list(own) for own in _stemmed(noun)) for noun in set(nouns)}
-    return [(0.5 if named[noun] else -0.5) if any(named.values()) else 0.0 for noun in nouns]
-
-
-@lru_cache(maxsize=1 << 14)
-def _stemmed(noun: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(stem(word) for word in WORD.findall(text)) for text in other_nouns(noun))
 
 
 _NONE_OF_BEST = (EXPLAINED, UNUSED, WORST, MEAN, BETTER)

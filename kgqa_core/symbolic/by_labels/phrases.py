@@ -223,27 +223,9 @@ class Phrases:
         return f"with {way[form.best != 'max']} {measure}"
 
     def _path(self, path: tuple[Step, ...], text: str) -> str:
-        steps = list(reversed(path))
-        while steps:
-            step = steps.pop(0)
-            relation = self.graph.memory.relation_ids[step.relation]
-            if steps and steps[0] == Step(step.relation, not step.inverse) and self.ways[relation].noun:
-                text = self._alike(relation, text, values=steps.pop(0).inverse)
-            else:
-                text = self.way(relation, text, ahead=step.inverse)
+        for step in reversed(path):
+            text = self.way(self.graph.memory.relation_ids[step.relation], text, ahead=step.inverse)
         return text
-
-    def _alike(self, relation: int, text: str, *, values: bool) -> str:
-        """What shares a relation with `text`: `film directed by same director as x`.
-
-        values: what is a value of the same things, as in `actor together with x in same film`.
-        """
-        words = self.ways[relation]
-        if values:
-            return f"{words.noun} together with {text} in same {words.head}".rstrip()
-        if not words.predicate:
-            return f"{words.head} with same {words.noun} as {text}".strip()
-        return self.way(relation, f"same {words.noun} as {text}", ahead=False)
 
     def way(self, relation: int, text: str, *, ahead: bool) -> str:
         """What a relation leads to from `text`, or with `ahead` false what it leads from there.

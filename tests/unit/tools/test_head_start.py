@@ -109,9 +109,7 @@ def test_questions_are_linked_and_have_as_many_relations_as_the_parser(
         asked.append(options)
         return rows
 
-    def make_examples(
-        parser: LabelParser, questions: list[Any], seed: int, most: int
-    ) -> tuple[list[Any], dict[str, int]]:
+    def make_examples(parser: LabelParser, questions: list[Any], seed: int) -> tuple[list[Any], dict[str, int]]:
         learnt.extend(questions)
         return [], {}
 

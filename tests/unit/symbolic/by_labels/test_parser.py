@@ -35,9 +35,7 @@ from kgqa_core.symbolic.by_labels.parser import (
     _path_shapes,
     answers_of,
     classes_of,
-    focus_fit,
     none_features,
-    sort_fit,
 )
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, NONE_FEATURES, LabelScorer
 from kgqa_core.types import Question
@@ -479,38 +477,3 @@ def test_reading_without_a_mention_has_to_be_better_by_what_it_leaves_out(
     ):
         assert parser.best_readings([whole, other], [2]) == [other if better else whole]
     assert parser.best_readings([none, whole, none], [2, 1]) == [whole, none]
-
-
-@pytest.mark.parametrize(
-    ("text", "fits"),
-    [
-        ("who made x", [0.5, 0.0, -0.5, -0.5]),
-        ("when did x open", [-0.5, 0.0, 0.5, -0.5]),
-        ("what of x", [0.0, 0.0, 0.0, 0.0]),
-    ],
-)
-def test_noun_fits_the_question_word(text: str, fits: list[float]) -> None:
-    assert sort_fit(text, ["director", "film", "release date", "number"]) == fits
-
-
-@pytest.mark.parametrize(
-    ("text", "fits"),
-    [
-        ("which film star x", [-0.5, 0.5]),
-        ("movie of x", [-0.5, 0.5]),
-        ("who are the director of the film of x", [0.5, -0.5]),
-        ("who made the film of x", [0.0, 0.0]),
-        ("x", [0.0, 0.0]),
-    ],
-)
-def test_noun_fits_what_the_question_names_first(text: str, fits: list[float]) -> None:
-    assert focus_fit(text.split(), ["director", "film"]) == fits
-
-
-def test_phrase_in_the_order_of_the_question_has_more_of_the_feature(graph: LabelGraph, scorer: LabelScorer) -> None:
-    parser, texts = LabelParser(graph, scorer), ["director of the film of x", "a longer question that pads the other"]
-    encoded, phrases = scorer.questions(texts), ["director of film of x", "film of director of x"]
-    same, other = parser.ordered(LabelQuery(texts[0], ()), encoded, 0, phrases)
-    assert same > other
-    assert parser.ordered(LabelQuery(texts[0], ()), encoded, 0, []).tolist() == []
-    assert parser.ordered(LabelQuery("x 的导演", ()), encoded, 0, phrases).tolist() == [0, 0]
