@@ -31,7 +31,7 @@ import numpy as np
 
 from benchmarks import ingest_files, results_file, wikidata_json
 from benchmarks.conditions import conditions
-from benchmarks.sparql_road import webqsp_queries
+from benchmarks.sparql_road_sets import webqsp_queries
 from kgqa_core.config import KgOptions, QuestionSource, SubsetOptions
 from kgqa_core.datasets.bridge import Bridge, bridge, ids_of_graph
 from kgqa_core.datasets.bridge_paths import learn_paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.text import Text
+from rich.console import RenderableType
 
 from flows.cli import _session as session
 from flows.cli._session import err
@@ -52,7 +52,7 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
         from kgqa_core.report.set_tables import console_tables
 
         for part in (*console_tables(tables), *set_lines(record)):
-            console.print(part, soft_wrap=isinstance(part, Text))
+            console.print(part, soft_wrap=isinstance(part, VisibleText))
     for table in score_tables(record["aggregates"]):
         console.print(table)
     if roads := road_line(record["aggregates"]):
@@ -64,7 +64,7 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
         console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
 
 
-def set_lines(record: Mapping[str, Any]) -> list[Text]:
+def set_lines(record: Mapping[str, Any]) -> list[RenderableType]:
     """A line for each question set of a run of several: its run and what was decided, or why it failed."""
     said = record.get("decisions") or {}
     lines = [
@@ -72,4 +72,4 @@ def set_lines(record: Mapping[str, Any]) -> list[Text]:
         for name, run in record["sets"].items()
     ]
     failed = record["failed_sets"].items()
-    return lines + [VisibleText.assemble((name, "bold red"), f"  failed: {why}") for name, why in failed]
+    return [*lines, *(VisibleText.assemble((name, "bold red"), f"  failed: {why}") for name, why in failed)]

@@ -71,7 +71,7 @@ class LabelledAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JudgeAgreement:
     """How far a judge agrees with people.
 
     accuracy: share of the same verdict, in [0, 1].  kappa: Cohen's, in [-1, 1]; None where chance alone would make them
@@ -233,14 +233,14 @@ def _labelled(line: str, where: str) -> LabelledAnswer:
 def agreement(
     labelled: Iterable[LabelledAnswer], model: str, llm: LlmOptions, *, cache: Path | None = None,
     budget: Budget | None = None, monitor: Monitor = QUIET,
-) -> Agreement:  # fmt: skip
+) -> JudgeAgreement:  # fmt: skip
     """How far the judge `model` agrees with labelled answers.  Raises as `verdicts` does."""
     rows = list(labelled)
     judge = load_model(model, llm, budget=budget)
     found = verdicts(judge, [row.given for row in rows], llm, cache=cache, monitor=monitor)
     pairs = [(row.correct, one is True) for row, one in zip(rows, found, strict=True)]
     cells = tuple(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False)))
-    return Agreement(
+    return JudgeAgreement(
         model=model, answers=len(rows), accuracy=(cells[0] + cells[3]) / len(rows), kappa=kappa(cells),
         cells=(cells[0], cells[1], cells[2], cells[3]), unread=found.count(None), verdicts=tuple(found),
     )  # fmt: skip

@@ -86,7 +86,7 @@ def test_an_entrypoint_is_a_flow_that_takes_the_parameters_as_a_form(name: str) 
 
 def test_stages_are_given_to_deployments_that_there_are() -> None:
     deployed = {stage.options.kind: stage.options.deployment for stage, _ in LEARNERS.values()}
-    assert set(deployed) == {"retriever", "hop_path", "relation_ranker", "corpus", "rewriter"}
+    assert set(deployed) == {"retriever", "hop_path", "transfernet", "relation_ranker", "corpus", "rewriter"}
     for target in deployed.values():
         name = target.partition("/")[2]
         assert target == f"{flow_of(DEPLOYMENTS[name]).name}/{name}"

@@ -56,7 +56,8 @@ def profile_of(folder: Path, **sections: dict[str, Any]) -> Profile:
         "relation_ranking": ranking | {"encoder": "scratch"},
         "rigel": {"encoder": "scratch", "soft_start": True},
         "hop_path": {"encoder": "scratch"},
-        "retrieval": {"retrievers": ["rigel", "hop_path", "rank_pair", "rank_amr"]},
+        "transfernet": {"encoder": "scratch"},
+        "retrieval": {"retrievers": ["rigel", "hop_path", "transfernet", "rank_pair", "rank_amr"]},
         "answering": {"knowledge": ["passages", "rigel/rewritten"]},
     }
     return make_profile(plain, sections)

@@ -206,13 +206,14 @@ def save(result: Reach, folder: Any) -> dict[str, Any]:
         "cut_runs": result.cut.runs,
     }
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
     return {"by_hop": result.by_hop, "both": result.both}
 
 
 def load(folder: Any, counts: dict[str, Any]) -> Reach:
     """What `save` wrote."""
     expanded, reached, entities, runs = (
-        np.load(folder / f"{name}.npy") for name in ("expanded", "reached", "cut_entities", "cut_runs")
+        np.load(folder / f"{name}.npy", allow_pickle=False)
+        for name in ("expanded", "reached", "cut_entities", "cut_runs")
     )
     return Reach(CodeSet(expanded), CodeSet(reached), CutRuns(entities, runs), counts["both"], counts["by_hop"])

@@ -223,7 +223,7 @@ def _relation_codes(folder: Path) -> Array:
 def _hits(second: Sequence[Part], wanted: KeepRule) -> Array:
     hits = np.zeros(len(wanted.names), dtype=np.bool_)
     for folder, _ in second:
-        hits |= np.load(folder / HITS)
+        hits |= np.load(folder / HITS, allow_pickle=False)
     return hits
 
 

@@ -35,7 +35,7 @@ def write_part(file: DumpFile, folder: Path, wanted: KeepRule, monitor: Monitor)
             _write_statements(file, wanted, found, out, monitor)
     finally:
         out.close()
-    np.save(folder / HITS, found.hits)
+    np.save(folder / HITS, found.hits, allow_pickle=False)
     return {**found.counts, "used": sorted(found.used)}
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,10 +51,3 @@ def test_every_set_with_files_here_has_a_row() -> None:
     if not data_sets.ROOT.parent.joinpath("shared", "data").is_dir():
         pytest.skip("the shared data sets are not here")
     assert set(local_files(data_sets.ROOT.parent / "shared" / "data")) <= set(LOCAL)
-
-
-def test_the_page_has_the_table_of_the_result_file() -> None:
-    document: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert list(document["sets"]) == list(LOCAL)
-    assert all("with changes" not in own["conditions"]["commit"] for own in document["sets"].values())
-    assert table(document) in (ROOT / "docs" / "data_sets.md").read_text(encoding="utf-8")

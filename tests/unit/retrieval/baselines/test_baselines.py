@@ -182,7 +182,8 @@ def test_retriever_that_learns_says_that_its_training_is_missing(world: Any, tmp
 
 def test_unknown_retriever_is_named_with_the_known_ones(world: Any) -> None:
     with pytest.raises(
-        ConfigError, match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, kaping, rank_llm.*random"
+        ConfigError,
+        match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, transfernet, kaping, rank_llm.*random",
     ):
         open_retriever("rige", RetrieverInputs(world.dkg, RetrievalOptions()))
 
