@@ -1,13 +1,12 @@
 """Measures the whole table of the profile table1: two question sets over Atlas, two answerers, one command.
 
     python benchmarks/whole_table.py --work DIR [--limit N] [--json benchmarks/results/whole_table.json]
-    python benchmarks/whole_table.py --docs [--json benchmarks/results/whole_table.json]
 
 DIR keeps the home: what is there and was made with the same options and code is not made again, and a killed run goes
-on.  The JSON is written whole: conditions, the profile, the seconds of each set's run (what was cached counts with the
-time of when it was made), the scores of each set in the split test with 95 % bootstrap intervals, and the paired tests.
-exact, contains: of the answers (Sen et al. 2023).  hits_at_1: of a retriever alone.  --limit: questions of each set,
-for trials.  --docs writes the tables of docs/whole_table.md anew from the JSON.
+on.  The JSON is written whole: conditions, the profile, the seconds of each set's stages (what was cached counts as
+nothing), the scores of each set's test questions with 95 % bootstrap intervals, and the paired tests.  exact, contains:
+of the answers (Sen et al. 2023).  hits_at_1: of a retriever alone.  --limit: questions of each set, for trials.
+`make bench-docs` writes the tables of docs/whole_table.md.
 """
 
 from __future__ import annotations
@@ -24,14 +23,27 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.results_file import CONDITIONS, write  # noqa: E402
 from kgqa_core.report import set_tables  # noqa: E402
 from kgqa_core.report.grid import Cell, Grid  # noqa: E402
 
 SEED = 7
 PROFILE = "table1"
-PAGE = ROOT / "docs" / "whole_table.md"
-BEGIN, END = "<!-- figures: benchmarks/whole_table.py --docs -->", "<!-- end of figures -->"
 KEPT = ("exact", "contains", "hits_at_1")
+
+FIELDS = (
+    "benchmark",
+    *CONDITIONS,
+    "profile/...",
+    "runs/*/kg_digest",
+    "runs/*/questions_digest",
+    "runs/*/seconds/*",
+    "tables/sets/*/scores/*/test/*/*",
+    "tables/sets/*/by_complexity/*/*/*/*",
+    "tables/sets/*/n_unlinkable/*",
+    "tables/models/*/*",
+    "tables/knowledge/*/*",
+)
 
 
 def measure(work: Path, limit: int | None) -> dict[str, Any]:
@@ -48,8 +60,8 @@ def measure(work: Path, limit: int | None) -> dict[str, Any]:
     runs = {name: record(work / "home", run) for name, run in summary["sets"].items()}
     whole = record(work / "home", summary["run_id"])
     return {
-        **conditions(SEED),
         "benchmark": "whole_table",
+        "conditions": conditions(SEED),
         "profile": whole["profile"],
         "runs": {name: one_run(run) for name, run in runs.items()},
         "tables": kept(summary["tables"]),
@@ -78,9 +90,9 @@ def kept(tables: dict[str, Any]) -> dict[str, Any]:
     sets = {}
     for name, one in tables["sets"].items():
         tested = {experiment: splits["test"] for experiment, splits in one["scores"].items() if "test" in splits}
-        scores = {experiment: {"test": chosen(cells)} for experiment, cells in tested.items()}
+        scores = {experiment: {"test": chosen(cells)} for experiment, cells in tested.items() if chosen(cells)}
         types = {
-            experiment: {group: chosen(cells) for group, cells in groups.items()}
+            experiment: {group: chosen(cells) for group, cells in groups.items() if chosen(cells)}
             for experiment, groups in one["by_complexity"].items()
         }
         sets[name] = {"scores": scores, "by_complexity": types, "n_unlinkable": one["n_unlinkable"]}
@@ -95,7 +107,7 @@ def chosen(cells: dict[str, Any]) -> dict[str, Any]:
 
 def figures(found: dict[str, Any]) -> str:
     """The tables of the page."""
-    tables = found["tables"]
+    tables, when = found["tables"], found["conditions"]
     sizes = {
         name: max(splits["test"]["exact"]["n"] for splits in one["scores"].values() if "exact" in splits["test"])
         for name, one in tables["sets"].items()
@@ -103,9 +115,9 @@ def figures(found: dict[str, Any]) -> str:
     asked = ", ".join(f"{size:,} of {name}" for name, size in sizes.items())
     took = ", ".join(f"{sum(one['seconds'].values()) / 60:.0f} min {name}" for name, one in found["runs"].items())
     line = (
-        f"Commit `{found['commit'][:12]}`{' with changes' if 'changes' in found['commit'] else ''}, {found['date']}, "
-        f"seed {found['seed']}, {found['cores']} cores, OMP_NUM_THREADS={found['threads']}. Test questions: {asked}. "
-        f"Time of all stages: {took}. In percent, with 95 % bootstrap intervals."
+        f"Commit {when['commit'][:7]}{' with changes' if 'changes' in when['commit'] else ''}, {when['date']}, seed "
+        f"{when['seed']}, {when['cores']} cores, OMP_NUM_THREADS={when['threads']}, beside other work. Test questions: "
+        f"{asked}. Time of all stages: {took}. In percent, with 95 % bootstrap intervals."
     )
     grids = [
         set_tables.table_1(tables, "exact"), set_tables.table_1(tables, "contains"),
@@ -132,32 +144,15 @@ def written(cell: Any, wide: bool) -> str:
     return "–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
-def with_figures(page: str, found: dict[str, Any]) -> str:
-    """The page with the figures between its marks made anew."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{figures(found)}\n\n{END}{after}"
-
-
 def main() -> None:
-    """Reads the command line, and measures or writes the page."""
+    """Reads the command line and measures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path)
+    parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "whole_table.json")
-    parser.add_argument("--docs", action="store_true")
     given = parser.parse_args()
-    if given.docs:
-        PAGE.write_text(
-            with_figures(PAGE.read_text(encoding="utf-8"), json.loads(given.json.read_text(encoding="utf-8"))),
-            encoding="utf-8",
-        )
-        return
-    if given.work is None:
-        parser.error("--work is needed, or --docs")
     found = measure(given.work.resolve(), given.limit)
-    given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(given.json, found, FIELDS)
 
 
 if __name__ == "__main__":
