@@ -17,7 +17,8 @@ gcr_trained: the builtin model after two passes over gold paths of training ques
 published method trains its model.
 atlas, metaqa: rigel, hop_path and transfernet trained on the same training questions (a seeded sample of `--train`
 where there are more) with a small encoder learnt from them, and the baselines; hits_at_1 of the first entity over the
-dev questions, at most 1,500, and seconds of training.  metaqa learns from nine tenths of its dev set and is measured on the other.
+dev questions, at most 1,500, and seconds of training.  metaqa learns from nine tenths of its dev set and is measured on
+the other.
 minilm: TransferNet with the packaged encoder beside that, on Atlas.
 """
 
