@@ -300,10 +300,11 @@ def table(results: Mapping[str, Any]) -> str:
     """Markdown: the sets' questions by type and hops, the figures of each set, and those of each type."""
     names = [name for name in SETS if name in results]
     hops = ("1", "2", "3")
-    lines = ["| questions of all splits | " + " | ".join(f"{name}, 1 / 2 / 3 hops" for name in names) + " |"]
-    lines.append("|---" * (len(names) + 1) + "|")
+    made = [name for name in names if name.startswith("real-")]
+    lines = ["| questions of all splits | " + " | ".join(f"{name}, 1 / 2 / 3 hops" for name in made) + " |"]
+    lines.append("|---" * (len(made) + 1) + "|")
     for kind in COMPLEXITY_TYPES:
-        own = [results[name]["by_type_and_hops"].get(kind, {}) for name in names]
+        own = [results[name]["by_type_and_hops"].get(kind, {}) for name in made]
         lines.append(f"| {kind} | " + " | ".join(" / ".join(str(each.get(n, 0)) for n in hops) for each in own) + " |")
     lines += ["", "| set | test questions | " + " | ".join([*COLUMNS, "auto, exact", "auto, Hits@1"]) + " |"]
     lines.append("|---" * (len(COLUMNS) + 4) + "|")
