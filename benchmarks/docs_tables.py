@@ -65,6 +65,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("passages", "benchmarks/passages.py", False),
     ResultFile("peers", "benchmarks/peers.py"),
     ResultFile("people_dev_atlas", "benchmarks/people.py"),
+    ResultFile("real_sets", "benchmarks/real_sets.py"),
     ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
     ResultFile("sparql_road", "benchmarks/sparql_road.py"),
@@ -94,6 +95,12 @@ def _fuzzer(found: Mapping[str, Any]) -> str:
     from tests.support.command_fuzzer.table import tables  # imports every command of kgqa
 
     return tables(found)
+
+
+def _real_sets(found: Mapping[str, Any]) -> str:
+    from benchmarks.real_sets import table  # imports the answerer
+
+    return table(found["results"])
 
 
 def _sparql_road(found: Mapping[str, Any]) -> str:
@@ -139,6 +146,7 @@ TABLES: tuple[Table, ...] = (
         Table(f"performance/{name}", "docs/performance.md", name, section)
         for name, section in performance.SECTIONS.items()
     ),
+    Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
     Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
     Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
     Table("rigel/linked", "docs/extended_retriever.md", "extended_retriever", writers.rigel_linked),
