@@ -2,9 +2,8 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.rra_published --work DIR [--sets zjqa,metaqa,atlas,webqsp] [--answered 200]
         --json benchmarks/results/rra_published.json
-    python -m benchmarks.rra_published --page benchmarks/results/rra_published.json
 
-The second command writes the tables of docs/rra_published.md from the record.
+`make bench-docs` writes the tables of docs/rra_published.md from the record.
 
 As published (Wu et al. 2023): reasoning paths are sampled path by path, T1 rewrites each, sentences are kept as they
 come, T2 asks, hit@1 is a substring of the lower-cased answer, and questions without a gold answer are left out.  Every
@@ -30,7 +29,9 @@ from typing import Any
 
 import polars as pl
 
+from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
 from benchmarks.rra_work import SEED, SETS, RraWork, SetPlan, some
 from kgqa_core.answering.answer import answer
 from kgqa_core.config import AnsweringOptions, LlmOptions
@@ -64,8 +65,8 @@ ROWS: dict[str, dict[str, Any]] = {
 """What each row has other than the published one."""
 METRICS = {"hit_rra_substring": "published", "hit_rra": "boundaries", "exact": "exact"}
 SWITCHES = ("sampling", "named_first")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "rra_published.md"
-BEGIN, END = "<!-- rra_published: begin -->\n", "<!-- rra_published: end -->\n"
+FIELDS = (*CONDITIONS, "sets/*/about/...", "sets/*/retrieval/...", "sets/*/rows/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 
 
 def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Mapping[str, Any], count: int) -> Any:
@@ -253,26 +254,14 @@ def _cell(interval: Mapping[str, float]) -> str:
     return f"{100 * interval['value']:.1f} ({100 * interval['low']:.1f}–{100 * interval['high']:.1f})"
 
 
-def write_page(record: Mapping[str, Any], page: Path = PAGE) -> None:
-    """Puts the tables between the marks of the page."""
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(before + BEGIN + "\n" + tables(record) + "\n" + END + after, encoding="utf-8")
-
-
 def main() -> None:
-    """Runs it and writes the record, or the page from a record."""
+    """Runs it and writes the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, help="folder of what is finished")
     parser.add_argument("--sets", default=",".join(plan.name for plan in SETS))
     parser.add_argument("--answered", type=int, default=200, help="questions of a set that are answered")
     parser.add_argument("--json", type=Path, help="file that the record is written to")
-    parser.add_argument("--page", type=Path, help="a record, from which docs/rra_published.md is written")
     given = parser.parse_args()
-    if given.page:
-        write_page(json.loads(given.page.read_text(encoding="utf-8")))
-        return
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     chosen = given.sets.split(",")
     record: dict[str, Any] = {"conditions": conditions(SEED), "sets": {}}
@@ -281,7 +270,7 @@ def main() -> None:
             record["sets"][plan.name] = run(plan, given.work, given.answered)
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     if given.json:
-        given.json.write_text(text, encoding="utf-8")
+        results_file.write(given.json, record, FIELDS)
     print(text, end="")
 
 
