@@ -3,7 +3,6 @@
     python benchmarks/peers.py --work DIR --shared ../shared [--only agent|gcr|gcr_trained|atlas|metaqa|minilm …]
         [--questions N] [--train N] [--json benchmarks/results/peers.json]
         [--transcripts benchmarks/results/peers_transcripts.txt]
-    python benchmarks/peers.py --table [--json …]
 
 Only dev questions are answered and measured; test questions are removed before anything reads them.
 
@@ -36,9 +35,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
 from benchmarks.auto_work import Work  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
 from benchmarks.peers_paths import train_path_model  # noqa: E402
+from benchmarks.results_file import fields_below  # noqa: E402
 from kgqa_core.answering.agent.explorer import GraphAgent  # noqa: E402
 from kgqa_core.answering.agent.operations import GraphView  # noqa: E402
 from kgqa_core.answering.constrained.explorer import ConstrainedReasoner  # noqa: E402
@@ -71,6 +72,8 @@ from tests.support.chat_server import ChatServer  # noqa: E402
 from tests.support.models import save_random_reader  # noqa: E402
 from tests.support.scripted_agent import ScriptedAgent  # noqa: E402
 
+FIELDS = ("benchmark", *fields_below("results/*"), "results/*/rows/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 ATTEMPTS = 3
 SHOWN_TRANSCRIPTS = 2
@@ -347,11 +350,7 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=4000)
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks/results/peers.json")
     parser.add_argument("--transcripts", type=Path, default=ROOT / "benchmarks/results/peers_transcripts.txt")
-    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    if given.table:
-        sys.stdout.write(table(json.loads(given.json.read_text(encoding="utf-8"))))
-        return
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -365,7 +364,7 @@ def main() -> None:
         document["results"][name] = {"conditions": conditions(SEED), "rows": rows}
         order = [part for part in PARTS if part in document["results"]]
         document["results"] = {part: document["results"][part] for part in order}
-        given.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        results_file.write(given.json, document, FIELDS)
         if bench.texts:
             write_transcripts(given.transcripts, name, bench.texts)
 

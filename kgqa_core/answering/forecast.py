@@ -58,7 +58,7 @@ def forecast_answers(
     if form != "none":
         opening = opening_of(prompts.TEMPLATES[options.template], "{context}")
     exact = knowledge is not None or form == "none"
-    expected, wanted = count(_typical_answer(records)), Wanted()
+    expected, wanted = count(typical_answer(records)), Wanted()
     before = planned if planned is not None and exact else set()
     guessed = {} if exact else {each.prompt: count(contexts.get(each.question, "")) for each in requests}
     for prompt, held in zip(pending, peek(identity, pending, params, None, responses), strict=True):
@@ -130,7 +130,7 @@ def forecast_exploration(
     )  # fmt: skip
 
 
-def _typical_answer(records: Sequence[Question]) -> str:
+def typical_answer(records: Sequence[Question]) -> str:
     """The gold answer of median length among the training questions, or among all where there is no training split."""
     names = [record.answer_names[0][0] for record in records if record.split == "train" and record.answer_names]
     names = names or [record.answer_names[0][0] for record in records if record.answer_names]

@@ -45,6 +45,7 @@ from kgqa_core.config.retrieval import (
     TransferNetOptions,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+from kgqa_core.config.subset import SparqlEndpointOptions, SubsetOptions
 
 __all__ = [
     "AbstentionOptions",
@@ -100,6 +101,8 @@ __all__ = [
     "AUTO",
     "SYMBOLIC",
     "SamplingOptions",
+    "SparqlEndpointOptions",
+    "SubsetOptions",
     "SymbolicOptions",
     "Training",
     "TrainingOptions",

@@ -82,6 +82,20 @@ class AnsweringOptions(Options):
 
     @model_validator(mode="before")
     @classmethod
+    def _listed_answerers(cls, given: Any) -> Any:
+        """`answerers: [A, B, C]` is `answerer: A` and `more: [B, C]`."""
+        if not isinstance(given, Mapping) or "answerers" not in given:
+            return given
+        rest = {name: value for name, value in given.items() if name != "answerers"}
+        listed = given["answerers"]
+        if not isinstance(listed, list | tuple) or not listed or not all(isinstance(name, str) for name in listed):
+            raise ValueError(f"answerers {listed!r} must be a list of answerers, such as [builtin, auto]")
+        if named := sorted({"answerer", "more"} & rest.keys()):
+            raise ValueError(f"answerers lists all of them, so leave out {' and '.join(named)}")
+        return {**rest, "answerer": listed[0], "more": tuple(listed[1:])}
+
+    @model_validator(mode="before")
+    @classmethod
     def _length_of_template(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and given.get("template") == "ltgen2024" and "max_new_tokens" not in given:
             return {**given, "max_new_tokens": LTGEN_TOKENS}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from kgqa_core.config.base import Execution, Options
+
+GRAILQA_KINDS = (
+    "one_hop", "two_hops", "typed", "intersection", "count", "best_of_path", "best_of_type", "best_of_typed_path",
+    "bounds",
+)  # fmt: skip
+"""Kinds of questions whose forms GrailQA writes."""
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 
@@ -109,18 +115,34 @@ class GeneratedQuestionsOptions(Options):
     """`template` (a grammar over labels, no model), or a model's name, `openai:MODEL` or `hf:FOLDER_OR_ID`."""
     shares: KindShares = KindShares()
     """Kinds of questions."""
+    forms: Literal["plain", "grailqa"] = "plain"
+    """How forms are written: `plain`, or as GrailQA does, every set with the type of its members, `(AND class …)`;
+    kinds of questions that GrailQA's forms do not write are not made then."""
     unanswerable: float = Field(default=0.15, ge=0, lt=1)
     """Share of all questions that the graph cannot answer."""
     most_answers: int = Field(default=200, ge=1)
     """Questions with more answers are dropped; counts are exempt."""
     least_per_relation: int = Field(default=3, ge=0)
     """Questions of one hop that every usable relation gets, where there is room, before the kinds are filled."""
+    patience: int = Field(default=400, ge=1)
+    """Draws in a row that give no new question after which no more of a kind are made."""
     most_ties: int = Field(default=3, ge=1)
     """Largest number of equal best answers."""
+    most_random_hit: Rate = 1.0
+    """Questions are dropped where `random_facts` random triples of their topics name an answer with a probability above
+    this; 1 drops none.  Counts, and yes or no, have no answer that a triple names."""
+    random_facts: int = Field(default=10, ge=1)
+    """Triples that `most_random_hit` draws; as many as the retriever `random` retrieves, `retrieval.k`."""
+    most_answer_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Largest share of the questions that any one answer, an entity, value or count, may be in; 1 drops none.  Yes and
+    no are always about as frequent as each other."""
     noise: NoiseOptions = NoiseOptions()
     """How the text is made to read as people type."""
     split_shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
     """Shares of train, dev and test; no form with its entities is in two of them."""
+    split_by: Literal["form", "topics"] = "form"
+    """What no two splits share: `form`, the entities with their relation paths; `topics`, the set of topic entities, so
+    that no test question starts where a training question of the same topics does."""
     language: str = "auto"
     """Language of the grammar: `en`, `zh`, or `auto` by the labels of the relations."""
     repeat: int = Field(default=5, ge=1)
@@ -136,4 +158,8 @@ class GeneratedQuestionsOptions(Options):
             raise ValueError(f"split_shares must be 0 or more, and not all 0; they are {list(self.split_shares)}")
         if not any(self.shares.model_dump().values()):
             raise ValueError("shares are all 0, so that no question would be made; set some of them above 0")
+        if self.forms == "grailqa" and not any(self.shares.model_dump()[kind] for kind in GRAILQA_KINDS):
+            raise ValueError(
+                f"GrailQA's forms write {', '.join(GRAILQA_KINDS)}, and these have no share; set one above 0"
+            )
         return self

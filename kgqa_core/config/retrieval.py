@@ -47,9 +47,10 @@ def baseline_names() -> list[str]:
 
 
 class BaselineOptions(RetrieverSection):
-    """The baselines, which have no options of their own: random facts and the facts of gold paths."""
+    """The baselines, which have no options of their own: random facts, those of the relation most frequent in training,
+    and those of gold paths."""
 
-    names = ("random", "oracle")
+    names = ("random", "frequent", "oracle")
     baseline = True
 
 
@@ -114,6 +115,12 @@ class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Relations kept for every partial path (K)."""
     reasoning_paths: int = Field(default=5, ge=1)
     """Grounded paths kept of a question (M)."""
+    sampling: Literal["proportional", "sequential"] = "proportional"
+    """How these places are filled: `proportional` divides them between the predicted relation paths by their scores;
+    `sequential`, as published, takes the chains of the best path, then those of the next, until there are enough."""
+    named_first: bool = True
+    """Among the chains of a path, and among the entities that it leads to, those behind an entity that the question
+    names come first.  The paper has no such rule."""
     searched_paths: int = Field(default=3, ge=0)
     """Gold paths searched in the graph for a training question that has answers and no annotated path; 0 searches
     none."""
@@ -218,8 +225,8 @@ class RetrievalOptions(Options):
     """Retrievers whose facts are collected and compared."""
     topics: Execution[Literal["gold", "linked", "both"]] = "gold"
     """Entities that retrieval starts from: `gold` are those of the question file, `linked` those that the tagger finds
-    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random and oracle always start from
-    the gold ones, and so does training."""
+    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random, frequent and oracle always
+    start from the gold ones, and so does training."""
     training: bool = False
     """Collect facts for training questions too, so that a model can answer them (`answering.split=train`)."""
     k: int = Field(default=10, ge=1)

@@ -103,6 +103,8 @@ def plural(noun: str) -> str:
     ('places of birth', 'countries', 'languages spoken', 'ISO codes')
     """
     parts = noun.split()
+    if not parts:
+        return ""
     head = _head(parts)
     word = parts[head]
     if word in _IRREGULAR_PLURALS:

@@ -40,7 +40,7 @@ RETRIEVERS = (
     "rigel", "hop_path", "transfernet", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random",
     "oracle",
 )  # fmt: skip
-BASELINES = ("random", "oracle")
+BASELINES = ("random", "frequent", "oracle")
 FEW = ("hop_path", "oracle")
 ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
 EXPLORED_BY = {"agent:openai:stub": "agent", "gcr:builtin": "gcr"}

@@ -222,7 +222,10 @@ class GraphTrie:
         written = self.tokens(list(texts.values()))
         for number, tokens in zip(texts, written, strict=True):
             groups.setdefault(tokens, []).append(number)
-        return build_trie((tokens, make(texts[ids[0]], tuple(ids))) for tokens, ids in groups.items() if tokens)
+        branches = [(tokens, make(texts[ids[0]], tuple(ids))) for tokens, ids in groups.items() if tokens]
+        if before is None:  # a topic that leads to nothing but itself begins no path
+            branches = [(tokens, branch) for tokens, branch in branches if branch.following is not None]
+        return build_trie(branches)
 
     def triples(self, branch: Branch) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The triples of the paths that end in a branch, in order of hop, and the entities that they end in.

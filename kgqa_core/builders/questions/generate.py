@@ -218,7 +218,11 @@ def _path_fields(draft: Draft) -> dict[str, Any]:
 
 
 def _split(rows: list[dict[str, Any]], options: GeneratedQuestionsOptions, seed: int) -> None:
-    groups = {str(place): row["group"] for place, row in enumerate(rows)}
+    by_topics = options.split_by == "topics"
+    groups = {
+        str(place): tuple(sorted(row["topic_entities"])) if by_topics and row["topic_entities"] else row["group"]
+        for place, row in enumerate(rows)
+    }
     chosen = split_by_group(groups, options.split_shares, seed)
     for place, row in enumerate(rows):
         row["split"] = chosen[str(place)]

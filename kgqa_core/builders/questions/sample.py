@@ -5,22 +5,22 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from kgqa_core.builders.questions.draft import Draft
+from kgqa_core.builders.questions.easiness import Easiness
+from kgqa_core.builders.questions.grailqa_forms import GrailqaForms
 from kgqa_core.builders.questions.operations import Operations
 from kgqa_core.builders.questions.paths import WalkedPath, Walker
 from kgqa_core.builders.questions.qualified import Qualified
 from kgqa_core.builders.questions.schema_profile import GraphProfile
-from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
+from kgqa_core.config.generated_questions import GRAILQA_KINDS, GeneratedQuestionsOptions
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Class, Form, Join, Minus, Or
 from kgqa_core.logic.memory import Ints, MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
-
-_PATIENCE = 400
-"""Draws without a new question after which a kind is given up."""
 
 _LEAN = 3
 """How many more questions may have one of the answers yes and no than the other."""
@@ -35,9 +35,11 @@ class Sampler:
         self.graph, self.profile, self.options = graph, profile, options
         self.rng = random.Random(f"questions/{seed}")
         self._truths: Counter[bool] = Counter()
+        self._easiness = Easiness(graph, options)
         self.walker = Walker(graph, profile, options, self.rng)
         self.operations = Operations(self.walker, self.base, self.condition)
         self.qualified = Qualified(self.walker)
+        self.typed = GrailqaForms(graph, profile, self.rng) if options.forms == "grailqa" else None
         self.makers: Mapping[str, Callable[[], Draft | None]] = {
             "one_hop": lambda: self._path("one_hop", 1),
             "two_hops": lambda: self._path("two_hops", 2),
@@ -55,6 +57,8 @@ class Sampler:
     def draw(self, size: int, monitor: Monitor = QUIET) -> list[Draft]:
         """Drafts of all kinds by their shares, `size` of them where the graph has as many that differ."""
         shares = {name: share for name, share in self.options.shares.model_dump().items() if share > 0}
+        if self.typed is not None:
+            shares = {name: share for name, share in shares.items() if name in GRAILQA_KINDS}
         found: dict[str, Draft] = {}
         if "one_hop" in shares:
             self._cover(found, size // 4)
@@ -88,16 +92,21 @@ class Sampler:
     def _fill(self, found: dict[str, Draft], kind: str, goal: int) -> bool:
         """Draws `goal` more of a kind; whether the kind may have still more."""
         misses = 0
-        while goal > 0 and misses < _PATIENCE:
+        while goal > 0 and misses < self.options.patience:
             draft = self.makers[kind]()
             if draft is not None and self._keep(found, draft):
                 goal, misses = goal - 1, 0
             else:
                 misses += 1
-        return misses < _PATIENCE
+        return misses < self.options.patience
 
     def _keep(self, found: dict[str, Draft], draft: Draft) -> bool:
         """Runs a form and keeps it where it is new and has what it was drawn for; whether it did."""
+        if self.typed is not None:
+            form = self.typed.write(draft.form)
+            if form is None:
+                return False
+            draft = replace(draft, form=form)
         key = draft.key
         if key in found:
             return False
@@ -111,7 +120,10 @@ class Sampler:
             if self._truths[result.value] > self._truths[not result.value] + _LEAN:
                 return False
             self._truths[result.value] += 1
-        found[key] = Draft(draft.kind, draft.form, result.nodes, result.value)
+        made = Draft(draft.kind, draft.form, result.nodes, result.value)
+        if self._easiness.refuses(made):
+            return False
+        found[key] = made
         return True
 
     # -- sets ----------------------------------------------------------------------------------------------------

@@ -202,6 +202,7 @@ def test_labels_become_words(label: str, text: str) -> None:
         ("boss", "bosses"),
         ("day", "days"),
         ("series", "series"),
+        ("", ""),
     ],
 )
 def test_plurals_are_formed_at_the_head_of_the_noun(noun: str, several: str) -> None:

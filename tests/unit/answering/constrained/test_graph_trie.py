@@ -136,6 +136,15 @@ def test_what_the_trie_accepts_is_what_walking_the_graph_writes(models: dict[str
     assert {text.replace("-", "").replace(">", "").replace("<", "") for text in distinct} <= accepted
 
 
+@pytest.mark.parametrize("triples", [{(0, 0, 0)}, {(0, 0, 1)}])
+def test_topics_that_lead_only_to_themselves_begin_no_path(
+    models: dict[str, HFModel], triples: set[tuple[int, int, int]]
+) -> None:
+    """Two topics of one name count as one."""
+    assert trie_of(3, triples, ["a", "a", "a"], models["causal"]).empty
+    assert not trie_of(3, {*triples, (0, 0, 2)}, ["a", "a", "b"], models["causal"]).empty
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=GRAPHS, kind=st.sampled_from(["causal", "causal of other weights", "seq2seq"]), beams=st.integers(1, 6))
 def test_every_output_is_a_path_of_the_graph_whatever_the_weights(
