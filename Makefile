@@ -26,7 +26,7 @@ export HF_HUB_DISABLE_TELEMETRY = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev demo test test-all lint audit bench clean
+.PHONY: help install install-dev demo test test-all lint audit bench bench-docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,7 +55,7 @@ lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter
 audit: $(INSTALLED_DEV) ## the pinned packages against the known vulnerabilities; needs pypi.org, and says so where there is none
 	$(BIN)/python -m tests.security.audit
 
-bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .bench), then docs/performance.md
+bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .bench), then the tables of the docs
 	mkdir -p .bench
 	$(BIN)/python benchmarks/ingest.py --sizes 1M,10M,40M --folder .bench --json $(RESULTS)/ingest.json
 	$(BIN)/python benchmarks/wikidata_json.py --json $(RESULTS)/wikidata_json.json
@@ -63,7 +63,10 @@ bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .benc
 	$(BIN)/python benchmarks/dkg_follow.py --json $(RESULTS)/dkg_follow.json
 	$(BIN)/python benchmarks/dkg_scale.py --work .bench --json $(RESULTS)/dkg_scale.json
 	$(BIN)/python benchmarks/llm.py --json $(RESULTS)/llm.json
-	$(BIN)/python benchmarks/performance.py
+	$(BIN)/python -m benchmarks.docs_tables
+
+bench-docs: $(INSTALLED_DEV) ## every generated table of docs/ from benchmarks/results
+	$(BIN)/python -m benchmarks.docs_tables
 
 clean: ## delete .venv and caches; the runs in .kgqa stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

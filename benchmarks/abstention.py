@@ -24,6 +24,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import fields_below
+
+FIELDS = (
+    *fields_below("sets/*"), "machine", "seed", "sets/*/seconds", "sets/*/settings/*", "sets/*/scores/...",
+    "sets/*/benchmark/...", "?sets/*/rules/...", "?sets/*/without */...", "?sets/*/only */...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
 SHOWN = (
     "auroc", "auroc_interval", "ece", "area", "best_area", "accuracy", "answered", "answered_of_answerable",
     "declined_of_unanswerable", "risk", "risk_without", "wrong_reasons", "wrong_reasons_by_drop",
@@ -113,6 +125,7 @@ def main() -> None:
         made = artifacts(given.work / "home", found["run_id"])
         statistics = json.loads((Path(folder) / "statistics.json").read_text(encoding="utf-8"))
         own = {"seconds": round(time.monotonic() - started, 1), "settings": settings, "scores": found}
+        own["conditions"] = conditions(given.seed)
         own["benchmark"] = {key: statistics[key] for key in ("seed", "p_u", "questions") if key in statistics}
         if not given.no_parts:
             own["rules"] = again(made, (), given.seed)
@@ -124,7 +137,7 @@ def main() -> None:
             if key in own:
                 print(f"{name} {key}: AUROC {own[key]['auroc']}", file=sys.stderr)
         if given.json is not None:
-            given.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            results_file.write(given.json, results, FIELDS, sort_keys=True)
     print(json.dumps({name: {key: own["scores"][key] for key in SHOWN} for name, own in results["sets"].items()}))
 
 

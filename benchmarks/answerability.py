@@ -22,6 +22,24 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import fields_below
+
+FIELDS = (
+    *fields_below("sets/*/build"), *fields_below("?sets/*/verify"), *fields_below("?sets/*/evaluate/*"), "machine/*",
+    "sets/*/build/digest", "sets/*/build/counts/...", "sets/*/build/cost/*", "sets/*/build/splits/...",
+    "sets/*/build/drops/...", "sets/*/build/unanswerable_by_split/...", "sets/*/build/goals/...",
+    "sets/*/build/left_out/...", "sets/*/build/graphs/...", "sets/*/build/agreeing_with_annotation",
+    "?sets/*/verify/clean", "?sets/*/verify/questions", "?sets/*/verify/checked_and_faults/...",
+    "?sets/*/verify/cost/*", "?sets/*/evaluate/*linked/...",
+    "?sets/*/evaluate/*gold/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
+SEED = 7
 SETS = ("atlas", "zjqa", "metaqa", "wikidata-mini")
 STEPS = ("build", "verify", "evaluate")
 TABLES = ("splits", "drops", "unanswerable_by_split")
@@ -50,15 +68,30 @@ def build(name: str, work: Path) -> dict[str, Any]:
     """Counts, tables and digest of a benchmark."""
     found, cost = kgqa("build", "--profile", name, "--out", str(work / name), home=work / "home")
     tables = json.loads((work / name / "statistics.json").read_text(encoding="utf-8"))
-    chosen = {key: tables[key] for key in (*TABLES, "goals", "left_out", "graphs", "agreeing_with_annotation")}
-    return {"digest": found["digest"], "counts": found["counts"], "cost": cost, **chosen}
+    chosen = {
+        key: tables[key]
+        for key in (*TABLES, "goals", "full_zero_shot", "left_out", "graphs", "agreeing_with_annotation")
+    }
+    return {
+        "conditions": conditions(SEED),
+        "digest": found["digest"],
+        "counts": found["counts"],
+        "cost": cost,
+        **chosen,
+    }
 
 
 def verify(name: str, work: Path) -> dict[str, Any]:
     """How often each rule was checked and broken."""
     found, cost = kgqa("verify", str(work / name), home=None)
     rules = {check["rule"]: [check["checked"], check["faults"]] for check in found["checks"]}
-    return {"clean": found["clean"], "questions": found["questions"], "checked_and_faults": rules, "cost": cost}
+    return {
+        "conditions": conditions(SEED),
+        "clean": found["clean"],
+        "questions": found["questions"],
+        "checked_and_faults": rules,
+        "cost": cost,
+    }
 
 
 def evaluate(name: str, work: Path, parser: str, training: str, topics: str, settings: list[str]) -> dict[str, Any]:
@@ -66,7 +99,7 @@ def evaluate(name: str, work: Path, parser: str, training: str, topics: str, set
     options = [word for setting in settings for word in ("--set", setting)]
     words = ("evaluate", str(work / name), "--parsers", parser, "--train", training, "--topics", topics, *options)
     found, cost = kgqa(*words, home=work / "home")
-    return {"systems": found["systems"], "settings": settings, "cost": cost}
+    return {"conditions": conditions(SEED), "systems": found["systems"], "settings": settings, "cost": cost}
 
 
 def main() -> None:
@@ -99,9 +132,7 @@ def main() -> None:
 
 
 def _write(path: Path, found: dict[str, Any]) -> None:
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    os.replace(scratch, path)
+    results_file.write(path, found, FIELDS, sort_keys=True)
 
 
 if __name__ == "__main__":

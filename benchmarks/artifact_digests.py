@@ -24,10 +24,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
 from tests.support.command import kgqa  # noqa: E402
 from tests.support.ltgen import make_graph  # noqa: E402
 from tests.support.register_benchmark import write_inputs  # noqa: E402
 from tests.support.toy import write_graph, write_questions  # noqa: E402
+
+FIELDS = (
+    "note", "cases/*/commit", "cases/*/seconds", "cases/*/digests/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 RESULTS = ROOT / "benchmarks" / "results" / "artifact_digests.json"
 NOTE = "SHA-256 of the canonical content of each artifact, by case, command and stage"
@@ -187,7 +193,7 @@ def main() -> int:
             print("".join(f"  {line}\n" for line in lines), end="", flush=True)
         else:
             known["cases"][name] = {"commit": _commit(), "seconds": round(seconds), "digests": found}
-            given.json.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            results_file.write(given.json, known, FIELDS, sort_keys=True)
             print(f"{name}: {len(found)} artifacts, {seconds:.0f} s", flush=True)
         if given.after:
             later = json.loads(given.after.read_text(encoding="utf-8")) if given.after.is_file() else {"cases": {}}

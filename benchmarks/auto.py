@@ -32,10 +32,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
 from benchmarks.auto_experiments import EXPERIMENTS  # noqa: E402
 from benchmarks.auto_figures import table  # noqa: E402
 from benchmarks.auto_work import Work  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
+
+FIELDS = (
+    "benchmark", "results/*/seed", "results/*/commit", "results/*/date", "results/*/cores", "results/*/threads",
+    "results/*/settings/...", "results/*/seconds/...", "results/*/parts/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 SEED = 7
 log = logging.getLogger("kgqa")
@@ -65,10 +72,7 @@ def run(name: str, work: Work, path: Path) -> None:
             | {"seconds": seconds_of(work, parts), "parts": parts}
         )
         document["results"][title] = entry
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".new")  # the order of the parts is that of the table
-        fresh.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        fresh.replace(path)
+        results_file.write(path, document, FIELDS)
         log.info("%s, %s: measured after %.0f s", name, part, time.monotonic() - started)
 
 

@@ -21,7 +21,6 @@ time says as much about them.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import statistics
@@ -38,6 +37,17 @@ import torch
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "what", "cores", "machine", "python", "rounds", "seed", "threads", "torch", "graphs/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 Road = Callable[[], tuple[torch.Tensor, torch.Tensor]]
 
@@ -310,7 +320,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )  # fmt: skip
         write_table(out, results)
     if args.json:
-        args.json.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        results_file.write(args.json, {"conditions": conditions(args.seed), **report}, FIELDS, sort_keys=True)
     return 0
 
 

@@ -18,7 +18,6 @@ Graphs are made on first use, in DIR (500M edges: 3.3 GB).  Medians and ratios; 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import platform
@@ -42,6 +41,18 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.follow import EntityWeights, follow
 from kgqa_core.dkg.last_hop import last_hop
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "what", "cores", "machine", "python", "rounds", "seed", "torch", "epsilon", "graphs/*/*",
+    "graphs/*/opening/*", "latency/*/*", "latency/*/cold/*", "?export/*/*", "last_hop/*/*", "last_hop/*/ms/*",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 EPSILON = 1e-5
 """As in the retriever."""
@@ -328,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{row['ms']['expanded']:.1f} ms, {row['ratio']:.0f}x\n"
         )
     if args.json:
-        args.json.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        results_file.write(args.json, {"conditions": conditions(args.seed), **report}, FIELDS, sort_keys=True)
     return 0
 
 

@@ -30,6 +30,7 @@ import fcntl
 import json
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -64,6 +65,17 @@ from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.types import SPLITS, Question
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+
+FIELDS = (
+    "conditions/torch", "conditions/threads", "conditions/common/...", "conditions/options/...",
+    "conditions/sizes/...", "cells/*/*", "cells/*/options/...", "?cells/*/sets/...", "cells/*/train/...",
+    "differences/*/*",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SAMPLE = 0
@@ -523,7 +535,7 @@ def record(path: Path, out: Path) -> None:
     rows = of_file(path, "hits_at_1")
     cells = [{name: own for name, own in cell.items() if name not in SINGLE} for cell in whole["cells"]]
     document = {"conditions": whole["conditions"], "cells": cells, "differences": rows}
-    out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    results_file.write(out, document, FIELDS)
 
 
 def main() -> None:

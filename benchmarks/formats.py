@@ -10,9 +10,9 @@ time of all threads.  The first builds also compile kernels.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -27,6 +27,17 @@ from kgqa_core.errors import KgqaError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.ingest.sources import find_sources
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "about/machine", "about/processors", "about/python", "rows/*/*", "rows/*/*/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 W = "wikidata_samples"
 E = f"{W}/entitybase/test_data"
@@ -130,9 +141,7 @@ def main() -> None:
     print(table(rows))
     if given.json is not None:
         about = {"machine": platform.platform(), "processors": os.cpu_count(), "python": platform.python_version()}
-        given.json.write_text(
-            json.dumps({"about": about, "rows": rows}, indent=1, default=str) + "\n", encoding="utf-8"
-        )
+        results_file.write(given.json, {"conditions": conditions(0), "about": about, "rows": rows}, FIELDS)
 
 
 if __name__ == "__main__":

@@ -28,9 +28,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
 from benchmarks.graph_alone_data import GRAPHS, jsonl  # noqa: E402
 from benchmarks.graph_alone_text import as_expected, command, transcript, trim_ask, trim_run, without_paths  # noqa: E402
+from benchmarks.results_file import fields_below  # noqa: E402
+
+FIELDS = (
+    *fields_below("results/*"), "benchmark", "results/*/asks/...", "results/*/description", "results/*/few",
+    "results/*/files/*", "results/*/run/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 SEED = 7
 COLUMNS = "100"
@@ -122,12 +130,9 @@ def write(title: str, entry: dict[str, Any], out: Path, document: Path) -> None:
     if document.is_file():
         whole = json.loads(document.read_text(encoding="utf-8"))
     whole["results"][title] = entry
-    for path, text in (
-        (out, transcript(title, entry)),
-        (document, json.dumps(whole, indent=1, ensure_ascii=False) + "\n"),
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(transcript(title, entry), encoding="utf-8")
+    results_file.write(document, whole, FIELDS)
 
 
 def main() -> None:

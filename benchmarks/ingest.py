@@ -34,6 +34,16 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import ingest_files  # noqa: E402
 import ingest_roads  # noqa: E402
 
+from benchmarks import results_file  # noqa: E402
+from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.results_file import CONDITIONS  # noqa: E402
+
+FIELDS = (
+    *CONDITIONS, "machine/cores", "machine/cpu", "machine/load", "machine/packages/*", "machine/python",
+    "memory_limit", "seed", "sizes/*/bytes", "sizes/*/lines", "sizes/*/rounds", "sizes/*/roads/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
 SEED = 7
 PACKAGES = ("duckdb", "polars", "pyoxigraph", "rdflib", "numba", "numpy", "pyarrow", "isal", "zstandard", "rapidgzip")
 ROUNDS = {10_000_000: 3, 40_000_000: 1}
@@ -68,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ],
         }
     if given.json:
-        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+        results_file.write(given.json, {"conditions": conditions(SEED), **figures}, FIELDS)
     return 0
 
 

@@ -1,22 +1,18 @@
-"""Writes the table of killed commands into docs/operations.md from benchmarks/results/kill_commands.json.
-
-    python benchmarks/kill_commands.py
+"""The table of killed commands of docs/operations.md, from benchmarks/results/kill_commands.json.
 
 The results are those of `KGQA_COMMAND_OUTPUT=benchmarks/results/kill_commands.json pytest -m slow
-tests/faults/test_kill_commands.py`, which adds to the file.
+tests/faults/test_kill_commands.py`, which adds to the file; `make bench-docs` puts the table into the page.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "kill_commands.json"
-PAGE = HERE.parent / "docs" / "operations.md"
-BEGIN, END = "<!-- kill_commands: begin -->\n", "<!-- kill_commands: end -->\n"
+FIELDS = (
+    "rows/*/*", "rows/*/codes/*", "?rows/*/notes/...", "series/*/*",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 COLUMNS = {
     "survived": "survived",
     "half": "half results",
@@ -56,16 +52,3 @@ def section(results: Mapping[str, Any]) -> str:
         f"{min(loads):.0f} to {max(loads):.0f}, seed {seeds}.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Replace what is between the two marks of the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    made = section(json.loads(RESULTS.read_text(encoding="utf-8")))
-    PAGE.write_text(f"{before}{BEGIN}{made}{END}{after}", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,6 +33,17 @@ from kgqa_core.linking.fold import fold_text
 from kgqa_core.linking.mentions import FUNCTION, MentionDictionary
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.links import link_f1, link_recall_at_5
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "machine/cpus", "machine/load/*", "machine/python", "quality/*/...", "?scale/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 Found = tuple[list[int], list[int]]
 """Linked entities, and all candidates in order."""
@@ -172,7 +184,8 @@ def main() -> None:
         quality = whole.get("quality", {})
         for name, rows in table.items():
             quality.setdefault(f"{name}/{given.split}", {}).update(rows)
-        given.json.write_text(json.dumps(whole | {"quality": quality, "machine": machine}, indent=1) + "\n")
+        whole |= {"conditions": conditions(0), "quality": quality, "machine": machine}
+        results_file.write(given.json, whole, FIELDS)
 
 
 if __name__ == "__main__":

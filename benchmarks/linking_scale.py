@@ -17,6 +17,7 @@ import os
 import platform
 import resource
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,12 @@ from kgqa_core.linking.dictionary import build
 from kgqa_core.linking.fold import fold_text
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.tagger import Tagger
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.linking import FIELDS as LINKING_FIELDS
 
 VOCABULARY = 300_000
 CHUNK = 500_000
@@ -182,7 +189,8 @@ def main() -> None:
     print(json.dumps(result, indent=1))
     if given.json:
         whole = json.loads(given.json.read_text()) if given.json.is_file() else {}
-        given.json.write_text(json.dumps(whole | {"scale": result}, indent=1) + "\n")
+        result["conditions"] = conditions(given.seed)
+        results_file.write(given.json, whole | {"scale": result}, LINKING_FIELDS)
 
 
 if __name__ == "__main__":

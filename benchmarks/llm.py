@@ -27,6 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import BudgetOptions, LlmOptions, Price
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
@@ -36,6 +39,11 @@ from kgqa_core.llm.paid import ask
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import answer_prompt, rewrite_prompt, spaced_triples, triple_form
 from tests.support.chat_server import ServerProcess
+
+FIELDS = (
+    *CONDITIONS, "machine/*", "seed", "endpoint/...", "local/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 CONCURRENCY = 64
 PARAMS = GenerationParams(max_new_tokens=64)
@@ -223,7 +231,7 @@ def main() -> None:
     }  # fmt: skip
     print(json.dumps({name: found[name] for name in ("endpoint", "local")}, indent=1))
     if given.json is not None:
-        given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results_file.write(given.json, {"conditions": conditions(SEED), **found}, FIELDS)
 
 
 if __name__ == "__main__":

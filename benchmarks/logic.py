@@ -34,6 +34,18 @@ from kgqa_core.logic.lookup import index
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import fields_below
+
+FIELDS = (
+    *fields_below("*"), "*/triples", "*/seed", "*/questions", "*/build_s", "*/index_s", "*/index_gb",
+    "*/memory_load_s", "*/memory_gb", "*/rdflib_load_s", "*/rdflib_gb", "*/rdflib", "*/kinds/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
 RELATIONS = 40
 NUMBER = "urn:r:number"
 XSD_INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -275,7 +287,8 @@ def main() -> None:
     if options.json:
         known = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else []
         known = [one for one in known if one["triples"] != result["triples"]]
-        options.json.write_text(json.dumps([*known, result], indent=1) + "\n", encoding="utf-8")
+        result["conditions"] = conditions(options.seed)
+        results_file.write(options.json, [*known, result], FIELDS)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
 from kgqa_core.builders.ltgen.card import rows  # noqa: E402
 from kgqa_core.builders.ltgen.sample import draw  # noqa: E402
 from kgqa_core.builders.ltgen.write import write  # noqa: E402
@@ -43,6 +44,12 @@ from kgqa_core.kg.store import KgStore  # noqa: E402
 from kgqa_core.metrics.text import GoldAnswers, contains  # noqa: E402
 from kgqa_core.store.artifacts import content_digest  # noqa: E402
 from tests.support.chat_server import ServerProcess  # noqa: E402
+
+FIELDS = (
+    "conditions/seed", "conditions/per_level", "conditions/cores", "conditions/load/*", "conditions/python",
+    "*/draw/*", "*/levels/...", "*/draw_seconds", "*/qa/...", "*/conv/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 SEED = 7
 DATA = Path(os.environ.get("KGQA_SHARED_DATA") or ROOT.parent / "shared" / "data")
@@ -188,7 +195,7 @@ def main() -> None:
                     print("   rejects:", found[kind]["rejects"])
                     print("   audit:", found[kind]["audit"])
                 if given.json:
-                    given.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+                    results_file.write(given.json, result, FIELDS)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,17 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
 from tests.support.operated import Operated, statuses
 from tests.support.servers import Servers
 from tests.support.toy import LATE, Register, write_register
+
+FIELDS = (
+    *CONDITIONS, "cores", "seconds/*", "seconds/*/...", "?overhead/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 MODEL = "kgqa-register-asked"
 LINKS = ("🏃", "🧪")
@@ -170,7 +178,7 @@ def main() -> None:
             stopping = time.monotonic()
         made.say(f"all stopped in {time.monotonic() - stopping:.1f} s")
     if given.json:
-        given.json.write_text(json.dumps({"cores": os.cpu_count(), **made.facts}, indent=1) + "\n")
+        results_file.write(given.json, {"conditions": conditions(7), "cores": os.cpu_count(), **made.facts}, FIELDS)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
@@ -25,9 +24,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
+from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.results_file import CONDITIONS  # noqa: E402
 from kgqa_core.metrics.text import GoldAnswers, exact  # noqa: E402
 from kgqa_core.types import COMPLEXITY_TYPES  # noqa: E402
 
+FIELDS = (
+    *CONDITIONS, "benchmark", "data", "retriever", "settings/...", "results/*/*/...", "seconds/*/*",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 ANSWERERS = ("builtin", "symbolic", "hybrid:builtin")
 
 
@@ -111,13 +117,11 @@ def main() -> None:
         } | {"run": round(time.monotonic() - started, 1)}
     print(printed(results))
     if given.json:
-        git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
         document = {
-            "benchmark": "operators", "data": "atlas, test split, gold topics", "seed": 7, "retriever": given.retriever,
-            "settings": given.settings, "results": results, "seconds": seconds, "git": git,
-            "date": time.strftime("%Y-%m-%d", time.gmtime()), "cores": os.cpu_count(),
+            "conditions": conditions(7), "benchmark": "operators", "data": "atlas, test split, gold topics",
+            "retriever": given.retriever, "settings": given.settings, "results": results, "seconds": seconds,
         }  # fmt: skip
-        given.json.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        results_file.write(given.json, document, FIELDS, sort_keys=True)
 
 
 if __name__ == "__main__":

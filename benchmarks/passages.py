@@ -25,6 +25,7 @@ import json
 import os
 import platform
 import random
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -39,6 +40,17 @@ from kgqa_core.config import PassagesOptions
 from kgqa_core.passages import dense
 from kgqa_core.passages.index import build
 from kgqa_core.passages.search import PassageSearch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "cores", "python", "seed", "rebel/...", "?cells/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 CORPUS = "passages/rebel_sample.jsonl"
 LABELS = "wikidata_samples/derived/labels_en_pool.tsv"
@@ -231,7 +243,7 @@ def main() -> None:
             result["cells"] = measure_cells(given.data, given.labels, Path(folder))
     text = json.dumps(result, indent=1, ensure_ascii=False, sort_keys=True)
     if given.json:
-        given.json.write_text(text + "\n", encoding="utf-8")
+        results_file.write(given.json, {"conditions": conditions(SEED), **result}, FIELDS, sort_keys=True)
     print(text)
 
 

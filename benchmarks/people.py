@@ -30,6 +30,17 @@ from kgqa_core.metrics.confidence import expected_calibration_error
 from kgqa_core.store.artifacts import Home
 from kgqa_core.system import System
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+
+FIELDS = (
+    "set", "graph", "model", "knowledge", "commit", "date", "questions", "answerable", "exact/...",
+    "gold_answer_named/...", "declined_of_unanswerable/...", "wrongly_declined/...", "confidence/...",
+    "exact_by_type/...", "exact_by_style/...", "right_by_road/...", "reasons/...", "seconds/*",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
 PEOPLE = Path(__file__).parent / "people"
 SEED = 7
 
@@ -167,7 +178,7 @@ def main() -> None:
     }
     text = json.dumps(made, indent=1)
     if options.out is not None:
-        options.out.write_text(text + "\n", encoding="utf-8")
+        results_file.write(options.out, made, FIELDS)
     if options.transcripts:
         transcripts(rows, replies, options.transcripts)
     sys.stdout.write(text + "\n")

@@ -18,6 +18,7 @@ import json
 import random
 import re
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,17 @@ from kgqa_core.linking.fold import fold
 from kgqa_core.linking.mentions import TYPE, MentionDictionary
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.linking.words import FUNCTION_WORDS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "typos", "rows/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 SETS = ("atlas", "simplequestions", "mintaka", "people_atlas", "people_wikidata")
 PEOPLE = Path(__file__).parent / "people" / "dev"
@@ -145,7 +157,8 @@ def main() -> None:
             result = table[f"{name}/{way}"] = measure(tagger, rows, ways[way], given.failures)
             print(f"{name:16s} {way:9s}", " ".join(f"{key} {value}" for key, value in result.items()), flush=True)
     if given.json:
-        given.json.write_text(json.dumps({"seed": given.seed, "typos": given.typos, "rows": table}, indent=1) + "\n")
+        document = {"conditions": conditions(given.seed), "typos": given.typos, "rows": table}
+        results_file.write(given.json, document, FIELDS)
 
 
 if __name__ == "__main__":

@@ -1,33 +1,11 @@
-"""Writes docs/performance.md from the JSON files in benchmarks/results; nothing in that page is typed by hand.
-
-    python benchmarks/performance.py [--results benchmarks/results] [--out docs/performance.md]
-
-The files are those that the other benchmarks write with --json: ingest.json, wikidata_json.json, formats.json,
-dkg_follow.json, dkg_follow_metaqa.json (its --kg with MetaQA's own graph), dkg_scale.json, unseen_relations.json,
-llm.json.  One
-that is missing leaves its section out.
-"""
+"""The tables of docs/performance.md, each from the JSON that its benchmark writes; `docs_tables.py` puts them in."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
 Json = Mapping[str, Any]
-
-INTRODUCTION = """# Performance
-
-*For users who plan machines and time: how fast each part is beside its peers, with the conditions of each figure.*
-
-Made by `python benchmarks/performance.py` from the files in `benchmarks/results`, which the benchmarks write
-(`make bench`). Every ratio compares roads that took turns in one run, on the machine that its section names; the
-machines are virtual and shared, so that ratios mean more than seconds.
-"""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -302,16 +280,6 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
 }
 
 
-def render(results: Path) -> str:
-    """The whole page."""
-    parts = [INTRODUCTION]
-    for name, section in SECTIONS.items():
-        path = results / f"{name}.json"
-        if path.is_file():
-            parts.append(section(json.loads(path.read_text(encoding="utf-8"))))
-    return "\n".join(parts)
-
-
 def _text(cell: Any) -> str:
     return str(cell).replace("|", "\\|")
 
@@ -320,18 +288,3 @@ def _is_number(text: str) -> bool:
     return (
         text.replace(",", "").replace(".", "").replace("×", "").replace(" ms", "").replace("–", "0").strip().isdigit()
     )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=HERE / "results")
-    parser.add_argument("--out", type=Path, default=HERE.parent / "docs" / "performance.md")
-    args = parser.parse_args(arguments)
-    args.out.write_text(render(args.results), encoding="utf-8")
-    sys.stdout.write(f"{args.out} written\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

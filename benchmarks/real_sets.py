@@ -2,7 +2,6 @@
 
     python benchmarks/real_sets.py --work DIR [--shared ../shared] [--only NAME …] [--parts PART …]
         [--json benchmarks/results/real_sets.json]
-    python benchmarks/real_sets.py --table [--json benchmarks/results/real_sets.json]
 
 Sets: real-wikidata-mini, real-codex-m, real-fb15k237 (needs the files of real_sets_data.py), and wikidata-mini, the
 shipped SimpleQuestions, for comparison.  Parts: baselines, hop_path, auto; what is measured is in the JSON at once,
@@ -36,6 +35,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import results_file  # noqa: E402
 from benchmarks.auto_figures import figures  # noqa: E402
 from benchmarks.auto_work import PROFILES, Answering, Work  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
@@ -54,6 +54,8 @@ from kgqa_core.store.artifacts import read_manifest  # noqa: E402
 from kgqa_core.types import COMPLEXITY_TYPES, Question, Retrieved  # noqa: E402
 from tasks.engine.key import code_digest  # noqa: E402
 
+FIELDS = ("benchmark", "results/*/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 K = 10
 SAMPLE = 100
@@ -283,9 +285,7 @@ def measure(work: RealSets, name: str, parts: Sequence[str], path: Path) -> None
         row = document["results"].setdefault(name, {})
         row |= {"k": K, **contents(work, name), **figures_of}
         row.setdefault("conditions", {})[part] = conditions(work.seed)
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-        fresh.replace(path)
+        results_file.write(path, document, FIELDS, sort_keys=True)
         log.info("%s, %s: measured after %.0f s", name, part, time.monotonic() - started)
 
 
@@ -337,20 +337,14 @@ def _cell(value: Mapping[str, Any] | None) -> str:
 
 
 def main() -> None:
-    """Reads the command line, and measures or prints the tables."""
+    """Reads the command line, and measures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path)
+    parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "real_sets.json")
-    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    if given.table:
-        print(table(json.loads(given.json.read_text(encoding="utf-8"))["results"]))
-        return
-    if given.work is None:
-        parser.error("--work is needed, or --table")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     shared = given.shared / "data" if (given.shared / "data").is_dir() else given.shared
     work = RealSets(given.work.resolve(), shared.resolve(), SEED)

@@ -46,6 +46,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.conditions import conditions  # noqa: E402
 from kgqa_core.config import KgOptions, LlmOptions, QuestionsOptions, RelationRankingOptions  # noqa: E402
 from kgqa_core.datasets.load import load as load_questions  # noqa: E402
 from kgqa_core.datasets.question import read_questions  # noqa: E402
@@ -70,6 +71,11 @@ from kgqa_core.retrieval.relation_ranking.training_examples import (  # noqa: E4
 )
 from kgqa_core.retrieval.relation_texts import words  # noqa: E402
 from tests.support.chat_server import ChatServer  # noqa: E402
+
+FIELDS = (
+    "cells/*/*", "cells/*/*/...", "amr_against_pair/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 PROGRESS = Log("dev_", every=20)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -191,6 +197,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         for one, own in zip(task.test, ranked, strict=True)
     ]
     return {
+        "conditions": conditions(args.seed),
         "recall_at_5": recall(hits),
         "interval": interval(hits),
         "left_out": left_out,

@@ -17,6 +17,7 @@ import logging
 import os
 import platform
 import random
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ from kgqa_core.rewriting.faithfulness import check
 from kgqa_core.rewriting.lora import load_rewriter, read_meta
 from kgqa_core.rewriting.template import sentences
 from kgqa_core.rewriting.train import train
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "about/machine", "about/processors", "about/python", "data", "pairs/*", "base", "base_revision",
+    "options/...", "seed", "seconds", "cpu_seconds", "dev_loss/...", "truncated", "scores/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 
 def take(folder: Path, some: int, dev: int, seed: int) -> tuple[list[InstructionPair], list[InstructionPair], int]:
@@ -144,7 +157,7 @@ def main() -> None:
         given.samples.write_text(samples + "\n", encoding="utf-8")
     if given.json is not None:
         about = {"machine": platform.platform(), "processors": os.cpu_count(), "python": platform.python_version()}
-        given.json.write_text(json.dumps({"about": about} | report, indent=1) + "\n", encoding="utf-8")
+        results_file.write(given.json, {"conditions": conditions(given.seed), "about": about} | report, FIELDS)
 
 
 if __name__ == "__main__":

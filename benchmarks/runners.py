@@ -25,6 +25,16 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from benchmarks import results_file  # noqa: E402
+from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.results_file import CONDITIONS  # noqa: E402
+
+FIELDS = (
+    *CONDITIONS, "machine/...", "shards", "limit", "undivided/...", "runners/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
 KINDS = ("thread", "process", "dask", "ray")
 MARK = "measured "
 
@@ -152,7 +162,7 @@ def main() -> None:
             "machine": {"cores": cores, "python": platform.python_version(), "machine": platform.machine()},
             "shards": given.shards, "limit": given.limit, "undivided": whole, "runners": rows,
         }  # fmt: skip
-        given.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        results_file.write(given.json, {"conditions": conditions(7), **document}, FIELDS)
     if not all(row["same_digest"] for row in rows.values()):
         raise SystemExit("the digests differ")
 

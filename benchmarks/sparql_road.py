@@ -1,16 +1,18 @@
-"""Share of SPARQL queries of question sets that are read as forms, and turned into gold subgraphs.
+"""SPARQL of question sets: queries read as forms, executed, turned into gold subgraphs, and giving the gold answers.
 
-    python -m benchmarks.sparql_road --json benchmarks/results/sparql_road.json
+    python -m benchmarks.sparql_road --json benchmarks/results/sparql_road.json [--only SET …] [--data DIR] [--most N]
+    python -m benchmarks.sparql_road --table [--json benchmarks/results/sparql_road.json]
 
-WebQSP's train split (every parse), GrailQA's sample of 1,000 and QALD-9's train split; no test split is read.  There is
-no whole Freebase and no DBpedia here, so the graph is made of the annotation, without the SPARQL: of WebQSP the chain,
-constraints, times and orders, of GrailQA the graph query, with every gold answer in the place of the answer and new
-nodes in between.  One graph holds all questions of a set, so that questions about one topic see each other's triples.
+Sets and graphs are those of `sparql_road_sets`.  Sets that are finished stay in the JSON; --only makes one again.
 
-read: a form writes the query (`logic.sparql`).  subgraph: of those with an annotation, the form finds something, and
-its proof is the gold subgraph.  gold_found: every gold answer is among the results; equal: the results are the gold
-answers.  Queries that are not read, or give no subgraph, are counted by reason.  QALD-9 has no annotation besides its
-SPARQL: it is read only.
+forms: `read` by `logic.sparql`, its proof is the subgraph.  execution: every query, through `logic.sparql_execution`:
+`executed` (it ran within 10 s and 200,000 triples), `result` (not empty; a count of 0 and a no count as empty),
+`subgraph` (some solution has triples).  without_form: the same of queries that no form writes.  together: the form
+where there is one and it has a subgraph, else execution; as the corpus stage takes them.  Of each, `gold_found` (every
+gold answer is among the results) and `equal` (the results are the gold answers) of the `held` queries, those whose gold
+answers the graph holds.  agreement: queries that both roads run, and those with the same result.  Reasons are counted.
+LC-QuAD 2 and QALD-9 have no answers in their files.  Of LC-QuAD 2 only the test file is here; docs/test_sets.md says
+what was seen of it.
 """
 
 from __future__ import annotations
@@ -19,240 +21,224 @@ import argparse
 import json
 import statistics
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import results_file
 from benchmarks.conditions import conditions
-from kgqa_core.config import KgOptions
-from kgqa_core.datasets.grailqa import GrailQuestion, read_records
-from kgqa_core.datasets.webqsp import read_parses
-from kgqa_core.datasets.webqsp_parses import ParseConstraint, WebQspParse, WebQspQuestion
+from benchmarks.results_file import fields_below
+from benchmarks.sparql_road_sets import SEED, SETS, AnnotatedQuery
 from kgqa_core.errors import FormError, FormTimeout
-from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.vocabulary import FREEBASE, XSD
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.sparql import from_sparql
+from kgqa_core.logic.sparql_execution.engine import NotExecuted
+from kgqa_core.logic.sparql_execution.run import SparqlRunner
 from kgqa_core.logic.sparql_query import Outside
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-TYPE = "type.object.type"
-SEED = 7
-"""Nothing is drawn; the seed is that of every record."""
-
-Line = tuple[str, str, str]
-"""Subject, relation and object as N-Triples writes them, without brackets: of an object the whole term."""
+FIELDS = (*fields_below("sets/*"), "sets/...")
+"""What the result file holds (benchmarks/results_file.py)."""
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+FIGURES = ("subgraph", "gold_found", "equal")
 
 
-@dataclass(frozen=True)
-class AnnotatedQuery:
-    """A query, its gold answers, and triples of its annotation; None, with the reason, where none can be made."""
+@dataclass
+class Outcome:
+    """What one road makes of one query.  ran: it was read and run; found: keys of results; triples: of the subgraph."""
 
-    id: str
-    sparql: str
-    answers: tuple[str, ...]
-    triples: tuple[Line, ...] | None
+    ran: bool = False
+    found: frozenset[str] | None = None
+    triples: int = 0
     reason: str = ""
 
 
-def webqsp_queries(folder: Path) -> Iterator[AnnotatedQuery]:
-    """The parses of train."""
-    for question in read_parses(folder):
-        if isinstance(question, WebQspQuestion) and question.split == "train":
-            for parse in question.parses:
-                answers = tuple(answer.argument for answer in parse.answers)
-                triples, reason = _of_parse(parse, answers)
-                yield AnnotatedQuery(parse.id, parse.sparql or "", answers, triples, reason)
+@dataclass
+class Counts:
+    """Sums over queries."""
+
+    numbers: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, query: AnnotatedQuery, outcome: Outcome, ran: str) -> None:
+        """Counts one query; ran: the name of having run."""
+        if not outcome.ran:
+            self.reasons["not_" + ran][outcome.reason] += 1
+            return
+        self.numbers[ran] += 1
+        self.numbers["result"] += bool(outcome.found)
+        self.numbers["subgraph"] += outcome.triples > 0
+        if not outcome.triples:
+            self.reasons["without_subgraph"][outcome.reason or "it finds nothing in this graph"] += 1
+        if query.triples is not None and outcome.found is not None:
+            self.numbers["gold_found"] += outcome.found >= set(query.answers)
+            self.numbers["equal"] += outcome.found == set(query.answers)
+
+    def record(self, ran: str, held: int) -> dict[str, Any]:
+        """The counts; of gold answers only where the graph holds some."""
+        names = (ran, "result", "subgraph", *(("gold_found", "equal") if held else ()))
+        counted = {name: dict(own.most_common()) for name, own in sorted(self.reasons.items())}
+        return {name: self.numbers[name] for name in names} | counted
 
 
-def _of_parse(parse: WebQspParse, answers: Sequence[str]) -> tuple[tuple[Line, ...] | None, str]:
-    if parse.by_hand or not parse.chain or parse.topic is None:
-        return None, "the parse was written by hand"
-    if not answers:
-        return None, "no gold answer"
-    if any(one.node >= len(parse.chain) for one in parse.constraints):
-        return None, "a constraint on a node that the chain does not have"
-    if parse.order is not None and parse.order.start:
-        return None, "an ordinal, whose annotation does not say what comes before"
-    lines: list[Line] = []
-    for number, answer in enumerate(parse.answers):
-        nodes = [_entity(f"m.between_{parse.id}_{number}_{step}") for step in range(len(parse.chain) - 1)]
-        nodes.append(_entity(answer.argument) if answer.entity else _value(answer.argument))
-        starts = [_entity(parse.topic), *nodes]
-        lines += [(start, relation, end) for start, relation, end in zip(starts, parse.chain, nodes, strict=False)]
-        for one in parse.constraints:
-            lines.append((nodes[one.node], one.relation, _argument(one)))
-        if parse.order is not None and parse.order.relation is not None and parse.order.node < len(nodes):
-            rank = '"2000-01-01"' if parse.order.value_type == "DateTime" else '"1"'
-            kind = "date" if parse.order.value_type == "DateTime" else "integer"
-            lines.append((nodes[parse.order.node], parse.order.relation, f"{rank}^^<{XSD}{kind}>"))
-    if any(subject.startswith('"') for subject, _, _ in lines):
-        return None, "a value in the middle of the chain"
-    return tuple(dict.fromkeys(lines)), ""
-
-
-def _argument(one: ParseConstraint) -> str:
-    if one.entity:
-        return _entity(one.argument)
-    return f'"{one.argument}"^^<{XSD}date>' if one.value_type == "DateTime" else json.dumps(one.argument)
-
-
-def grailqa_queries(path: Path) -> Iterator[AnnotatedQuery]:
-    """The questions of the sample."""
-    for question in read_records(path):
-        if isinstance(question, GrailQuestion):
-            answers = tuple(answer.argument for answer in question.answers or ())
-            triples, reason = _of_graph_query(question, answers)
-            yield AnnotatedQuery(question.id, question.sparql or "", answers, triples, reason)
-
-
-def _of_graph_query(question: GrailQuestion, answers: Sequence[str]) -> tuple[tuple[Line, ...] | None, str]:
-    query = question.graph_query
-    if query is None or not answers:
-        return None, "no graph query or no answer"
-    counted = question.function == "count"
-    members = [f"m.member_{question.id}_{number}" for number in range(int(answers[0]))] if counted else answers
-    lines: list[Line] = []
-    for number, member in enumerate(members):
-        terms: dict[int, str] = {}
-        for node in query["nodes"]:
-            if node["node_type"] == "literal":
-                value, _, datatype = node["id"].partition("^^")
-                value = _beside(value, node["function"])
-                terms[node["nid"]] = f'"{value}"^^<{datatype}>'
-            elif node["node_type"] == "class":
-                key = member if node["question_node"] else f"m.between_{question.id}_{number}_{node['nid']}"
-                terms[node["nid"]] = _entity(key) if key.startswith(("m.", "g.")) else _value(key)
-                if terms[node["nid"]].startswith("<"):
-                    lines.append((terms[node["nid"]], TYPE, _entity(node["id"])))
-            else:
-                terms[node["nid"]] = _entity(node["id"])
-        lines += [(terms[edge["start"]], edge["relation"], terms[edge["end"]]) for edge in query["edges"]]
-    if any(subject.startswith('"') for subject, _, _ in lines):
-        return None, "a value as the subject of an edge"
-    return tuple(dict.fromkeys(lines)), ""
-
-
-def _beside(value: str, function: str) -> str:
-    """A value that fulfils a comparison with `value`."""
-    if function not in ("<", ">"):
-        return value
+def by_form(query: AnnotatedQuery, store: KgStore | None) -> Outcome:
+    """The form of a query, and its proof."""
     try:
-        number = float(value)
-    except ValueError:
-        return value
-    return str(int(number) + (1 if function == ">" else -1))
+        form = from_sparql(query.sparql)
+    except Outside as fault:
+        return Outcome(reason=fault.reason)
+    except FormError:
+        return Outcome(reason="no standard SPARQL")
+    if store is None:
+        return Outcome(ran=True, reason="there is no graph")
+    try:
+        result = execute(form, store, without_named="!=" in query.sparql)
+    except (FormError, FormTimeout) as fault:
+        return Outcome(ran=True, reason=_kind(fault))
+    if result.value is not None:
+        found = frozenset(map(str, [result.value] if result.value else []))
+    else:
+        found = frozenset(store.entity_keys(result.nodes).values())
+    return Outcome(True, found, len(result.proof))
 
 
-def qald_queries(path: Path) -> Iterator[AnnotatedQuery]:
-    """The questions of QALD-9's train split."""
-    for name, row in json.loads(path.read_text(encoding="utf-8")).items():
-        yield AnnotatedQuery(str(name), row["sparql"], (), None, "there is no graph of DBpedia here")
+def by_execution(query: AnnotatedQuery, runner: SparqlRunner) -> Outcome:
+    """A query executed, and its first solutions."""
+    try:
+        result = runner.run(query.sparql)
+    except FormTimeout:
+        return Outcome(reason="it takes longer than 10 s")
+    except NotExecuted as fault:
+        return Outcome(reason=fault.reason)
+    except FormError:
+        return Outcome(reason="no standard SPARQL")
+    values = (str(result.truth),) if result.truth else tuple(value for value in result.values if value != "0")
+    found = frozenset((*runner.store.entity_keys(result.nodes).values(), *values))
+    triples = {triple for one in result.solutions for triple in one.triples}
+    reason = "it names what the graph lacks" if result.missing else ""
+    return Outcome(True, found, len(triples), reason)
 
 
-def _entity(key: str) -> str:
-    return f"<{FREEBASE}{key}>"
-
-
-def _value(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def measure(queries: Sequence[AnnotatedQuery], folder: Path) -> dict[str, Any]:
+def measure(queries: Sequence[AnnotatedQuery], store: KgStore | None) -> dict[str, Any]:
     """The record of one set."""
-    store = _graph(queries, folder)
-    reasons: dict[str, Counter[str]] = {"not_read": Counter(), "without_subgraph": Counter()}
-    counts: Counter[str] = Counter()
-    sizes: list[int] = []
+    forms, execution, without_form, together = Counts(), Counts(), Counts(), Counts()
+    agreement, sizes, seconds = Counter[str](), [], []
+    held = sum(one.triples is not None for one in queries)
+    runner = SparqlRunner(store) if store is not None else None
     for one in queries:
-        try:
-            form = from_sparql(one.sparql)
-        except Outside as fault:
-            reasons["not_read"][fault.reason] += 1
+        form = by_form(one, store)
+        forms.add(one, form, "read")
+        if runner is None:
             continue
-        except FormError:
-            reasons["not_read"]["no standard SPARQL"] += 1
-            continue
-        counts["read"] += 1
-        if one.triples is None or store is None:
-            reasons["without_subgraph"][one.reason] += 1
-            continue
-        counts["with_annotation"] += 1
-        try:
-            result = execute(form, store, without_named=True)
-        except (FormError, FormTimeout) as fault:
-            reasons["without_subgraph"][type(fault).__name__ + ": " + _kind(str(fault))] += 1
-            continue
-        if not result.proof:
-            reasons["without_subgraph"]["the form finds nothing in the graph of the annotations"] += 1
-            continue
-        found = {str(result.value)} if result.value is not None else _keys(store, result.nodes)
-        counts["subgraph"] += 1
-        counts["gold_found"] += found >= set(one.answers)
-        counts["equal"] += found == set(one.answers)
-        sizes.append(len(result.proof))
-    if store is not None:
-        store.close()
-    total = len(queries)
-    return {
-        "queries": total,
-        **{name: counts[name] for name in ("read", "with_annotation", "subgraph", "gold_found", "equal")},
-        "share_read": round(counts["read"] / total, 4),
-        "share_subgraph": round(counts["subgraph"] / total, 4) if sizes else None,
+        started = time.perf_counter()
+        run = by_execution(one, runner)
+        seconds.append(time.perf_counter() - started)
+        execution.add(one, run, "executed")
+        if not form.ran:
+            without_form.add(one, run, "executed")
+        best = form if form.ran and form.triples else run
+        together.add(one, best, "executed")
+        if best.triples:
+            sizes.append(best.triples)
+        if run.ran and form.found is not None:
+            agreement["both"] += 1
+            agreement["same"] += run.found == form.found
+    record: dict[str, Any] = {"queries": len(queries), "held": held, "forms": forms.record("read", held)}
+    if runner is None:
+        return record
+    runner.close()
+    return record | {
+        "execution": execution.record("executed", held),
+        "without_form": without_form.record("executed", held),
+        "together": together.record("executed", held),
+        "not_held": dict(Counter(one.reason for one in queries if one.triples is None).most_common()),
+        "agreement": {name: agreement[name] for name in ("both", "same")},
         "median_triples": statistics.median(sizes) if sizes else None,
-        **{name: dict(counter.most_common()) for name, counter in reasons.items()},
+        "milliseconds": {
+            "p50": round(1000 * statistics.median(seconds), 1),
+            "p99": round(1000 * sorted(seconds)[int(0.99 * len(seconds))], 1),
+        }
+        if seconds
+        else None,
     }
 
 
-def _keys(store: KgStore, nodes: Sequence[int]) -> set[str]:
-    return set(store.entity_keys(list(nodes)).values())
+def _kind(fault: Exception) -> str:
+    """What a fault says, without the names in it."""
+    if "is not in this graph" in str(fault):
+        return "an element of the form is not in the graph"
+    return "it takes too long" if isinstance(fault, FormTimeout) else str(fault)[:80]
 
 
-def _kind(message: str) -> str:
-    """What a message says, without the names in it."""
-    return "an element of the form is not in the graph" if "is not in this graph" in message else message[:80]
+def run(name: str, data: Path, most: int | None = None) -> dict[str, Any]:
+    """The record of a set, with its conditions."""
+    with tempfile.TemporaryDirectory() as folder:
+        queries = list(SETS[name].queries(data))[:most]
+        store = SETS[name].graph(data, Path(folder), queries) if queries else None
+        try:
+            return {"conditions": conditions(SEED), "graph": SETS[name].described, **measure(queries, store)}
+        finally:
+            if store is not None:
+                store.close()
 
 
-def _graph(queries: Sequence[AnnotatedQuery], folder: Path) -> KgStore | None:
-    """The graph of the triples of all annotations; None without any."""
-    lines = {line for one in queries for line in one.triples or ()}
-    if not lines:
-        return None
-    source, out = folder / "graph.nt", folder / "kg"
-    text = "".join(f"{subject} <{FREEBASE}{relation}> {thing} .\n" for subject, relation, thing in sorted(lines))
-    source.write_text(text, encoding="utf-8")
-    out.mkdir()
-    build(out, options=KgOptions(files=(str(source),), format="freebase"))
-    return KgStore.open(out)
+def table(record: dict[str, Any]) -> str:
+    """The sets as a markdown table, and the conditions beneath."""
+    lines = [
+        "| set | graph | queries | as forms | executed | of those without a form | subgraphs | gold answers held "
+        "| equal to them |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in SETS:
+        if (own := record["sets"].get(name)) is None:
+            continue
+        total, forms = own["queries"], own["forms"]
+        cells = [f"{total:,}", _share(forms["read"], total)]
+        if "execution" in own:
+            rest = total - forms["read"]
+            cells += [
+                _share(own["execution"]["executed"], total),
+                _share(own["without_form"]["executed"], rest),
+                _share(own["together"]["subgraph"], total),
+                f"{own['held']:,}" if own["held"] else "–",
+                _share(own["together"]["equal"], own["held"]) if own["held"] else "–",
+            ]
+        else:
+            cells += ["–"] * 5
+        lines.append(f"| {name} | {own['graph']} | {' | '.join(cells)} |")
+    made = {(own["conditions"]["commit"][:8], own["conditions"]["date"]) for own in record["sets"].values()}
+    lines += ["", f"Conditions: {', '.join(f'commit {commit}, {date}' for commit, date in sorted(made))}; seed {SEED}."]
+    return "\n".join(lines)
 
 
-def run(data: Path) -> dict[str, Any]:
-    """The record of all sets."""
-    sets = {
-        "webqsp_train": list(webqsp_queries(data / "webqsp")),
-        "grailqa_sample": list(grailqa_queries(data / "grailqa" / "tog" / "graliqa.json")),
-        "qald9_train": list(qald_queries(data / "relation_linking" / "sling" / "qald_9.json")),
-    }
-    record: dict[str, Any] = {"conditions": conditions(SEED), "sets": {}}
-    for name, queries in sets.items():
-        with tempfile.TemporaryDirectory() as folder:
-            record["sets"][name] = measure(queries, Path(folder))
-    return record
+def _share(part: int, total: int) -> str:
+    return f"{part:,} ({100 * part / total:.1f} %)" if total else "–"
 
 
 def main() -> None:
-    """Runs it and prints the record."""
+    """Reads the command line, and measures or prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
-    parser.add_argument("--json", type=Path, help="file that the record is written to")
+    parser.add_argument("--only", action="append", choices=tuple(SETS))
+    parser.add_argument("--most", type=int, help="queries of a set at most, for trials")
+    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "sparql_road.json")
+    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    text = json.dumps(run(given.data), indent=1, ensure_ascii=False) + "\n"
-    if given.json:
-        given.json.write_text(text, encoding="utf-8")
-    print(text, end="")
+    record: dict[str, Any] = {"sets": {}}
+    if given.json.is_file():
+        record = json.loads(given.json.read_text(encoding="utf-8"))
+    if given.table:
+        print(table(record))
+        return
+    for name in given.only or [one for one in SETS if one not in record["sets"]]:
+        record["sets"][name] = run(name, given.data, given.most)
+        ordered = {"sets": {one: record["sets"][one] for one in SETS if one in record["sets"]}}
+        results_file.write(given.json, ordered, FIELDS)
+        print(name, json.dumps(record["sets"][name], indent=1, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import logging
 import os
 import platform
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -49,6 +50,21 @@ from kgqa_core.retrieval.rigel.retriever import EPSILON
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import walk
 from kgqa_core.types import INVERSE, Question
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import fields_below
+
+FIELDS = (
+    *fields_below("cells/*"), "cells/*/dataset", "cells/*/decoder", "cells/*/holdout", "cells/*/seed",
+    "cells/*/relations", "cells/*/held_out/...", "cells/*/train_questions", "cells/*/dev_questions",
+    "cells/*/test/...", "cells/*/dev_hits_at_1", "cells/*/epochs", "cells/*/best_epoch", "cells/*/parameters",
+    "cells/*/train_wall_seconds", "cells/*/train_cpu_seconds", "cells/*/options/...", "cells/*/torch",
+    "cells/*/threads", "cells/*/machine",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 PROGRESS = Log("dev_", every=10)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -262,9 +278,7 @@ def put(path: Path, cell: dict[str, Any]) -> None:
         place = ("dataset", "holdout", "decoder", "seed")
         cells = [old for old in cells if any(old[name] != cell[name] for name in place)] + [cell]
         cells.sort(key=lambda own: tuple(str(own[name]) for name in place))
-        scratch = path.with_suffix(".tmp")
-        scratch.write_text(json.dumps({"cells": cells}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(scratch, path)
+        results_file.write(path, {"cells": cells}, FIELDS)
     finally:
         os.close(folder)
 
@@ -285,7 +299,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         cell = run(given.dataset, given.decoder, given.holdout, given.seed, given.data, Path(home))
     if given.json:
-        put(given.json, cell)
+        put(given.json, cell | {"conditions": conditions(given.seed)})
     print(json.dumps(cell, indent=1, ensure_ascii=False))
 
 

@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import platform
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -36,6 +37,19 @@ from kgqa_core.retrieval.hop_path.classifier import PathModel
 from kgqa_core.retrieval.hop_path.train import PathExample, fit, measure
 from kgqa_core.retrieval.relation_texts import words
 from kgqa_core.types import Question
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "questions/*", "without_chain/*", "used/*", "relations/*", "dev/*", "test/*", "test_by_hops/...",
+    "epochs", "best_epoch", "dev_curve/...", "resumed", "train_wall_seconds", "train_cpu_seconds", "options/...",
+    "seed", "torch", "threads", "machine",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
 
 PROGRESS = Log("dev_", every=10)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -148,7 +162,7 @@ def main() -> None:
     record = run(given.data, given.seed, given.work, {key: json.loads(value) for key, _, value in pairs})
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     if given.json:
-        given.json.write_text(text, encoding="utf-8")
+        results_file.write(given.json, {"conditions": conditions(given.seed), **record}, FIELDS)
     print(text, end="")
 
 

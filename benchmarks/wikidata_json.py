@@ -54,6 +54,18 @@ from kgqa_core.kg.formats.wikidata.json_values import (
     unit_key,
 )
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+
+FIELDS = (
+    *CONDITIONS, "entities", "megabytes", "gzip_megabytes", "statements", "qualifiers", "roads/...",
+    "gzip_against_plain", "peak_megabytes/*", "rounds", "threads", "machine", "load/*",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+
 Rows = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 
 
@@ -333,7 +345,7 @@ def main() -> None:
         )
     print(f"gzip against plain {found['gzip_against_plain']}, peak MB {found['peak_megabytes']}")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results_file.write(args.json, {"conditions": conditions(0), **found}, FIELDS)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def profile_for(base: Profile) -> Profile:
         "kg": {"name": f"{base.kg.name}-modified"},
         "questions": {
             "name": f"{base.questions.name}-answerability", "source": "jsonl", "path": None, "hops": [],
-            "train_from": "train", "more": [],
+            "train_from": "train", "more": [], "folds": 1, "fold": 0,
         },
         "retrieval": {"retrievers": retrievers, "topics": chosen.topics, "training": True},
         "answering": {"knowledge": [name], "split": "test", "log_probabilities": True},

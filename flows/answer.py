@@ -17,7 +17,7 @@ from kgqa_core.runs.finished import SystemParts, system_parts
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.outputs import claim_file
 from tasks.abstention import judge
-from tasks.answering import answer, answer_from, compute_all, worded
+from tasks.answering import answer, answer_computed, answer_from, compute_all, explore_with, worded
 from tasks.engine.run import tracked_run
 from tasks.linking import build_mentions, link_questions
 from tasks.passages import retrieve_passages
@@ -98,7 +98,10 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
             passages = retrieve_passages(verify(parts.passages), questions, profile.passages)
         if facts is not None or passages is not None:
             knowledge = write_knowledge(kg, questions, facts, passages, _verified(parts.rewriter), name, profile)
-        if spec.computes and facts is not None and knowledge is not None:
+        if spec.explores:
+            computed = explore_with(kg, dkg, questions, retriever, profile)
+            answers = answer_computed(computed, name, profile.answering.answerer)
+        elif spec.computes and facts is not None and knowledge is not None:
             given = (kg, questions, questions, {retriever: facts}, _verified(parts.operator), profile)
             computed = compute_all(*given, parses=False, label_parser=_verified(parts.label_parser))[retriever]
             answers = answer_from(questions, computed, knowledge, name, profile)

@@ -7,18 +7,20 @@ asks a few of the questions first, under the budget and on the accounts of the s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 from prefect import flow
 
-from kgqa_core.answering.forecast import forecast_answers, pilot_answers
+from kgqa_core.answering.forecast import forecast_answers, forecast_exploration, pilot_answers
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec
-from kgqa_core.config import Knowledge, Profile
+from kgqa_core.config import Answerer, Knowledge, Profile
+from kgqa_core.evaluation.judge_forecast import forecast_verdicts
 from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.answering import add_computed, answer, compute_all, ranker_of
+from tasks.answering import add_computed, answer, compute_all, explore, ranker_of
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
@@ -34,40 +36,86 @@ FINISHED = "the stage is finished"
 def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
     """The plan of every stage of a profile that asks a language model, in the order of the pipeline.
 
-    pilot: questions of each stage that are asked first, at endpoints only.
+    Of several question sets the plans of each follow each other, with the set's name; what is paid for one is not
+    planned again for the next.  pilot: questions of each stage that are asked first, at endpoints only.
     Raises what the stages raise, with a pilot also BudgetReached and EndpointError.
     """
-    with tracked_run(profile) as run:
-        kg = build_kg(profile.kg)
-        dkg = export_dkg(kg, profile.dkg)
-        questions = questions_of(kg, profile)
-        retrievers = train_retrievers(kg, dkg, questions, profile)
-        linked = link_topics(kg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
-        corpus = _finished_corpus(kg, dkg, questions, profile)
-        rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed) if corpus else None
+    with tracked_run(profile, several=True) as run:
         plans: list[StagePlan] = []
-        if corpus is not None:
-            plans.append(_finished("corpus", profile.corpus.teacher))
-        elif profile.trains_rewriter:
-            folders = (kg.folder, dkg.folder, questions.folder)
-            given = (profile.corpus, profile.llm, profile.seed)
-            if pilot:
-                budget = run.budget(generate_corpus.account(kg, dkg, questions, *given))
-                with run.monitor("pilot") as monitor:
-                    pilot_corpus(*folders, *given, run.home.cache, pilot, budget, monitor)
-            plans += plan_corpus(*folders, *given, run.home.cache)
-        passages = passages_of(questions, profile)
-        planned: set[str] = set()
-        computed: dict[str, ArtifactRef] = {}
-        for own in profile.each_answerer:
-            if own.computes:
-                operator, label_parser = ranker_of(kg, questions, own)
-                computed = compute_all(kg, questions, linked, facts, operator, own, label_parser=label_parser)
-            for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
-                plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, planned, pilot, computed)
+        planned: dict[str, set[str]] = {}
+        for own in profile.each_set:
+            found = _plans(own, run, planned, pilot)
+            named = (replace(plan, stage=f"{own.questions.name}: {plan.stage}") for plan in found)
+            plans += named if profile.further_questions else found
         run.save(status="forecast")
         return plans
+
+
+def _agent(
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    linked: ArtifactRef | None,
+    name: str,
+    profile: Profile,
+) -> StagePlan:
+    """The plan of an agent's exploration from the topics of one variant."""
+    started = linked if Knowledge.parse(name).variant.linked else questions
+    assert started is not None, f"{name} needs linked questions"
+    options = profile.answering
+    given = (kg, dkg, started, str(Knowledge.parse(name).variant), options.answerer, profile.agent, profile.llm)
+    if explore.find(*given, options.split, options.limit, profile.seed) is not None:
+        return _finished(f"answers {name}", options.answerer)
+    return forecast_exploration(
+        questions=started.folder, name=name, options=options, agent=profile.agent, llm=profile.llm, seed=profile.seed
+    )
+
+
+def _plans(profile: Profile, run: Run, planned: dict[str, set[str]], pilot: int) -> list[StagePlan]:
+    """The plans of one question set.  planned: prompts that are planned already, by answerer; this set's are added."""
+    kg = build_kg(profile.kg)
+    dkg = export_dkg(kg, profile.dkg)
+    questions = questions_of(kg, profile)
+    retrievers = train_retrievers(kg, dkg, questions, profile)
+    linked = link_topics(kg, questions, profile)
+    facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
+    corpus = _finished_corpus(kg, dkg, questions, profile)
+    rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed) if corpus else None
+    plans: list[StagePlan] = []
+    if corpus is not None:
+        plans.append(_finished("corpus", profile.corpus.teacher))
+    elif profile.trains_rewriter:
+        folders = (kg.folder, dkg.folder, questions.folder)
+        given = (profile.corpus, profile.llm, profile.seed)
+        if pilot:
+            budget = run.budget(generate_corpus.account(kg, dkg, questions, *given))
+            with run.monitor("pilot") as monitor:
+                pilot_corpus(*folders, *given, run.home.cache, pilot, budget, monitor)
+        plans += plan_corpus(*folders, *given, run.home.cache)
+    passages = passages_of(questions, profile)
+    for own in profile.each_answerer:
+        computed: dict[str, ArtifactRef] = {}
+        if own.computes:
+            operator, label_parser = ranker_of(kg, questions, own)
+            computed = compute_all(kg, questions, linked, facts, operator, own, label_parser=label_parser)
+        if Answerer.parse(own.answering.answerer).kind == "agent":
+            plans += [_agent(kg, dkg, questions, linked, name, own) for name in own.knowledge]
+        asked = planned.setdefault(own.answering.answerer, set())
+        for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
+            plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, asked, pilot, computed)
+    if profile.evaluation.judge is not None:
+        plans.append(
+            forecast_verdicts(
+                questions=questions.folder,
+                experiments=sum(len(own.knowledge) for own in profile.each_answerer),
+                options=profile.answering,
+                model=profile.evaluation.judge,
+                llm=profile.llm,
+                seed=profile.seed,
+                cache=run.home.cache,
+            )
+        )
+    return plans
 
 
 def _finished_corpus(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:

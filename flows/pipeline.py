@@ -41,7 +41,7 @@ def pipeline(profile: Profile) -> dict[str, Any]:
         rewriter = rewriter_of(corpus, profile)
         passages = passages_of(questions, profile)
         knowledge = write_all(kg, questions, facts, passages, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile, kg, facts, linked)
+        answers = answer_all(questions, knowledge, profile, kg, facts, linked, dkg)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         return completed(summary["champion"]["why"], summary)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kgqa_core.answering.explore import check_explorer
 from kgqa_core.config import Answerer, Profile, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion
 from kgqa_core.datasets.load import input_files, read_raw, sizes_of
 from kgqa_core.datasets.splits import check_splits
-from kgqa_core.errors import ModelError
+from kgqa_core.errors import InputError, ModelError, QuestionFileError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
 from kgqa_core.extras import require_extra
 from kgqa_core.kg.formats.registry import check_format
@@ -35,9 +36,7 @@ def check(profile: Profile) -> None:
     load_secrets(profile)
     find_sources(profile.kg.files)
     check_format(profile.kg.format)
-    _check_main_questions(profile)
-    for more in profile.questions.more:
-        _read_questions(more, profile.seed)
+    _check_sets(profile)
     profile.check_knowledge()
     if profile.reads_passages:
         require_extra("passages", "knowledge 'passages'")
@@ -50,6 +49,8 @@ def check(profile: Profile) -> None:
         _check_folder(key, encoder, ("minilm", "scratch"))
     if profile.evaluation.nli is not None:
         find_classifier(profile.evaluation.nli)
+    for own in profile.each_answerer:
+        check_explorer(own.answering.answerer, profile.llm)
     endpoints = set()
     for key, spec in _models(profile):
         kind, rest = parse_spec(spec, profile.llm)
@@ -59,6 +60,22 @@ def check(profile: Profile) -> None:
             endpoints.add(spec)
     for spec in sorted(endpoints):
         check_endpoint(spec, profile.llm)
+
+
+def _check_sets(profile: Profile) -> None:
+    """Every question set can be read and has what the run needs; of several, the faults of all are told at once."""
+    faults = []
+    for own in profile.each_set:
+        try:
+            _check_main_questions(own)
+            for more in own.questions.more:
+                _read_questions(more, own.seed)
+        except InputError as fault:
+            if len(profile.set_names) == 1:
+                raise
+            faults.append(f"question set {own.questions.name!r}: {fault}")
+    if faults:
+        raise QuestionFileError("\n".join(faults))
 
 
 def _check_main_questions(profile: Profile) -> None:
@@ -109,9 +126,13 @@ def _of_retrievers(profile: Profile, kind: str) -> list[tuple[str, str]]:
 
 def _models(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the language models that the run needs."""
-    answerer = Answerer.parse(profile.answering.answerer).model
-    wanted = [("answering.answerer", answerer)] if answerer is not None else []
+    names = (profile.answering.answerer, *profile.answering.more)
+    answerers = [Answerer.parse(name).model for name in names]
+    keys = ("answering.answerer", *("answering.more",) * len(profile.answering.more))
+    wanted = [(key, model) for key, model in zip(keys, answerers, strict=True) if model is not None]
     wanted += _of_retrievers(profile, "model")
+    if profile.evaluation.judge is not None:
+        wanted.append(("evaluation.judge", profile.evaluation.judge))
     if profile.rewrites:
         wanted.append(("rewriter.base", profile.rewriter.base))
     if profile.trains_rewriter and profile.corpus.alpaca_file is None:

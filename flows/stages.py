@@ -44,8 +44,8 @@ def train_retriever(profile: Profile, given: StageRequest | None = None) -> dict
     with tracked_run(profile) as run, receive(given, run) as inputs:
         kg = inputs.get("kg") or build_kg(profile.kg)
         dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
-        questions = inputs.get("questions") or questions_of(kg, profile)
-        return _ended(run, train_retrievers(kg, dkg, questions, profile))
+        own = None if profile.trained_on else inputs.get("questions")  # of several sets the caller hands over the union
+        return _ended(run, train_retrievers(kg, dkg, own or questions_of(kg, profile), profile))
 
 
 @flow(name="kgqa-generate-corpus", flow_run_name="generate corpus {profile.kg.name}/{profile.questions.name}")
@@ -111,7 +111,7 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> dict[str, Any]:
         facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
         passages = passages_of(questions, profile)
         knowledge = rewriting.write_all(kg, questions, facts, passages, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile, kg, facts, linked)
+        answers = answer_all(questions, knowledge, profile, kg, facts, linked, dkg)
         scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
         summary = publish(run, profile, scores)
         return completed(f"evaluated what {whose} trained; {summary['champion']['why']}", summary)

@@ -14,6 +14,7 @@
     ├── EndpointError                a language-model endpoint is down or refuses
     ├── BudgetReached                llm.budget leaves no room for the next request; what is done is kept
     ├── FormTimeout              a logical form took longer than it may
+    ├── FailedSets                   some question sets of a run failed; the others are done
     ├── WorkerError                  a stage that another machine is to make cannot be made there
     └── TrainingError                training cannot start or diverged
 
@@ -103,6 +104,14 @@ class BudgetReached(KgqaError):
 
 class FormTimeout(KgqaError):
     """A logical form took longer than it may on this graph."""
+
+
+class FailedSets(KgqaError):
+    """Some question sets of a run failed; the others are done and in its table.  run_id: of the run, where any is."""
+
+    def __init__(self, message: str, run_id: str | None = None) -> None:
+        super().__init__(message)
+        self.run_id = run_id
 
 
 class WorkerError(KgqaError):

@@ -7,15 +7,18 @@ A question keeps its own punctuation.  The template with facts puts a full stop 
 so a question that ends in a question mark reads `…?. Answer:`; the words of a question are never altered.
 
 A prompt is one text, also where it is a chat of a system and a user message: `chat` joins the two by a sign that no
-other prompt begins with, and each backend sends them as its models want them (`messages`, `plain`).
+other prompt begins with, and each backend sends them as its models want them (`messages`, `plain`).  A conversation of
+many messages, with tools or a schema of the reply, is such a text too (`conversation`), so that it is cached and booked
+as every prompt is; only endpoints take one.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 WITH_FACTS: Final = 'Given the following context: "{context}" Answer the question: {question}. Answer:'
 """Prompt with knowledge, whatever its format."""
@@ -116,6 +119,25 @@ def messages(prompt: str) -> tuple[str | None, str]:
     """
     first, sign, rest = prompt.removeprefix(CHAT).partition(CHAT)
     return (first, rest) if sign and prompt.startswith(CHAT) else (None, prompt)
+
+
+def conversation(fields: Mapping[str, Any]) -> str:
+    """A prompt of many messages.  fields: `messages` of a chat-completions request, and `tools`, `response_format` and
+    the like where it has them.  Equal fields make equal prompts."""
+    return CHAT * 2 + json.dumps(fields, ensure_ascii=False, sort_keys=True)
+
+
+def conversation_fields(prompt: str) -> dict[str, Any] | None:
+    """The fields that `conversation` was given; None for any other prompt.
+
+    >>> conversation_fields(conversation({"messages": [{"role": "user", "content": "Who?"}]}))
+    {'messages': [{'content': 'Who?', 'role': 'user'}]}
+    >>> conversation_fields(chat("Be brief.", "Who?"))
+    """
+    if not prompt.startswith(CHAT * 2):
+        return None
+    fields: dict[str, Any] = json.loads(prompt[len(CHAT) * 2 :])
+    return fields
 
 
 def plain(prompt: str) -> str:

@@ -18,6 +18,8 @@ from kgqa_core.abstention.apply import AbstentionJudge
 from kgqa_core.abstention.evidence import Evidence, Judgement, ModelAnswer
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.answering.answer import is_declined, parse_output
+from kgqa_core.answering.exploration import ExplorerInputs
+from kgqa_core.answering.explore import ExploringCalculator, open_explorer
 from kgqa_core.answering.knowledge import KnowledgeWriter
 from kgqa_core.answering.registry import (
     AnswererSpec,
@@ -28,7 +30,7 @@ from kgqa_core.answering.registry import (
     wording_model,
 )
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, AnswerTopic, RankedEntity
-from kgqa_core.config import AnsweringOptions, Knowledge, LinkingOptions
+from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
@@ -116,6 +118,8 @@ class System:
             parts.knowledge, store, profile, rewriter=parts.rewriter, passages=parts.passages, cache=parts.cache
         )
         calculator = _calculator(store, parts) if spec.computes else None
+        if spec.explores:
+            calculator = _exploring(store, graph, spec, parts)
 
         def load(name: str, folder: Path | None) -> Retriever:
             section = RETRIEVERS[name].options(profile)
@@ -188,7 +192,7 @@ class System:
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)
         ]
-        if self.calculator is not None:
+        if self.calculator is not None and self.answerer.computes:
             options = self.calculator.options
             inputs = [replace(given, text=self.answerer.text(given, options)) for given in inputs]
         completions = self.answerer.complete(inputs, self.model, self.answering)
@@ -319,6 +323,13 @@ def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
     if solved is None or (solved.road is None and solved.reason is None):
         return None
     return Judgement(solved.confidence, solved.reason, solved.missing)
+
+
+def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts) -> ExploringCalculator:
+    profile = parts.profile
+    model = str(Answerer.parse(profile.answering.answerer).model)
+    inputs = ExplorerInputs(dkg, store, model, spec.section(profile), profile.llm, profile.seed, parts.cache)
+    return ExploringCalculator(store, open_explorer(profile.answering.answerer, inputs), spec.name)
 
 
 def _calculator(store: KgStore, parts: SystemParts) -> Calculator:

@@ -14,6 +14,7 @@ from kgqa_core.config import (
     LinkingOptions,
     LlmOptions,
     OperationClassifierOptions,
+    Options,
     Profile,
     RetrieverVariant,
     SymbolicOptions,
@@ -210,11 +211,71 @@ def compute(
 )
 def answer_computed(stage: StageContext, computed: ArtifactRef, name: str, answerer: str) -> Counts:
     """Write what was computed as answers."""
+    from kgqa_core.answering.explore import read_usage
     from kgqa_core.symbolic import answer as computed_answers
 
     return computed_answers.answer_computed(
-        stage.out, computed=computed.folder, name=name, answerer=answerer, monitor=stage.monitor, work=stage.work
+        stage.out,
+        computed=computed.folder,
+        name=name,
+        answerer=answerer,
+        usage=read_usage(computed.folder),
+        monitor=stage.monitor,
+        work=stage.work,
     )
+
+
+@stage(
+    "computed",
+    label=lambda call: f"{call.name} {call.answerer}",
+    variant=lambda call: call.name,
+    external=lambda call: {"model": model_digest(str(Answerer.parse(call.answerer).model))},
+    packages=("torch", "transformers", "tokenizers", "openai"),
+    tags=("gpu",),
+    retries=1,
+    pays=True,
+)
+def explore(
+    stage: StageContext,
+    kg: ArtifactRef,
+    dkg: ArtifactRef,
+    questions: ArtifactRef,
+    name: str,
+    answerer: str,
+    section: Options,
+    llm: LlmOptions,
+    split: str,
+    limit: int | None,
+    seed: int,
+) -> Counts:
+    """Have a language model explore the graph from the topics of each question; what it visits proves its answer."""
+    from kgqa_core.answering import explore as exploring
+
+    return exploring.explore(
+        stage.out,
+        kg=kg.folder,
+        dkg=dkg.folder,
+        questions=questions.folder,
+        answerer=answerer,
+        section=section,
+        llm=llm,
+        split=split,
+        limit=limit,
+        seed=seed,
+        monitor=stage.monitor,
+        cache=stage.cache,
+        budget=stage.budget,
+    )
+
+
+def explore_with(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, name: str, profile: Profile) -> ArtifactRef:
+    """What the profile's answerer, which explores, finds for questions with their topics.  name: of the variant."""
+    answering = profile.answering
+    section = answerer_spec(answering.answerer).section(profile)
+    return explore(
+        kg, dkg, questions, name, answering.answerer, section, profile.llm, answering.split, answering.limit,
+        profile.seed,
+    )  # fmt: skip
 
 
 @stage(
@@ -245,15 +306,16 @@ def answer_all(
     kg: ArtifactRef | None = None,
     facts: dict[str, ArtifactRef] | None = None,
     linked: ArtifactRef | None = None,
+    dkg: ArtifactRef | None = None,
 ) -> dict[str, ArtifactRef]:
     """Answers with every configured kind of knowledge, by `retriever/format`.
 
-    kg, facts of every retriever by name, linked: what computes needs them.  Of further answerers the name has the
-    answerer behind it.
+    kg, facts of every retriever by name, linked: what computes needs them; what explores needs the dkg.  Of further
+    answerers the name has the answerer behind it.
     """
     made: dict[str, ArtifactRef] = {}
     for own in profile.each_answerer:
-        answers = _answers_of(questions, knowledge, own, kg, facts, linked)
+        answers = _answers_of(questions, knowledge, own, kg, facts, linked, dkg)
         made |= {f"{name}/{own.answering.answerer}" if name in made else name: ref for name, ref in answers.items()}
     return made
 
@@ -265,8 +327,19 @@ def _answers_of(
     kg: ArtifactRef | None,
     facts: dict[str, ArtifactRef] | None,
     linked: ArtifactRef | None,
+    dkg: ArtifactRef | None,
 ) -> dict[str, ArtifactRef]:
     """Answers of a profile with one answerer."""
+    if profile.explores:
+        assert kg is not None and dkg is not None, f"{profile.answering.answerer} explores the graph"
+        made = {}
+        for name in profile.knowledge:
+            variant = Knowledge.parse(name).variant
+            started = linked if variant.linked else questions
+            assert started is not None, f"{name} needs linked questions"
+            found = explore_with(kg, dkg, started, str(variant), profile)
+            made[name] = answer_computed(found, name, profile.answering.answerer)
+        return made
     if not profile.computes:
         return {
             name: answer(questions, knowledge.get(name), name, profile.answering, profile.llm, profile.seed)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from kgqa_core.config import EntailmentOptions, EvaluationOptions, Knowledge, Price, Profile
+from kgqa_core.config import (
+    TOPICS,
+    EntailmentOptions,
+    EvaluationOptions,
+    Knowledge,
+    LlmOptions,
+    Price,
+    Profile,
+    RetrieverVariant,
+)
 from kgqa_core.evaluation.entailment import has_references
 from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Counts, StageContext, folder, folders
-from tasks.engine.external_digests import file_digest
+from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
 from tasks.engine.stage import stage
 
@@ -31,6 +40,7 @@ def score(
     prices: dict[str, Price] | None = None,
     linked: ArtifactRef | None = None,
     entailment: dict[str, ArtifactRef] | None = None,
+    judged: dict[str, ArtifactRef] | None = None,
 ) -> Counts:
     """Score every question of every experiment, with bootstrap intervals and without leaked questions."""
     from kgqa_core.evaluation import score as scoring
@@ -48,6 +58,7 @@ def score(
         prices=prices,
         linked=folder(linked),
         entailment=folders(entailment or {}),
+        judged=folders(judged or {}),
         monitor=stage.monitor,
         work=stage.work,
     )
@@ -62,11 +73,28 @@ def score_all(
     answers: dict[str, ArtifactRef],
     profile: Profile,
 ) -> ArtifactRef:
-    """Scores of a profile's experiments."""
+    """Scores of a profile's experiments; topics alone, which are no facts, have no scores of their own."""
+    facts = {name: ref for name, ref in facts.items() if RetrieverVariant.parse(name).retriever != TOPICS}
     options, limit = profile.evaluation, profile.answering.limit
     prices = dict(profile.llm.prices)
-    judged = entail_all(questions, answers, options)
-    return score(kg, questions, facts, knowledge, answers, options, profile.seed, limit, prices, linked, judged)
+    entailment = entail_all(questions, answers, options)
+    judged = judge_all(questions, answers, options, profile.llm)
+    more = {"judged": judged} if judged else {}
+    return score(
+        kg, questions, facts, knowledge, answers, options, profile.seed, limit, prices, linked, entailment, **more
+    )
+
+
+@stage("set_tables", packages=("numpy", "scipy"))
+def table_sets(
+    stage: StageContext, scores: dict[str, ArtifactRef], questions: dict[str, ArtifactRef], seed: int
+) -> Counts:
+    """Put the scores of several question sets into one table, with paired tests on each."""
+    from kgqa_core.evaluation import set_tables
+
+    return set_tables.tables(
+        stage.out, scores=folders(scores), questions=folders(questions), seed=seed, monitor=stage.monitor
+    )
 
 
 @stage(
@@ -114,6 +142,44 @@ def entail_all(
         current_run().decide("nli", f"left out: {why}")
         return {}
     return {name: entail(questions, ref, name, options.nli, options.entailment) for name, ref in answers.items()}
+
+
+@stage(
+    "judged",
+    label=lambda call: f"{call.name} by {call.model}",
+    variant=lambda call: call.name,
+    external=lambda call: {"model": model_digest(call.model)},
+    packages=("torch", "transformers", "tokenizers", "openai"),
+    tags=("gpu",),
+    retries=1,
+    pays=True,
+)
+def judge_answers(
+    stage: StageContext, questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, llm: LlmOptions
+) -> Counts:
+    """Let a language model decide whether the answers of one experiment mean a gold answer."""
+    from kgqa_core.evaluation import judge
+
+    return judge.judge_answers(
+        stage.out,
+        questions=questions.folder,
+        answers=answers.folder,
+        model=model,
+        llm=llm,
+        name=name,
+        monitor=stage.monitor,
+        cache=stage.cache,
+        budget=stage.budget,
+    )
+
+
+def judge_all(
+    questions: ArtifactRef, answers: dict[str, ArtifactRef], options: EvaluationOptions, llm: LlmOptions
+) -> dict[str, ArtifactRef]:
+    """Verdicts on all answers, by `retriever/format`; none without `evaluation.judge`."""
+    if options.judge is None:
+        return {}
+    return {name: judge_answers(questions, ref, name, options.judge, llm) for name, ref in answers.items()}
 
 
 def classifier_digest(model: str) -> str:

@@ -10,7 +10,7 @@ from kgqa_core.datasets.registry import GENERATED
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.page import GENERATED_SCORES
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
-from tasks.engine.context import Call, Counts, StageContext
+from tasks.engine.context import Call, Counts, StageContext, folders
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
 from tasks.engine.stage import stage
@@ -27,7 +27,7 @@ def _question_files(call: Call) -> dict[str, str]:
     "questions",
     label=lambda call: call.options.name,
     external=_question_files,
-    packages=("rdflib",),
+    packages=("rdflib", "pyoxigraph"),
 )
 def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
@@ -70,14 +70,17 @@ def load_generated(
 
 def questions_of(kg: ArtifactRef, profile: Profile) -> ArtifactRef:
     """The questions of a profile: of its file or benchmark, or made from the graph."""
-    options = profile.questions
-    if options.source != GENERATED:
-        return load_questions(kg, options, profile.seed)
-    made = generate_questions(kg, options.generated, profile.llm, profile.seed)
-    loaded = load_generated(kg, made, options, profile.seed, options.generated.repeat)
+    loaded = _questions_of(kg, profile.questions, profile)
     if read_manifest(loaded.folder)["counts"].get("generated_scored"):
         current_run().decide("scored_on", GENERATED_SCORES)
     return loaded
+
+
+def _questions_of(kg: ArtifactRef, options: QuestionsOptions, profile: Profile) -> ArtifactRef:
+    if options.source != GENERATED:
+        return load_questions(kg, options, profile.seed)
+    made = generate_questions(kg, options.generated, profile.llm, profile.seed)
+    return load_generated(kg, made, options, profile.seed, options.generated.repeat)
 
 
 @stage(
@@ -96,6 +99,23 @@ def load_more(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, s
 def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dict[str, ArtifactRef]:
     """The further question sets, by name."""
     return {one.name: load_more(kg, QuestionsOptions(**one.model_dump()), seed) for one in options.more}
+
+
+@stage("questions", variant=lambda call: "union")
+def unite_questions(stage: StageContext, sets: dict[str, ArtifactRef]) -> Counts:
+    """Make one set of the training questions of several, without those that any of them tests."""
+    from kgqa_core.datasets.unite import unite
+
+    return unite(stage.out, sets=folders(sets), monitor=stage.monitor)
+
+
+def training_questions(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef:
+    """What a profile's retrievers are trained on: its own questions, or with `questions_train: union` all sets'."""
+    if not profile.trained_on:
+        return questions
+    others = [one for one in profile.trained_on if one != profile.questions]
+    loaded = {one.name: _questions_of(kg, one, profile) for one in (*others, profile.questions)}  # the run's own last
+    return unite_questions({one.name: loaded[one.name] for one in profile.trained_on})
 
 
 def question_digests(options: QuestionsOptions) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tasks.engine.external_digests import encoder_digest, file_digest, model_dig
 from tasks.engine.run import current_run
 from tasks.engine.stage import Stage, stage
 from tasks.linking import build_mentions, link_questions
-from tasks.questions import more_questions
+from tasks.questions import more_questions, training_questions
 
 log = logging.getLogger("kgqa")
 DEPLOYMENT = "kgqa-train-retriever/train-retriever"
@@ -244,6 +244,7 @@ def train_retrievers(
     Raises QuestionFileError or ConfigError, before any is trained, when the questions leave one nothing to learn from.
     """
     _check_questions(dkg, questions, profile)
+    questions = training_questions(kg, questions, profile)
     trained: dict[str, ArtifactRef] = {}
     by_kind: dict[str, ArtifactRef] = {}
     for name, spec in TRAINED.items():

@@ -28,7 +28,7 @@ def _corpus_outside(call: Call) -> dict[str, str]:
     "corpus",
     label=lambda call: f"by {call.options.teacher}" if not call.options.alpaca_file else "imported",
     external=_corpus_outside,
-    packages=(*MODEL_PACKAGES, "openai"),
+    packages=(*MODEL_PACKAGES, "openai", "rdflib", "pyoxigraph"),
     tags=("gpu",),
     retries=1,
     pays=True,

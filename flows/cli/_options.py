@@ -14,7 +14,14 @@ HomeOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and tracebacks.")]
 RunOption = Annotated[
-    str | None, typer.Option("--run", help="Run id; the newest finished run when absent.", show_default=False)
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="RUN[:SET]",
+        help="Run id, and of a run of several question sets which one (newest:SET); the newest finished run, and its "
+        "first set, when absent.",
+        show_default=False,
+    ),
 ]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
@@ -23,8 +30,10 @@ GraphFilesOption = Annotated[
     list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
 ]
 QuestionsOption = Annotated[
-    Path | None,
-    typer.Option("--questions", help="Question file: ours, or an official one.", show_default=False),
+    list[Path] | None,
+    typer.Option(
+        "--questions", help="Question file: ours, or an official one; again for further sets.", show_default=False
+    ),
 ]
 AnswererOption = Annotated[
     str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.console import RenderableType
+
 from flows.cli import _session as session
 from flows.cli._session import err
 from kgqa_core.report.terminal import VisibleText
@@ -20,6 +22,8 @@ def summarise(record: dict[str, Any]) -> dict[str, Any]:
         "stages": _stages(record["stages"]),
         "champion": record.get("champion"),
         "scores": record["aggregates"]["scores"],
+        **{key: record[key] for key in ("sets", "failed_sets") if key in record},
+        **{key: record["aggregates"][key] for key in ("tables",) if key in record["aggregates"]},
     }
 
 
@@ -44,6 +48,11 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
     console.print(stage_table(record["stages"], seconds))
     if scored_on := (record.get("decisions") or {}).get("scored_on"):
         console.print(VisibleText.assemble(("Note", "bold"), f"         {scored_on}"), soft_wrap=True, highlight=False)
+    if tables := record["aggregates"].get("tables"):
+        from kgqa_core.report.set_tables import console_tables
+
+        for part in (*console_tables(tables), *set_lines(record)):
+            console.print(part, soft_wrap=isinstance(part, VisibleText))
     for table in score_tables(record["aggregates"]):
         console.print(table)
     if roads := road_line(record["aggregates"]):
@@ -53,3 +62,14 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
         console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)
     for name, address in links(record).items():
         console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
+
+
+def set_lines(record: Mapping[str, Any]) -> list[RenderableType]:
+    """A line for each question set of a run of several: its run and what was decided, or why it failed."""
+    said = record.get("decisions") or {}
+    lines = [
+        VisibleText.assemble((name, "bold"), f"  run {run}; {said.get(name, '')}")
+        for name, run in record["sets"].items()
+    ]
+    failed = record["failed_sets"].items()
+    return [*lines, *(VisibleText.assemble((name, "bold red"), f"  failed: {why}") for name, why in failed)]

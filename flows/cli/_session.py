@@ -187,10 +187,11 @@ def check_data(profile: Profile) -> None:
         if lacking:
             absent += lacking[:1]
             settings.append(f"--set kg.files='[{', '.join(shipped.kg.files)}]'")
-    path = shipped.questions.path
-    if path is not None and profile.questions.path == path and not Path(path).exists():
-        absent.append(path)
-        settings.append(f"--set questions.path={path}")
+    for own, given in zip(shipped.each_set, profile.each_set, strict=False):
+        path = own.questions.path
+        if path is not None and given.questions.path == path and not Path(path).exists():
+            absent.append(path)
+            settings.append(f"--set questions.path={path}")
     if absent:
         raise InputError(
             f"the data set of profile {profile.name} is not part of the package, and there is no "
@@ -202,7 +203,7 @@ def check_data(profile: Profile) -> None:
 def choose_profile(
     name: str | None,
     files: Sequence[Path] = (),
-    questions: Path | None = None,
+    questions: Path | Sequence[Path] | None = None,
     answerer: str | None = None,
     settings: Sequence[str] = (),
 ) -> Profile:
@@ -229,21 +230,30 @@ def choose_profile(
     given = parse_settings(settings)
     if files:
         own["kg"] = {"name": files[0].name.split(".")[0], "files": [str(path) for path in files]}
-    if questions is not None:
-        own["questions"] = {"name": questions.stem, "source": "jsonl", "path": str(questions)}
-        own.setdefault("name", questions.stem) if not name else None
+    asked = [questions] if isinstance(questions, Path) else list(questions or ())
+    if asked:
+        sets = [{"name": one, "source": "jsonl", "path": str(path)} for one, path in _named(asked)]
+        own["questions"] = sets[0] if len(sets) == 1 else sets
+        own.setdefault("name", "-".join(one["name"] for one in sets)) if not name else None
     if answerer:
         own["answering"] = {"answerer": answerer}
     elif not name and _leaves_answerer(given):
         own["answering"] = {"answerer": "auto", "more": ["builtin"]}
-    if questions is None and not name:
+    if not asked and not name:
         own["name"] = files[0].name.split(".")[0]
         own["questions"] = {"name": "generated", "source": "generated"}
-    if not name and (questions is None or _source(given) == "generated"):
+    if not name and (not asked or _source(given) == "generated"):
         own["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}
         own["answering"] = {**own.get("answering", {}), "knowledge": ["none", "random", "hop_path", "oracle"]}
     layers += [own, given]
     return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+
+
+def _named(paths: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Question files with the names of their sets: that of the file, with its folder's where several are alike."""
+    stems = [path.stem for path in paths]
+    return [(stem if stems.count(stem) == 1 else f"{path.resolve().parent.name}-{stem}", path)
+            for stem, path in zip(stems, paths, strict=True)]  # fmt: skip
 
 
 def _source(given: Mapping[str, Any]) -> Any:
@@ -256,7 +266,7 @@ def _leaves_answerer(settings: Mapping[str, Any]) -> bool:
     """Whether settings name no answerer, and no knowledge without facts of the graph, so that `auto` may be first."""
     given = settings.get("answering", {})
     knowledge = given.get("knowledge") if isinstance(given, dict) else None
-    if not isinstance(given, dict) or "answerer" in given:
+    if not isinstance(given, dict) or {"answerer", "answerers"} & given.keys():
         return False
     names = knowledge if isinstance(knowledge, list | tuple) else ["rigel"]
     return any(str(name).partition("/")[0] not in ("none", PASSAGES, *baseline_names()) for name in names)

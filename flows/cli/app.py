@@ -16,17 +16,20 @@ from flows.cli._session import out
 from flows.cli.abstention import abstain
 from flows.cli.answerability import answerability_app
 from flows.cli.ask import answer, ask, evaluate
+from flows.cli.bridge import bridge
 from flows.cli.cache import cache_app
 from flows.cli.compare import compare
 from flows.cli.datasets import datasets
 from flows.cli.faults import run_command
 from flows.cli.home import gc, home
+from flows.cli.judge import judge
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
+from flows.cli.subset import subset
 from flows.cli.ui import ui
 from flows.cli.usage import CommandApp
 from kgqa_core.spool import spooling
@@ -39,7 +42,7 @@ app = CommandApp(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, link, datasets, ui, home, gc)
+COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, judge, link, datasets, ui, home, gc)
 """In the order of `kgqa --help`."""
 for _command in COMMANDS:
     app.command()(_command)
@@ -50,6 +53,8 @@ app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")
 answerability_app.command()(abstain)
 questions_app.command()(predictions)
+questions_app.command()(bridge)
+kg_app.command()(subset)
 
 
 def _version(wanted: bool) -> None:

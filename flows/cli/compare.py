@@ -19,8 +19,8 @@ def compare(
     runs: Annotated[
         list[str],
         typer.Argument(
-            help="Run ids or unambiguous beginnings of them, `newest`, `champion` or `champion:SYSTEM`; first the run "
-            "that the others are compared with.",
+            help="Run ids or unambiguous beginnings of them, `newest`, `champion` or `champion:SYSTEM`, and RUN:SET "
+            "of a run of several question sets; first the run that the others are compared with.",
             show_default=False,
         ),
     ],

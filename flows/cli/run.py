@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +13,9 @@ from flows.cli._options import AnswererOption, GraphFilesOption, ProfileOption, 
 from flows.cli._runs import show, summarise
 from flows.cli._session import HomeSession, Session, err, print_json
 from kgqa_core.config import Profile
+from kgqa_core.errors import FailedSets
 from kgqa_core.runs.records import newest_run
+from kgqa_core.store.artifacts import Home
 
 
 def demo(session: Session, settings: SetOption = None) -> None:
@@ -27,11 +30,55 @@ def run(
     kg: GraphFilesOption = None,
     questions: QuestionsOption = None,
     answerer: AnswererOption = None,
+    folds: Annotated[
+        int, typer.Option("--folds", min=1, help="Cross-validate: so many runs, each tested on other topics.")
+    ] = 1,
     settings: SetOption = None,
 ) -> None:
     """Run the pipeline on a profile, or on your own graph and questions."""
     chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
-    _run(chosen, session)
+    if folds > 1:
+        _cross_validate(chosen, folds, session)
+    else:
+        _run(chosen, session)
+
+
+def fold_profiles(profile: Profile, folds: int) -> list[Profile]:
+    """A profile for each fold; its question set has a name of its own, so that no fold contends with another."""
+    return [
+        profile.model_copy(
+            update={
+                "questions": profile.questions.model_copy(
+                    update={"name": f"{profile.questions.name}-fold{fold + 1}of{folds}", "folds": folds, "fold": fold}
+                )
+            }
+        )
+        for fold in range(folds)
+    ]
+
+
+def _cross_validate(profile: Profile, folds: int, session: Session) -> None:
+    """Run each fold, then show the scores over the questions of all."""
+    home = session.begin(profile)
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
+    from kgqa_core.evaluation.cross_validation import pool_folds
+    from kgqa_core.report.tables import score_tables
+    from kgqa_core.store.artifacts import ArtifactRef
+
+    runs, folders = [], []
+    for one in fold_profiles(profile, folds):
+        summary = pipeline(one)
+        record = newest_run(home, summary["run_id"])
+        runs.append(record["run_id"])
+        [scores] = [stage["artifact"] for stage in record["stages"] if stage["name"] == "scores"]
+        folders.append(ArtifactRef.model_validate(scores).folder)
+        session.console.print(f"fold {len(runs)} of {folds}: run {record['run_id']}", highlight=False)
+    pooled = pool_folds(folders, samples=profile.evaluation.bootstrap, seed=profile.seed)
+    for table in score_tables(pooled):
+        session.console.print(table)
+    if session.as_json:
+        print_json({"runs": runs, **pooled})
 
 
 def _run(profile: Profile, session: Session) -> None:
@@ -39,11 +86,32 @@ def _run(profile: Profile, session: Session) -> None:
     chosen = session.begin(profile)
     with err.status("starting Prefect …"):
         from flows.pipeline import pipeline
+        from flows.table import whole_table
+    if profile.further_questions:
+        _table(chosen, lambda: whole_table(profile), started, session)
+        return
     summary = pipeline(profile)
     record = newest_run(chosen, summary["run_id"])
     show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
     if session.as_json:
         print_json(summarise(record))
+
+
+def _table(home: Home, make: Callable[[], dict[str, Any]], started: float, session: Session) -> None:
+    """Make a run of several question sets and show it, also where some of them failed; these are raised then."""
+    failed = None
+    try:
+        run_id = make()["run_id"]
+    except FailedSets as fault:
+        if fault.run_id is None:
+            raise
+        failed, run_id = fault, fault.run_id
+    record = newest_run(home, run_id, whole=True)
+    show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
+    if session.as_json:
+        print_json(summarise(record))
+    if failed is not None:
+        raise failed
 
 
 def forecast(
@@ -92,6 +160,10 @@ def refresh(
     place = session.begin(chosen)
     with err.status("starting Prefect …"):
         from flows.refresh import refresh as follow
+        from flows.table import whole_table
+    if chosen.further_questions:
+        _table(place, lambda: whole_table(chosen, newer_dump=True), started, session)
+        return
     summary = follow(chosen)
     decision, record = summary["refresh"], newest_run(place, summary["run_id"])
     if not decision["nothing"]:
@@ -104,7 +176,7 @@ def refresh(
 def report(session: HomeSession, run_id: RunOption = None) -> None:
     """Show the scores of a run and where its report lies."""
     chosen = session.look()
-    record = newest_run(chosen, run_id)
+    record = newest_run(chosen, run_id, whole=True)
     if session.as_json:
         print_json(summarise(record))
     else:

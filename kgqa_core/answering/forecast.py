@@ -9,13 +9,13 @@ from pathlib import Path
 from kgqa_core import prompts
 from kgqa_core.answering.answer import answer_requests, read_contexts, unique_prompts
 from kgqa_core.answering.registry import generation_params, model_spec
-from kgqa_core.config import AnsweringOptions, Knowledge, LlmOptions
+from kgqa_core.config import AgentOptions, Answerer, AnsweringOptions, Knowledge, LlmOptions
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import identify
-from kgqa_core.llm.forecast import ANY, StagePlan, Wanted, ask_some, measure, opening_of, plan
+from kgqa_core.llm.forecast import ANY, SECONDS_A_CALL, StagePlan, Wanted, ask_some, measure, opening_of, plan
 from kgqa_core.llm.paid import peek
 from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
@@ -58,7 +58,7 @@ def forecast_answers(
     if form != "none":
         opening = opening_of(prompts.TEMPLATES[options.template], "{context}")
     exact = knowledge is not None or form == "none"
-    expected, wanted = count(_typical_answer(records)), Wanted()
+    expected, wanted = count(typical_answer(records)), Wanted()
     before = planned if planned is not None and exact else set()
     guessed = {} if exact else {each.prompt: count(contexts.get(each.question, "")) for each in requests}
     for prompt, held in zip(pending, peek(identity, pending, params, None, responses), strict=True):
@@ -101,7 +101,36 @@ def pilot_answers(
     )  # fmt: skip
 
 
-def _typical_answer(records: Sequence[Question]) -> str:
+def forecast_exploration(
+    *,
+    questions: Path,
+    name: str,
+    options: AnsweringOptions,
+    agent: AgentOptions,
+    llm: LlmOptions,
+    seed: int,
+) -> StagePlan:
+    """The most that an agent can ask, by its limits for one question: what it needs depends on what it is answered.
+
+    name: of the experiment, `retriever/format`.  What the cache holds is not known before, and counts here.
+    Raises QuestionFileError when the split is empty.
+    """
+    chosen = choose(read_questions(questions), options.split, options.limit, seed)
+    number = sum(bool(question.topic_entities) for question in chosen)
+    model = str(Answerer.parse(options.answerer).model)
+    written = min(agent.tokens, agent.calls * agent.max_new_tokens)
+    read, price = agent.tokens - written, llm.prices.get(model)
+    dearest = None
+    if price is not None:
+        dearest = number * agent.tokens * max(price.prompt, price.completion) / 1e6
+    return StagePlan(
+        f"{STAGE} {name}", model, number * agent.calls, number * read, number * written, cost=dearest,
+        seconds=number * agent.calls * SECONDS_A_CALL / llm.concurrency, counted=False,
+        assumptions=("the limits of the section agent, which few questions need",),
+    )  # fmt: skip
+
+
+def typical_answer(records: Sequence[Question]) -> str:
     """The gold answer of median length among the training questions, or among all where there is no training split."""
     names = [record.answer_names[0][0] for record in records if record.split == "train" and record.answer_names]
     names = names or [record.answer_names[0][0] for record in records if record.answer_names]

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 
 from kgqa_core import prompts
 from kgqa_core.config import (
+    AGENT,
     AUTO,
+    CONSTRAINED,
     PASSAGES,
     SYMBOLIC,
     Answerer,
     AnsweringOptions,
     Knowledge,
+    Options,
+    Profile,
     SymbolicOptions,
 )
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
@@ -42,7 +46,9 @@ class AnswererSpec:
     """An answerer.
 
     name: as in `Answerer.kind`.  label: for people.  computes: it needs a trained operator and computed answers, and so
-    knowledge with facts.  reads: a language model writes the answer from the knowledge.
+    knowledge with facts.  reads: a language model writes the answer from the knowledge.  explores: it explores the
+    graph from the topics, by the options of its own section, and what it finds is written as computed answers
+    (`answering.explore`).
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
     """
 
@@ -51,6 +57,12 @@ class AnswererSpec:
     computes: bool
     reads: bool
     complete: Callable[[Sequence[AnswerInput], LanguageModel | None, AnsweringOptions], list[Completion]]
+    explores: bool = False
+
+    def section(self, profile: Profile) -> Options:
+        """Its own options in a profile, where it explores."""
+        own: Options = getattr(profile, self.name)
+        return own
 
     def text(self, given: AnswerInput, options: SymbolicOptions) -> str:
         """What is read of one question: its knowledge, below what was computed where a model reads that too."""
@@ -98,6 +110,8 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
         AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results),
         AnswererSpec(AUTO, "all roads", True, False, _complete_with_results),
         AnswererSpec("hybrid", "a language model that reads computed answers", True, True, _complete_with_model),
+        AnswererSpec(AGENT, "an agent over the graph", False, False, _complete_with_results, explores=True),
+        AnswererSpec(CONSTRAINED, "graph-constrained decoding", False, False, _complete_with_results, explores=True),
     )
 }
 """By `Answerer.kind`."""
@@ -125,8 +139,10 @@ def answerer_name(answerer: str, model: str) -> str:
     >>> answerer_name("hybrid", "builtin"), answerer_name("builtin", "builtin"), answerer_name("symbolic", "")
     ('hybrid:builtin', 'builtin', 'symbolic')
     """
-    kind = Answerer.parse(answerer).kind
-    return str(Answerer(kind, None if kind in (SYMBOLIC, AUTO) else model))
+    parsed = Answerer.parse(answerer)
+    if parsed.explores:
+        return str(parsed)
+    return str(Answerer(parsed.kind, None if parsed.kind in (SYMBOLIC, AUTO) else model))
 
 
 @dataclass(frozen=True, slots=True)

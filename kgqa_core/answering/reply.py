@@ -44,6 +44,17 @@ class AnswerPassage:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What exploring the graph took.  end: how it ended.  calls: completions.  steps: what was done, one text each."""
+
+    end: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    steps: tuple[str, ...] = ()
+
+
 _COMPUTED = ("operation", "form", "computed", "proof", "proof_rows", "road")
 _VERDICT = ("answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest")
 
@@ -58,7 +69,8 @@ class Answer:
     operation: None where nothing computes; else with form (as text, None where none found anything), computed (the
     result as text), answers (its names or values), proof (texts of the first triples that it rests on), proof_rows
     (how many there are) and road (which part of `auto` proposed the form).  wording: the answer as the language model
-    of `auto:MODEL` puts it, None without one.
+    of `auto:MODEL` puts it, None without one.  effort: calls, tokens and steps of an answerer that explores the graph,
+    None for others.
     answerable: whether the graph holds the answer, None where no graph is read; confidence: in that; calibrated:
     whether that was learnt, else it is 1 or 0 by a rule; min_confidence: below which nothing is answered; reason,
     missing and nearest: why it is not answerable, else None.  reject: why a question of a file is not answered, None
@@ -84,6 +96,7 @@ class Answer:
     proof_rows: int = 0
     road: str | None = None
     wording: str | None = None
+    effort: Effort | None = None
     answerable: bool | None = None
     confidence: float | None = None
     calibrated: bool | None = None
@@ -128,6 +141,7 @@ class Answer:
             **({} if self.passages is None else {"passages": [asdict(passage) for passage in self.passages]}),
             **self._computed(),
             **({} if self.wording is None else {"wording": self.wording}),
+            **({} if self.effort is None else {"effort": asdict(self.effort)}),
             **self._verdict(_VERDICT),
         }
 
@@ -142,6 +156,7 @@ class Answer:
             "reject": self.reject,
             **self._computed(),
             **({} if self.wording is None else {"wording": self.wording}),
+            **({} if self.effort is None else {"effort": asdict(self.effort)}),
             **self._verdict(tuple(name for name in _VERDICT if name != "min_confidence")),
         }
 

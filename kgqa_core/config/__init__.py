@@ -11,14 +11,18 @@ from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOpti
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
 from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
 from kgqa_core.config.experiment import (
+    AGENT,
     AUTO,
+    CONSTRAINED,
     PASSAGES,
     SYMBOLIC,
+    TOPICS,
     Answerer,
     Experiment,
     Knowledge,
     RetrieverVariant,
 )
+from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.label_parser import LabelParserOptions
@@ -38,11 +42,19 @@ from kgqa_core.config.retrieval import (
     RelationRankingOptions,
     RetrievalOptions,
     RigelOptions,
+    TransferNetOptions,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+from kgqa_core.config.subset import SparqlEndpointOptions, SubsetOptions
 
 __all__ = [
     "AbstentionOptions",
+    "AGENT",
+    "AgentOptions",
+    "CONSTRAINED",
+    "ConstrainedOptions",
+    "TOPICS",
+    "TransferNetOptions",
     "Answerer",
     "Experiment",
     "Knowledge",
@@ -89,6 +101,8 @@ __all__ = [
     "AUTO",
     "SYMBOLIC",
     "SamplingOptions",
+    "SparqlEndpointOptions",
+    "SubsetOptions",
     "SymbolicOptions",
     "Training",
     "TrainingOptions",

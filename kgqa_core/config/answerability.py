@@ -24,7 +24,10 @@ class AnswerabilityOptions(Options):
     zero_shot: float = Field(default=0.5, ge=0, le=1)
     """Share of the unanswerable questions of dev and test that miss something that no training question touches."""
     full_zero_shot: float = Field(default=0.25, ge=0, le=1)
-    """Share of the zero-shot ones of whose form training has nothing at all."""
+    """Share of the zero-shot ones of whose relations and types, and of what they miss, training has nothing."""
+    labels: Literal["published", "ours"] = "published"
+    """Label of the form of a question that a dropped type made unanswerable: `published` is always NK, for the type
+    that is asked for is no part of the schema any more; `ours` keeps a form of which the graph has every element."""
     largest_drop_share: float = Field(default=0.5, gt=0, le=1)
     """Largest share of its quota that one type or relation may take, so that there are several of a kind."""
     schema_share: float = Field(default=0.9, gt=0.5, le=1)

@@ -57,7 +57,9 @@ class AnsweringOptions(Options):
     """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
     the answers from a retriever's facts, without a model; `hybrid:MODEL` puts computed results before the facts that
     the model reads (`hybrid` alone is `hybrid:builtin`); `auto` ranks the forms that all roads propose, and declines
-    what the graph does not hold.  They leave out `none` and `passages` of `knowledge`; `auto` takes one retriever."""
+    what the graph does not hold.  They leave out `none` and `passages` of `knowledge`; `auto` takes one retriever.
+    `agent:openai:MODEL` explores the graph by operations (section `agent`), `gcr:hf:MODEL` decodes paths of the graph
+    (section `gcr`): both start from the topics and read no `knowledge`."""
     more: Execution[tuple[str, ...]] = ()
     """Further answerers of the same run, compared with the first in all tables; `kgqa ask` uses the first."""
     knowledge: Execution[tuple[str, ...]] = ("none", "random", "rigel", "hop_path", "oracle")
@@ -77,6 +79,20 @@ class AnsweringOptions(Options):
     """Longest answer in tokens; of the template `ltgen2024` 128 unless set."""
     log_probabilities: bool = False
     """Return how likely the model finds its answer, which abstention reads.  Completions without it are sent anew."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed_answerers(cls, given: Any) -> Any:
+        """`answerers: [A, B, C]` is `answerer: A` and `more: [B, C]`."""
+        if not isinstance(given, Mapping) or "answerers" not in given:
+            return given
+        rest = {name: value for name, value in given.items() if name != "answerers"}
+        listed = given["answerers"]
+        if not isinstance(listed, list | tuple) or not listed or not all(isinstance(name, str) for name in listed):
+            raise ValueError(f"answerers {listed!r} must be a list of answerers, such as [builtin, auto]")
+        if named := sorted({"answerer", "more"} & rest.keys()):
+            raise ValueError(f"answerers lists all of them, so leave out {' and '.join(named)}")
+        return {**rest, "answerer": listed[0], "more": tuple(listed[1:])}
 
     @model_validator(mode="before")
     @classmethod

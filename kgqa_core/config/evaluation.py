@@ -29,3 +29,6 @@ class EvaluationOptions(Options):
     (1.7 GB).  None leaves these scores out, and so does a hub id that cannot be had."""
     entailment: Execution[EntailmentOptions] = EntailmentOptions()
     """How that classifier reads."""
+    judge: Execution[str | None] = None
+    """Language model that decides whether each answer means a gold answer (metric `judged`): `openai:MODEL`,
+    `openai:MODEL@ENDPOINT` or `hf:FOLDER_OR_ID`.  None leaves the metric out."""

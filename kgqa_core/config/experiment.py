@@ -19,6 +19,12 @@ Topics = Literal["gold", "linked"]
 SYMBOLIC, AUTO = "symbolic", "auto"
 """The answerers that compute without a language model: from one retriever's paths, and from all roads."""
 
+AGENT, CONSTRAINED = "agent", "gcr"
+"""The answerers in which a language model explores the graph itself: by operations on it, and by decoding its paths."""
+
+TOPICS = "topics"
+"""The retriever of no facts, from whose topics such answerers start."""
+
 _LINKED = "@linked"
 
 
@@ -98,15 +104,16 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic`, `hybrid:builtin`, `auto` or
-    `auto:MODEL`.
+    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic`, `hybrid:builtin`, `auto`,
+    `auto:MODEL`, `agent:openai:MODEL` or `gcr:hf:MODEL`.
 
     kind: `model` reads knowledge, `symbolic` computes, `hybrid` computes for a model to read, `auto` ranks what all
-    roads propose.  model: the written name of the language model, None for `symbolic` and for `auto` alone; that of
-    `auto` words the answer and does not change it.
+    roads propose, `agent` explores the graph by operations, `gcr` decodes paths of the graph.  model: the written name
+    of the language model, None for `symbolic` and for `auto` alone; that of `auto` words the answer and does not change
+    it.
     """
 
-    kind: Literal["model", "symbolic", "hybrid", "auto"]
+    kind: Literal["model", "symbolic", "hybrid", "auto", "agent", "gcr"]
     model: str | None = None
 
     @classmethod
@@ -117,6 +124,10 @@ class Answerer:
             return cls("symbolic")
         if kind == AUTO:
             return cls("auto", model or None)
+        if kind == AGENT:
+            return cls("agent", model)
+        if kind == CONSTRAINED:
+            return cls("gcr", model)
         return cls("hybrid", model or "builtin") if kind == "hybrid" else cls("model", spec)
 
     def __str__(self) -> str:
@@ -126,8 +137,13 @@ class Answerer:
 
     @property
     def computes(self) -> bool:
-        """Whether answers are computed, alone or for a language model to read."""
-        return self.kind != "model"
+        """Whether answers are computed from facts, alone or for a language model to read."""
+        return self.kind != "model" and not self.explores
+
+    @property
+    def explores(self) -> bool:
+        """Whether a language model explores the graph from the topics, so that no retriever's facts are read."""
+        return self.kind in (AGENT, CONSTRAINED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,12 @@ from pydantic import Field, model_validator
 
 from kgqa_core.config.base import Execution, Options
 
+GRAILQA_KINDS = (
+    "one_hop", "two_hops", "typed", "intersection", "count", "best_of_path", "best_of_type", "best_of_typed_path",
+    "bounds",
+)  # fmt: skip
+"""Kinds of questions whose forms GrailQA writes."""
+
 Rate = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -109,6 +115,9 @@ class GeneratedQuestionsOptions(Options):
     """`template` (a grammar over labels, no model), or a model's name, `openai:MODEL` or `hf:FOLDER_OR_ID`."""
     shares: KindShares = KindShares()
     """Kinds of questions."""
+    forms: Literal["plain", "grailqa"] = "plain"
+    """How forms are written: `plain`, or as GrailQA does, every set with the type of its members, `(AND class …)`;
+    kinds of questions that GrailQA's forms do not write are not made then."""
     unanswerable: float = Field(default=0.15, ge=0, lt=1)
     """Share of all questions that the graph cannot answer."""
     most_answers: int = Field(default=200, ge=1)
@@ -149,4 +158,8 @@ class GeneratedQuestionsOptions(Options):
             raise ValueError(f"split_shares must be 0 or more, and not all 0; they are {list(self.split_shares)}")
         if not any(self.shares.model_dump().values()):
             raise ValueError("shares are all 0, so that no question would be made; set some of them above 0")
+        if self.forms == "grailqa" and not any(self.shares.model_dump()[kind] for kind in GRAILQA_KINDS):
+            raise ValueError(
+                f"GrailQA's forms write {', '.join(GRAILQA_KINDS)}, and these have no share; set one above 0"
+            )
         return self

@@ -110,6 +110,19 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     starts: Literal["schema", "facts"] = "schema"
     """Relations that a path may start with: those that things of the topic's types have, so that a form whose facts are
     missing is found, or the topic's own only, as RnG-KBQA."""
+    type_conditions: Literal["auto", "on", "off"] = "auto"
+    """Try forms with conditions on types, as GrailQA writes them, `(AND class …)`; `auto` where a gold form of the
+    training has one."""
+    types_tried: int = Field(default=6, ge=1)
+    """Most common types of what a path leads to that are tried, besides those that the question names."""
+    middle_types: bool = False
+    """Try types that the question names in the middle of paths of two relations too."""
+    most_paths: int = Field(default=400, ge=10)
+    """Paths of a topic, of one relation and of two, that are all tried; a topic whose schema has more is `likely_paths`
+    of them."""
+    likely_paths: int = Field(default=100, ge=10)
+    """Paths that are tried of a topic that has too many: those whose relations' words the question has most of, and
+    those that the graph has from the topic."""
     most_forms: int = Field(default=4_000, ge=10)
     """Candidate forms of one reading of a question (about one of its entities, or two)."""
     mentions: int = Field(default=4, ge=1)

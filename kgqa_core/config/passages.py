@@ -30,6 +30,9 @@ class PassagesOptions(Options):
     """Earlier turns of a dialogue that are searched for along with its last query."""
     encoder: str = "minilm"
     """`minilm` (packaged), or a folder or hub id of a HF encoder with mean pooling, such as Contriever."""
+    similarity: Literal["auto", "cosine", "dot"] = "auto"
+    """How vectors are compared: by `cosine`, or by the `dot` product of vectors as long as the encoder makes them;
+    `auto` is `dot` for a Contriever, as published, and `cosine` for others."""
     max_tokens: int = Field(default=256, ge=16)
     """Tokens of a passage that the encoder reads."""
     index: Literal["flat", "ivf", "auto"] = "auto"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import AUTO, PASSAGES, SYMBOLIC, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.experiment import AUTO, PASSAGES, SYMBOLIC, TOPICS, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.label_parser import LabelParserOptions
 from kgqa_core.config.linking import LinkingOptions
@@ -42,6 +45,14 @@ class Profile(RetrieverSections):
     kg: KgOptions = KgOptions()
     dkg: DkgOptions = DkgOptions()
     questions: QuestionsOptions = QuestionsOptions()
+    further_questions: tuple[QuestionsOptions, ...] = ()
+    """Further question sets over the same graph, each under a name of its own: one run answers and scores every set,
+    and puts all of them into one table.  A list under `questions` is its first set and these."""
+    questions_train: Literal["each", "union"] = "each"
+    """Of several question sets `each` trains retrievers of its own, as the papers do; with `union` all sets share
+    retrievers that are trained on the training questions of all, without those that any set tests."""
+    trained_on: tuple[QuestionsOptions, ...] = ()
+    """Filled in for one set of a run with `questions_train: union`: the sets that its retrievers are trained on."""
     linking: LinkingOptions = LinkingOptions()
     retrieval: RetrievalOptions = RetrievalOptions()
     passages: PassagesOptions = PassagesOptions()
@@ -52,12 +63,51 @@ class Profile(RetrieverSections):
     symbolic: SymbolicOptions = SymbolicOptions()
     label_parser: LabelParserOptions = LabelParserOptions()
     answering: AnsweringOptions = AnsweringOptions()
+    agent: AgentOptions = AgentOptions()
+    gcr: ConstrainedOptions = ConstrainedOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     operations: OperationsOptions = OperationsOptions()
     ltgen: LtgenOptions = LtgenOptions()
     parsing: ParsingOptions = ParsingOptions()
     answerability: AnswerabilityOptions = AnswerabilityOptions()
     abstention: AbstentionOptions = AbstentionOptions()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _topics_to_explore_from(cls, given: Any) -> Any:
+        """What explores the graph starts from the retriever `topics`, which is added to the retrievers."""
+        if not isinstance(given, Mapping):
+            return given
+        answering, retrieval = (_plain(given.get(name)) for name in ("answering", "retrieval"))
+        listed = answering.get("answerers") or ()
+        named = [answering.get("answerer"), *(answering.get("more") or ())]
+        named += listed if isinstance(listed, list | tuple) else ()
+        retrievers = retrieval.get("retrievers", RetrievalOptions().retrievers)
+        explores = any(isinstance(name, str) and Answerer.parse(name).explores for name in named)
+        if not explores or not isinstance(retrievers, list | tuple) or TOPICS in retrievers:
+            return given
+        return {**given, "retrieval": {**retrieval, "retrievers": [*retrievers, TOPICS]}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed_sets(cls, given: Any) -> Any:
+        """`questions: [A, B]` is `questions: A` and `further_questions: [B]`."""
+        listed = given.get("questions") if isinstance(given, Mapping) else None
+        if not isinstance(listed, list | tuple):
+            return given
+        if not listed:
+            raise ValueError("questions is an empty list; name a question set, or leave it out")
+        if given.get("further_questions"):
+            raise ValueError("questions lists all question sets, so leave out further_questions")
+        return {**given, "questions": listed[0], "further_questions": tuple(listed[1:])}
+
+    @model_validator(mode="after")
+    def _sets_have_names(self) -> Profile:
+        names = [one.name for one in (self.questions, *self.further_questions)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"several question sets are named {', '.join(twice)}; give each a name of its own")
+        return self
 
     @model_validator(mode="after")
     def _something_to_compute_from(self) -> Profile:
@@ -94,6 +144,8 @@ class Profile(RetrieverSections):
         """
         if self.answering.more:
             return tuple(dict.fromkeys(name for one in self.each_answerer for name in one.knowledge))
+        if Answerer.parse(self.answering.answerer).explores:
+            return tuple(f"{variant}/triples" for variant in self.retrieval.variants(TOPICS))
         listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
             listed = [one for one in listed if not one.graphless]
@@ -129,9 +181,29 @@ class Profile(RetrieverSections):
         )
 
     @property
+    def set_names(self) -> tuple[str, ...]:
+        """Names of the question sets that a run answers, in their order."""
+        return tuple(one.name for one in (self.questions, *self.further_questions))
+
+    @property
+    def each_set(self) -> tuple[Profile, ...]:
+        """This profile once for each of its question sets, in their order; each has that set alone."""
+        if not self.further_questions:
+            return (self,)
+        sets = (self.questions, *self.further_questions)
+        trained_on = sets if self.questions_train == "union" else ()
+        rest = {"further_questions": (), "trained_on": trained_on}
+        return tuple(self.model_copy(update={"questions": one, **rest}) for one in sets)
+
+    @property
     def computes(self) -> bool:
         """Whether any answerer computes, alone or for a language model to read."""
         return any(Answerer.parse(name).computes for name in (self.answering.answerer, *self.answering.more))
+
+    @property
+    def explores(self) -> bool:
+        """Whether the first answerer explores the graph itself."""
+        return Answerer.parse(self.answering.answerer).explores
 
     @property
     def ranks_all_roads(self) -> bool:
@@ -187,6 +259,13 @@ class Profile(RetrieverSections):
     def trains_rewriter(self) -> bool:
         """Whether the model that puts knowledge into sentences is trained for it, so that a corpus is needed."""
         return self.rewrites and self.rewriter.adapt
+
+
+def _plain(section: Any) -> dict[str, Any]:
+    """The fields of a section that were given, as a mapping; empty for what is no section."""
+    if isinstance(section, BaseModel):
+        return {name: getattr(section, name) for name in section.model_fields_set}
+    return dict(section) if isinstance(section, Mapping) else {}
 
 
 def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:

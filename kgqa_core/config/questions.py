@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import field_validator
+from pydantic import Field, field_validator, model_validator
 
 from kgqa_core.config.base import Execution, Options
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
@@ -38,6 +38,17 @@ class QuestionSource(Options):
     """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
+    folds: int = Field(default=1, ge=1)
+    """Parts by topic entity for cross-validation, which the questions of all splits are divided into; with 1 the set's
+    own splits hold."""
+    fold: int = Field(default=0, ge=0)
+    """The part that is the test, from 0; the others train, but for a tenth of their topics, which is dev."""
+
+    @model_validator(mode="after")
+    def _fold_is_there(self) -> Self:
+        if self.fold >= self.folds:
+            raise ValueError(f"fold {self.fold} is not among the {self.folds} of questions.folds, which begin with 0")
+        return self
 
 
 class QuestionsOptions(QuestionSource):

@@ -19,6 +19,9 @@ from kgqa_core.input_files import read_document
 MAX_PROFILE, MAX_NODES = 4 << 20, 100_000
 """Bytes of a profile file, and the values in it with its anchors written out."""
 
+LISTS = ("questions", "answering.answerers")
+"""Keys that take a list of several in place of one: question sets, and answerers."""
+
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     """`["rigel.hops=3"]` as a nested mapping; values are read as YAML.  Raises ConfigError."""
@@ -35,12 +38,14 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
             )
         if not equals:
             raise ConfigError(f"--set {setting!r} is not of the form key=value, for example rigel.hops=3")
-        if key not in known:
+        if key not in (*known, *LISTS):
             raise ConfigError(_unknown(key, known))
         node = tree
         *path, leaf = key.split(".")
         for part in path:
             node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"--set {key}: {part} is set as a whole before; write this key into it")
         try:
             node[leaf] = yaml.safe_load(text)
         except yaml.YAMLError as fault:
@@ -52,7 +57,7 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
     """A profile from nested mappings, later ones winning.  Raises ConfigError that lists every fault."""
     merged: dict[str, Any] = {}
     for layer in layers:
-        _merge(merged, layer)
+        _add(merged, layer)
     upgraded, moved = move_renamed(merged)
     known = known_keys()
     there = (*known, *(key.rpartition(".")[0] for key in known))
@@ -61,13 +66,16 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
         profile = Profile.model_validate(upgraded)
     except ValidationError as fault:
         for error in fault.errors():
-            key = ".".join(str(part) for part in error["loc"])
+            key, place = ".".join(str(part) for part in error["loc"]), ""
+            if error["loc"][:1] == ("further_questions",) and len(error["loc"]) > 2:
+                place = f"question set {int(error['loc'][1]) + 2}: "
+                key = ".".join(("questions", *(str(part) for part in error["loc"][2:])))
             if error["type"] == "extra_forbidden":
-                lines.append(_unknown(key, known))
+                lines.append(place + _unknown(key, known))
             elif error["type"] == "value_error":
-                lines.append(f"{key}: {error['ctx']['error']}".removeprefix(": "))
+                lines.append(f"{place}{key}: {error['ctx']['error']}".removeprefix(": "))
             else:
-                lines.append(f"{key}: {error['msg']}, but it is {error['input']!r}")
+                lines.append(f"{place}{key}: {error['msg']}, but it is {error['input']!r}")
     if lines:
         raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines))
     return profile
@@ -116,6 +124,30 @@ def _unknown(key: str, known: list[str]) -> str:
     return f"unknown key '{key}'" + (
         f"; did you mean '{new_name(near[0])}'?" if near else "; `kgqa run --help` names the sections"
     )
+
+
+def _add(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
+    """Put a layer over earlier ones; what names question sets or answerers anew takes the place of all earlier ones.
+
+    Raises ConfigError where single keys are to change one of several question sets, which does not say of which.
+    """
+    listed, changed = merged.get("questions"), layer.get("questions")
+    several = isinstance(listed, list | tuple) or bool(merged.get("further_questions"))
+    if several and isinstance(changed, Mapping) and not {"name", "source"} <= changed.keys():
+        raise ConfigError(
+            f"the profile has several question sets, and {', '.join(f'questions.{key}' for key in changed)} does not "
+            "say of which; write it into the sets of the profile"
+        )
+    if several and changed is not None:
+        merged.pop("questions")
+        merged.pop("further_questions", None)
+    answering = layer.get("answering")
+    if isinstance(answering, Mapping) and not {"answerer", "more"} & answering.keys() and answering.get("answerers"):
+        rest = {name: value for name, value in answering.items() if name != "answerers"}
+        names = answering["answerers"]
+        if isinstance(names, list | tuple):
+            layer = {**layer, "answering": {**rest, "answerer": names[0], "more": list(names[1:])}}
+    _merge(merged, layer)
 
 
 def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> None:

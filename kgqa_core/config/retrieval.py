@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PositiveInt, field_validator
 
 from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
-from kgqa_core.config.experiment import RetrieverVariant
+from kgqa_core.config.experiment import TOPICS, RetrieverVariant
 from kgqa_core.errors import nearest
 
 
@@ -47,10 +47,17 @@ def baseline_names() -> list[str]:
 
 
 class BaselineOptions(RetrieverSection):
-    """The baselines, which have no options of their own: random facts and the facts of gold paths."""
+    """The baselines, which have no options of their own: random facts, those of the relation most frequent in training,
+    and those of gold paths."""
 
-    names = ("random", "oracle")
+    names = ("random", "frequent", "oracle")
     baseline = True
+
+
+class TopicsOptions(RetrieverSection):
+    """The topics alone, without facts, for answerers that explore the graph themselves; it has no options."""
+
+    names = (TOPICS,)
 
 
 class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
@@ -108,9 +115,40 @@ class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Relations kept for every partial path (K)."""
     reasoning_paths: int = Field(default=5, ge=1)
     """Grounded paths kept of a question (M)."""
+    sampling: Literal["proportional", "sequential"] = "proportional"
+    """How these places are filled: `proportional` divides them between the predicted relation paths by their scores;
+    `sequential`, as published, takes the chains of the best path, then those of the next, until there are enough."""
+    named_first: bool = True
+    """Among the chains of a path, and among the entities that it leads to, those behind an entity that the question
+    names come first.  The paper has no such rule."""
     searched_paths: int = Field(default=3, ge=0)
     """Gold paths searched in the graph for a training question that has answers and no annotated path; 0 searches
     none."""
+
+
+class TransferNetOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+    """The TransferNet retriever and its training (Shi et al. 2021)."""
+
+    names = trained = ("transfernet",)
+    hop_limit = "hops"
+
+    hops: int | None = Field(default=None, ge=1, le=4)
+    """Number of steps (T); without a number, what the training questions need, as for `rigel.hops`."""
+    relation_scores: Literal["softmax", "sigmoid"] = "softmax"
+    """`softmax` has a step's relations share a weight of 1, as the published model of MetaQA does; `sigmoid` scores
+    each by itself, as that of larger graphs does, and follows many more edges."""
+    exclude_topic: bool = False
+    """Take the topic entities out of the entity set after each step."""
+    positive_weight: float = Field(default=10.0, ge=1)
+    """How much more the squared error counts at an answer than elsewhere; 10 to 100 in the published models."""
+    hop_loss: float = Field(default=0.01, ge=0)
+    """Weight of the cross-entropy of the hop attention on training questions that say their hops."""
+    epochs: PositiveInt = 12
+    """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
+    min_steps: int = Field(default=300, ge=1)
+    """Steps that a small question set trains for, by further passes; patience grows alike."""
+    batch_size: PositiveInt = 32
+    """Questions in one step."""
 
 
 class KapingOptions(RetrieverSection):
@@ -175,6 +213,7 @@ class RetrieverSections(Options):
 
     rigel: RigelOptions = RigelOptions()
     hop_path: HopPathOptions = HopPathOptions()
+    transfernet: TransferNetOptions = TransferNetOptions()
     kaping: KapingOptions = KapingOptions()
     relation_ranking: RelationRankingOptions = RelationRankingOptions()
 
@@ -186,8 +225,8 @@ class RetrievalOptions(Options):
     """Retrievers whose facts are collected and compared."""
     topics: Execution[Literal["gold", "linked", "both"]] = "gold"
     """Entities that retrieval starts from: `gold` are those of the question file, `linked` those that the tagger finds
-    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random and oracle always start from
-    the gold ones, and so does training."""
+    in the text; `both` compares the two, named `RETRIEVER` and `RETRIEVER@linked`.  Random, frequent and oracle always
+    start from the gold ones, and so does training."""
     training: bool = False
     """Collect facts for training questions too, so that a model can answer them (`answering.split=train`)."""
     k: int = Field(default=10, ge=1)

@@ -190,4 +190,7 @@ def _separator(line: str) -> str:
 
 def _columns(line: str) -> tuple[str, ...]:
     line = line.rstrip("\r\n")
-    return tuple(name.strip() for name in next(csv.reader([line], delimiter=_separator(line)), []))
+    try:
+        return tuple(name.strip() for name in next(csv.reader([line], delimiter=_separator(line)), []))
+    except csv.Error:  # a line longer than any field, such as zero bytes: the reader of the file says what it is
+        return ()

@@ -1,15 +1,19 @@
-"""Gold answers of questions whose file has a query and no answers: what the query's form gives on the graph."""
+"""Gold answers of questions whose file has a query and no answers: what the query gives on the graph.
+
+Its form is run where it has one, else the query itself (`logic.sparql_execution`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from kgqa_core.errors import FormError
+from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Form, Holds, elements
 from kgqa_core.logic.parser import parse
+from kgqa_core.logic.sparql_execution.run import SparqlRunner
 from kgqa_core.types import Question
 
 IN_MEMORY = 20_000_000
@@ -19,15 +23,17 @@ MOST = 10_000
 """Answers that a query may have; one with more has none here."""
 
 NO_RESULT = "its query has no result in this graph"
-NO_FORM = "no gold answer is given, and no form writes its query"
+NO_FORM = "no gold answer is given, and no form writes its query, which is not executed"
 
 
-def by_form(questions: Sequence[Question], store: KgStore) -> list[Question]:
-    """The questions, those without answers with the result of their form, or with the reason why they have none.
+def by_query(questions: Sequence[Question], store: KgStore) -> list[Question]:
+    """The questions, those without answers with the result of their form or query, or with the reason why they have
+    none.
 
     The result is that of this graph, which may hold a part only of what the data set was made on.  A count of 0 is no
-    answer, and `no` is one only where the graph holds something that the query is true of.  Entities that the query
-    names are no answers, for forms do not write `!=`.
+    answer, and `no` is one only where the graph holds something that the form is true of.  Entities that the query
+    names are no answers of its form, for forms do not write `!=`.  Of a query without form, several columns are one
+    set, and only entities and literals of the graph, counts and `yes` are answers.
     """
     waiting = [question for question in questions if not question.answer_keys and question.s_expression]
     run = _runner(store, len(waiting))
@@ -39,11 +45,13 @@ def by_form(questions: Sequence[Question], store: KgStore) -> list[Question]:
             results[question.id], named[question.id] = _result(form, run), frozenset(elements(form).entities)
         except FormError:
             results[question.id] = None
+    results |= _executed([one for one in questions if not one.answer_keys and not one.s_expression], store)
     nodes = sorted({node for result in results.values() if result for node in result.nodes[: MOST + 1]})
     keys, names, types = store.entity_keys(nodes), store.surface_forms(nodes), _types(store, nodes)
     for question_id, result in results.items():
         if result is not None and result.nodes:
-            left = tuple(node for node in result.nodes if keys.get(node) not in named[question_id])
+            without = named.get(question_id, frozenset())
+            left = tuple(node for node in result.nodes if keys.get(node) not in without)
             results[question_id] = replace(result, nodes=left)
     completed = []
     for question in questions:
@@ -54,6 +62,27 @@ def by_form(questions: Sequence[Question], store: KgStore) -> list[Question]:
         else:
             completed.append(_answered(question, results[question.id], keys, names, types))
     return completed
+
+
+def _executed(questions: Sequence[Question], store: KgStore) -> dict[str, Result | None]:
+    """The results of queries, of questions that have one and a topic in the graph; None for an empty one.
+
+    A query that is not executed has no entry.
+    """
+    found: dict[str, Result | None] = {}
+    with SparqlRunner(store) as runner:
+        for question in questions:
+            if not question.sparql or not question.topic_entities:
+                continue
+            try:
+                result = runner.run(question.sparql, solutions=False)
+            except (FormError, FormTimeout):
+                continue
+            number = result.values[0] if len(result.values) == 1 and not result.nodes else ""
+            counted = int(number) if number.isdecimal() and "COUNT" in question.sparql.upper() else None
+            value = True if result.truth else counted
+            found[question.id] = Result(result.nodes, value) if result.nodes or value else None
+    return found
 
 
 def _result(form: Form, run: Callable[[Form], Result]) -> Result | None:

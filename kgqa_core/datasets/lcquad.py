@@ -6,12 +6,11 @@ intermediary_question, sparql_query and sparql_template_id, over DBpedia.  LC-Qu
 sparql_dbpedia18, template and subgraph.  Both are also read from the JSON Lines of IBM's relation linking (q_id, text,
 query).
 
-No file has answers: they are the result of the query.  `gold_answers.by_form` runs the query's form on the graph.
+No file has answers: they are the result of the query.  `gold_answers.by_query` runs its form, or itself, on the graph.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,13 @@ from typing import Any
 from kgqa_core.datasets.base import DatasetSpec, OfficialFiles, Reject, convert_rows, numbered
 from kgqa_core.datasets.documents import FileHead, read_head, read_list
 from kgqa_core.datasets.fields import object_of, read_text
-from kgqa_core.datasets.gold_answers import by_form
+from kgqa_core.datasets.gold_answers import by_query
 from kgqa_core.datasets.iris import entities_of_sparql
 from kgqa_core.datasets.jsonl import RawQuestion, check_faults, read_json_lines
+from kgqa_core.logic.sparql_dialect import standard_count
 
 TEXTS = ("paraphrased_question", "question", "NNQT_question")
 """Fields that may hold the text of a question of LC-QuAD 2, the best first: some are empty or `n/a`."""
-
-_BARE_COUNT = re.compile(r"\bSELECT\s+(?:DISTINCT\s+)?COUNT\s*\(\s*(?:DISTINCT\s+)?(\?\w+)\s*\)", re.IGNORECASE)
 
 
 def read_lcquad2(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
@@ -44,15 +42,6 @@ def read_lcquad1(path: Path, language: str = "en") -> Iterator[Mapping[str, Any]
     if _is_lines(path):
         return _read_lines(path)
     return convert_rows(path, numbered(read_list(path), "_id"), _first)
-
-
-def standard_count(sparql: str) -> str:
-    """The query with a count as SPARQL 1.1 writes it: LC-QuAD 1 has `SELECT DISTINCT COUNT(?uri) WHERE`.
-
-    >>> standard_count("SELECT DISTINCT COUNT(?uri) WHERE { ?uri ?p ?o }")
-    'SELECT (COUNT(DISTINCT ?uri) AS ?number) WHERE { ?uri ?p ?o }'
-    """
-    return _BARE_COUNT.sub(r"SELECT (COUNT(DISTINCT \1) AS ?number)", sparql)
 
 
 def _is_lines(path: Path) -> bool:
@@ -132,7 +121,7 @@ LCQUAD2 = DatasetSpec(
             "test": ("test.json", "dataset/test.json", "**/lcquad2_test_validated.jsonl"),
         },
         read_lcquad2,
-    ).loader(by_form, without_dev=True),
+    ).loader(by_query, without_dev=True),
     recognise=_recognise("uid", "sparql_wikidata", wikidata=True),
     fields="a list with uid, question, sparql_wikidata",
 )
@@ -150,7 +139,7 @@ LCQUAD1 = DatasetSpec(
         "LC-QuAD 1",
         {"train": ("train-data.json",), "test": ("test-data.json", "lcquad1_test_validated.jsonl")},
         read_lcquad1,
-    ).loader(by_form, without_dev=True),
+    ).loader(by_query, without_dev=True),
     recognise=_recognise("_id", "corrected_question", "sparql_query", wikidata=False),
     fields="a list with _id, corrected_question, sparql_query",
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.base import Reject
+from kgqa_core.datasets.folds import fold_rows
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
@@ -172,6 +173,8 @@ def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], 
             f"{options.path or options.source}: no question is left of hops {list(options.hops) or 'any'} with "
             f"train_from {options.train_from}; check questions.hops and questions.train_from"
         )
+    if options.folds > 1 and not options.unscored:
+        rows = fold_rows(rows, options.folds, options.fold, HELD_OUT, seed)
     return rows, rejects
 
 

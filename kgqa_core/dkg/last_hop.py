@@ -77,6 +77,38 @@ def last_hop(
     return Arrival((mass * counted)[own], total - left, cut)
 
 
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Edges out of entity sets by relation.  ptr: int64 [B + 1], the runs of each question.
+
+    source: int64 [n], place in the set.  relation: int64 [n], directed.  edges: int64 [n], how many.
+    """
+
+    ptr: Tensor
+    source: Tensor
+    relation: Tensor
+    edges: Tensor
+
+
+def runs_of(dkg: Dkg, x: EntityWeights, r: Tensor, skip: EntityWeights, *, epsilon: float = 0.0) -> Runs:
+    """The runs out of the entities of x by relations that weigh `epsilon` or more, without their edges to `skip`.
+
+    r: [B, 2R].  skip: entity sets of the same questions.  Edges are not looked at one by one: an entity of `skip` is
+    sought in a run by halving.
+    """
+    from kgqa_core.dkg.last_hop_kernels import fill_runs  # compiles, so only where it is used
+
+    bounds, none = dkg.row_bounds(x.entity.numpy()), np.empty(0, dtype=np.int64)
+    arguments = (
+        dkg.rel, dkg.tail, x.ptr.numpy(), *bounds, r.detach().numpy(), epsilon, skip.ptr.numpy(), skip.entity.numpy(),
+    )  # fmt: skip
+    count = fill_runs(*arguments, False, none, none, none)
+    source, relation, edges = (np.empty(count, dtype=np.int64) for _ in range(3))
+    fill_runs(*arguments, True, source, relation, edges)
+    ptr = np.searchsorted(source, x.ptr.numpy(), "left")
+    return Runs(*(torch.from_numpy(array) for array in (ptr, source, relation, edges)))
+
+
 def _arrive(
     dkg: Dkg, x: EntityWeights, r: Tensor, ptr: Tensor, entity: Tensor, epsilon: float, budget: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -30,6 +30,46 @@ def _place(values: Array, start: int, stop: int, wanted: int) -> int:
 
 
 @_jit
+def fill_runs(
+    rel: Array,
+    tail: Array,
+    xptr: Array,
+    start: Array,
+    stop: Array,
+    r: Array,
+    epsilon: float,
+    sptr: Array,
+    skip: Array,
+    fill: bool,
+    source: Array,
+    relation: Array,
+    edges: Array,
+) -> int:
+    """The runs of one relation in the rows [start, stop) of entities: place of the entity, relation, edges.
+
+    Runs whose relation weighs less than `epsilon` are left out; edges to `skip` [sptr], ascending, are not counted.
+    Returns how many runs there are; without `fill` nothing is written.
+    """
+    number = 0
+    for b in range(xptr.shape[0] - 1):
+        for i in range(xptr[b], xptr[b + 1]):
+            e = np.int64(start[i])
+            while e < stop[i]:
+                q = rel[e]
+                after = run_end(rel, e, stop[i], q)
+                if abs(r[b, q]) >= epsilon:
+                    if fill:
+                        count = after - e
+                        for j in range(sptr[b], sptr[b + 1]):
+                            if _place(tail, e, after, skip[j]) >= 0:
+                                count -= 1
+                        source[number], relation[number], edges[number] = i, q, count
+                    number += 1
+                e = after
+    return number
+
+
+@_jit
 def arrive(
     first: int,
     last: int,

@@ -36,6 +36,8 @@ def aggregate(
     """All aggregates of the questions scored in `rows`, floats rounded to six decimals.
 
     leaked: questions that training has seen, in words or in topic and path.  same_text: those it has seen in words.
+    `with_answers`, of experiments in which some question has no gold answer, leaves such questions out, as Wu et al.
+    2023 do (11 of WebQSP's test questions).
     `by_complexity` and `by_hops` look at each experiment's test questions, or at the only split it has; so do
     `by_level` and `by_triples` (number of reference triples), which are there where a question has such a group.
     """
@@ -65,6 +67,11 @@ def aggregate(
         for key, seen in (("without_leaked", leaked), ("without_same_text", same_text)):
             result[key][experiment] = {
                 split: mean([question for question in members[split] if question not in seen], scored)
+                for split in splits
+            }
+        if any(not by_id[question].answer_keys for question in scored):
+            result.setdefault("with_answers", {})[experiment] = {
+                split: mean([question for question in members[split] if by_id[question].answer_keys], scored)
                 for split in splits
             }
         chosen = main_split(splits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
-from kgqa_core.config import PASSAGES, Experiment, RetrieverVariant
+from kgqa_core.config import PASSAGES, TOPICS, Experiment, RetrieverVariant
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.types import COMPLEXITY_TYPES
 
@@ -32,9 +32,10 @@ METRICS = {
     "exact": "Exact",
     "contains": "Contains",
     "contains_substring": "Contains, as substring",
-    "hit_rra": "Hit@1 (RRA)",
-    "hit_rra_substring": "Hit@1 (RRA), as substring",
+    "hit_rra": "Hit (RRA)",
+    "hit_rra_substring": "Hit (RRA), as substring",
     "f1": "F1",
+    "judged": "Judged",
     "hits_at_1": "Hits@1",
     "hits_at_5": "Hits@5",
     "recall_of_answers": "Recall of answers",
@@ -56,12 +57,13 @@ METRICS = {
 
 MEANINGS = {
     "exact": "the whole answer is a name or alias of a gold answer, after normalisation; numbers by value",
-    "contains": "a name or alias of a gold answer occurs in the answer, on token boundaries (Sen et al. 2023)",
+    "contains": "a name or alias of a gold answer occurs in the answer (Hit), on token boundaries (Sen et al. 2023)",
     "contains_substring": "the same as plain substring: “4” counts in “14”",
-    "hit_rra": "the name of a gold answer occurs in the answer, both only lower-cased (Wu et al. 2023), on boundaries",
+    "hit_rra": "the name of a gold answer occurs in the answer (Hit, there hit@1), only lower-cased (Wu et al. 2023)",
     "hit_rra_substring": "the same as plain substring, as published",
     "f1": "balance of precision and recall over the set of answers that the output lists",
-    "hits_at_1": "the retriever's first-ranked entity is a gold answer",
+    "judged": "a language model finds that the answer means a gold answer (evaluation.judge); no verdict counts as no",
+    "hits_at_1": "the first is a gold answer: of a retriever's ranked entities, of the names that a model lists",
     "hits_at_5": "a gold answer is among its first five entities",
     "recall_of_answers": "a gold answer is an end of a retrieved fact",
     "hop_accuracy": "the first predicted path has the annotated number of hops (annotated questions only)",
@@ -89,7 +91,7 @@ def knowledge_label(experiment: str) -> str:
     parsed = Experiment.parse(experiment)
     plain, form = parsed.retriever, parsed.format
     label = RETRIEVER_LABELS.get(plain, plain)
-    label = label if plain in ("-", "none", PASSAGES) else f"{label} facts"
+    label = label if plain in ("-", "none", PASSAGES, TOPICS) else f"{label} facts"
     spec = KNOWLEDGE_FORMATS.get(form)
     return f"{label}{spec.label if spec is not None else ''}{_FROM_LINKS if parsed.linked else ''}"
 

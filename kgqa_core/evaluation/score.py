@@ -20,6 +20,7 @@ from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.aggregate import Rows, aggregate
 from kgqa_core.evaluation.experiment_tables import compare, cost, link_rows, linking_costs
+from kgqa_core.evaluation.judge import read_judged
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
 from kgqa_core.evaluation.nli import NLI_METRICS
@@ -56,6 +57,7 @@ def score(
     prices: Mapping[str, Price] | None = None,
     linked: Path | None = None,
     entailment: Mapping[str, Path] | None = None,
+    judged: Mapping[str, Path] | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def score(
     (`retriever/format/model`) when there are none.
     limit: the answering stage's limit, so that unanswered questions of a sample are known from those outside it.
     prices: of endpoint models, for the column of costs.  linked: a `linked` artifact, whose topics are scored too.
-    entailment: any name → an `entailment` artifact; the experiments are those of its rows.
+    entailment, judged: any name → an artifact of that kind; the experiments are those of its rows.
     The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`; where
     pairs are wanted, `recall_by_k`; where answers have roads, `by_road`.
     Raises ArtifactError when an artifact is missing, or answers a question twice.
@@ -91,6 +93,7 @@ def score(
         outputs = dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
         rows[name] = score_outputs(evaluated_records, outputs, golds)
     _add_entailment(rows, evaluated_records, entailment or {})
+    _add_verdicts(rows, evaluated_records, judged or {})
     rows |= link_rows(linked, records)
     same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
@@ -147,6 +150,16 @@ def _add_entailment(rows: Rows, evaluated: Sequence[Question], judged: Mapping[s
                 if record.id in own and (record.reference or "").strip():
                     lost = record.unlinkable is not None or record.id not in values
                     own[record.id] |= dict.fromkeys(NLI_METRICS, 0.0) if lost else values[record.id]
+
+
+def _add_verdicts(rows: Rows, evaluated: Sequence[Question], judged: Mapping[str, Path]) -> None:
+    """Adds whether a judge found the answer correct; what was lost, or is not linked, is not."""
+    for _, folder in sorted(judged.items()):
+        for experiment, values in read_judged(folder).items():
+            own = rows.get(experiment, {})
+            for record in evaluated:
+                if record.id in own:
+                    own[record.id]["judged"] = 0.0 if record.unlinkable is not None else values.get(record.id, 0.0)
 
 
 def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:

@@ -40,7 +40,7 @@ _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 def memory_bytes(text: str) -> int:
     """Bytes of a size such as `4GB` or `512MiB`.  Raises KgInputError."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    match = re.fullmatch(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([A-Za-z]*)\s*", text)
     if match is None or match[2].lower() not in _UNITS or float(match[1]) <= 0:
         raise KgInputError(f"kg.memory_limit is {text!r}; give a size such as 4GB or 512MB")
     return int(float(match[1]) * _UNITS[match[2].lower()])

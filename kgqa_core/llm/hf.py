@@ -122,7 +122,7 @@ class HFModel:
         readable: list[str] = []
         for prompt in unique:
             try:
-                encoded.append(self._encode(prompt, params.max_new_tokens))
+                encoded.append(self.encode(prompt, params.max_new_tokens))
                 readable.append(prompt)
             except ROW_FAULTS as fault:
                 deliver(prompt, _failed(fault, 0))
@@ -137,7 +137,13 @@ class HFModel:
             log.warning("%d of %d prompts failed on %s: %s", len(failed), len(prompts), self.name, failed[0].error)
         return [completion for completion in results if completion is not None]
 
-    def _encode(self, prompt: str, new: int) -> list[int]:
+    @property
+    def adapter_name(self) -> str | None:
+        """The adapter that this model writes with, by its name in peft; None without one."""
+        return self._adapter
+
+    def encode(self, prompt: str, new: int) -> list[int]:
+        """Token ids of a prompt with room for so many new ones; one that is too long loses tokens of its middle."""
         text, whole = self._worded(prompt)
         ids: list[int] = self.tokenizer(text, add_special_tokens=not whole, verbose=False)["input_ids"]
         room = max(2, self.limit - (0 if self.seq2seq else new))

@@ -25,7 +25,7 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, clean
 from kgqa_core.llm.reply import read_reply
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.prompts import messages
+from kgqa_core.prompts import conversation_fields, messages
 
 log = logging.getLogger("kgqa.llm")
 
@@ -168,12 +168,19 @@ class OpenAIModel:
         return {"headers": {"Authorization": Omit()}} if self._key() is None else {}
 
     def body(self, prompt: str, params: GenerationParams) -> dict[str, Any]:
-        """A request as the protocol wants it; a chat has a system message before the user's."""
-        system, user = messages(clean_text(prompt))
-        sent = [{"role": "user", "content": user}]
+        """A request as the protocol wants it; a chat has a system message before the user's.
+
+        A conversation is sent with its own messages, tools and schema.
+        """
+        text = clean_text(prompt)
+        fields = conversation_fields(text)
+        if fields is None:
+            system, user = messages(text)
+            sent = [{"role": "user", "content": user}]
+            fields = {"messages": sent if system is None else [{"role": "system", "content": system}, *sent]}
         given: dict[str, Any] = {
             "model": self.model,
-            "messages": sent if system is None else [{"role": "system", "content": system}, *sent],
+            **fields,
             "temperature": params.temperature,
             self.limit_name: params.max_new_tokens,
         }

@@ -49,12 +49,20 @@ class Outcome:
 
     completion: the accepted one, or one with finish `error` when the endpoint failed on it (sent again in the next
     run); None when all attempts were rejected or came in replies that cannot be read.  spent: reasons of these
-    attempts, in order.  cached: whether nothing had to be sent.
+    attempts, in order.  cached: whether nothing had to be sent.  prompt_tokens, completion_tokens: of all attempts, the
+    rejected ones too.
     """
 
     completion: Completion | None
     spent: tuple[str, ...] = ()
     cached: bool = False
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Completions of it, the rejected ones too."""
+        return len(self.spent) + (self.completion is not None)
 
     @property
     def failed(self) -> bool:
@@ -72,6 +80,7 @@ class _Item:
     spent: list[str] = field(default_factory=list)
     outcome: Outcome | None = None
     cached: bool = True
+    tokens: tuple[int, int] = (0, 0)
 
 
 def ask(
@@ -108,12 +117,14 @@ def ask(
 
     def judge(item: _Item, request: Request, completion: Completion) -> str | None:
         reason = _reason(item, completion, validate)
+        before, after = item.tokens
+        item.tokens = (before + completion.prompt_tokens, after + completion.completion_tokens)
         if reason is None:
-            finish(item, Outcome(completion, tuple(item.spent), item.cached))
+            finish(item, Outcome(completion, tuple(item.spent), item.cached, *item.tokens))
             return None
         item.spent.append(reason)
         if request.attempt + 1 >= attempts:
-            finish(item, Outcome(None, tuple(item.spent), item.cached))
+            finish(item, Outcome(None, tuple(item.spent), item.cached, *item.tokens))
         return reason
 
     def group(batch: Sequence[_Item], requests: Sequence[Request]) -> None:
@@ -135,7 +146,7 @@ def ask(
             item, request = missing[place]
             item.cached = False
             if completion.finish == "error":
-                finish(item, Outcome(completion, tuple(item.spent)))
+                finish(item, Outcome(completion, tuple(item.spent), False, *item.tokens))
             else:
                 completions_cache.put(request, completion, judge(item, request, completion))
 

@@ -1,19 +1,22 @@
 """From the bytes of a reply to a completion: what is odd in it is repaired or estimated and marked, never passed on.
 
 A text has no half of a surrogate pair and no NUL afterwards, and a token count is one that the request can have cost,
-so that every completion can be stored, sent again and summed.
+so that every completion can be stored, sent again and summed.  The reply to a conversation with tools is a message
+whose text and tool calls are one JSON object, so that it is stored as every text is.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from kgqa_core.llm.faults import UnreadableReply
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, clean_text, cut_at_stop
 from kgqa_core.llm.tokens import bound, estimate
+from kgqa_core.prompts import conversation_fields
 
 HIDDEN_TOKENS = 2**17
 """Tokens that a server may count beyond those of the prompt or of the longest output: its own instructions, thoughts
@@ -26,8 +29,8 @@ LONGEST_NUMBER = 400
 def read_reply(data: bytes, params: GenerationParams, prompt: str | None = None) -> Completion:
     """The completion in a reply, with what was repaired in it.
 
-    prompt: bounds the count of its tokens.  Raises UnreadableReply when the reply is no chat completion, or one without
-    a message that can be read.
+    prompt: bounds the count of its tokens; where it is a conversation with tools, the completion is `message_text`.
+    Raises UnreadableReply when the reply is no chat completion, or one without a message that can be read.
     """
     repairs: list[str] = []
     reply = _parse(data, repairs)
@@ -37,12 +40,37 @@ def read_reply(data: bytes, params: GenerationParams, prompt: str | None = None)
     text, finish = _text(message, choice.get("finish_reason"), repairs)
     if finish != "refusal":
         text = cut_at_stop(text, params.stop)
-        finish = finish if text.strip() else "empty"
+        calls = tool_calls(message.get("tool_calls"))
+        finish = finish if text.strip() or calls else "empty"
+        if finish != "empty" and prompt is not None and "tools" in (conversation_fields(prompt) or ()):
+            text = message_text(text, calls)
     written = Completion(text, finish)
     if params.log_probabilities and finish != "refusal":
         scored, number = _log_probability(choice)
         written = replace(written, log_probability=scored, scored_tokens=number)
     return _counted(written, reply.get("usage"), prompt, params.max_new_tokens, repairs)
+
+
+def tool_calls(given: object) -> list[tuple[str, str]]:
+    """Name and arguments, as the text that they came in, of each call that has both; other entries are left out."""
+    calls = []
+    for call in given if isinstance(given, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            arguments = function.get("arguments")
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            calls.append((clean_text(function["name"]), clean_text(written)))
+    return calls
+
+
+def message_text(text: str, calls: Sequence[tuple[str, str]]) -> str:
+    """A message with tool calls as one text.
+
+    >>> message_text("", [("answer", '{"answers": ["Rome"]}')])
+    '{"content": "", "tool_calls": [{"arguments": "{\\"answers\\": [\\"Rome\\"]}", "name": "answer"}]}'
+    """
+    listed = [{"arguments": arguments, "name": name} for name, arguments in calls]
+    return json.dumps({"content": text, "tool_calls": listed}, ensure_ascii=False)
 
 
 def _parse(data: bytes, repairs: list[str]) -> dict[str, Any]:

@@ -166,6 +166,17 @@ class MemoryGraph:
             results.append(np.unique(index[first:last]) - node * self.relations)
         return results[0], results[1]
 
+    def around_all(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """The same of all of some nodes together."""
+        results = []
+        for index in (self._forward, self._backward):
+            starts, ends = (np.searchsorted(index, (nodes + more) * self.relations) for more in (0, 1))
+            lengths = ends - starts
+            places = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
+            own = index[places + np.arange(int(lengths.sum()))] if len(places) else NONE
+            results.append(np.unique(own % self.relations))
+        return results[0], results[1]
+
     def touching(self, node: int) -> Ints:
         """Places of the triples that leave a node or lead to it, ascending, each once."""
         bounds = [node * self.relations, (node + 1) * self.relations]

@@ -1,6 +1,6 @@
 """The part of SPARQL that question sets write, as data: rdflib parses it, names are resolved, groups sorted by pattern.
 
-What is not of this part raises Outside with a reason.  The prefixes of Wikidata's query service and of Freebase need
+What is not of this part raises Outside with a reason.  The prefixes of `sparql_dialect` need
 not be declared, and `OR` and `AND` are read as `||` and `&&`, as WebQSP writes them.
 """
 
@@ -21,19 +21,7 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgqa_core.errors import FormError
-from kgqa_core.kg.vocabulary import FREEBASE, RDF, RDFS, WIKIDATA, XSD
-
-PREFIXES = {
-    "wd": WIKIDATA + "entity/",
-    "wdt": WIKIDATA + "prop/direct/",
-    "p": WIKIDATA + "prop/",
-    "ps": WIKIDATA + "prop/statement/",
-    "pq": WIKIDATA + "prop/qualifier/",
-    "ns": FREEBASE,
-    "xsd": XSD,
-    "rdf": RDF,
-    "rdfs": RDFS,
-}
+from kgqa_core.logic.sparql_dialect import PREFIXES
 
 _QUOTED_OR_WORD = re.compile(r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>)|(?<![?$:\w])(OR|AND)\b(?!:)""")
 _OPERATORS = {"ConditionalOrExpression": "||", "ConditionalAndExpression": "&&"}

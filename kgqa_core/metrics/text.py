@@ -3,14 +3,19 @@
 Every metric takes a `Gold` and an output and returns a number in [0, 1]; higher is better.  A gold answer is a tuple
 of its name and aliases.  Names that normalise to nothing never match, and a question without gold answers scores 0.
 
-    contains             Sen et al. 2023: a name or alias occurs in the output, on token boundaries
+Hits are told apart: *Hit* is any gold answer anywhere in the output, *Hits@1* the first one that it lists, and whole
+sets are compared by `exact` and `f1`.
+
+    contains             Hit, Sen et al. 2023: a name or alias occurs in the output, on token boundaries
     contains_substring   the same as plain substring ("4" occurs in "14", "no" in "Norway")
-    hit_rra              Wu et al. 2023: a name occurs in the output, both only lower-cased
+    hit_rra              Hit, Wu et al. 2023 (they call it hit@1): a name occurs in the output, both only lower-cased
     hit_rra_substring    the same as plain substring, as published
+    hits_at_1            Hits@1: the first answer that the output lists is a gold one
     exact                the output is a name or alias, or lists every gold answer and nothing else
     f1                   harmonic mean of precision and recall over the set of answers named in the output
 
-`contains` implies `contains_substring`, `hit_rra` implies `hit_rra_substring`, `exact` implies `contains`.
+`contains` implies `contains_substring`, `hit_rra` implies `hit_rra_substring`, `exact` implies `hits_at_1`,
+which implies `contains`.
 
 Knowledge match (Huang et al. 2024): how many of the reference answers a response names.
 
@@ -100,10 +105,23 @@ def hit_rra(gold: GoldAnswers, output: str) -> float:
 def hit_rra_substring(gold: GoldAnswers, output: str) -> float:
     """1 when the lower-cased name of a gold answer is a substring of the lower-cased output.
 
-    Range 0 or 1, higher is better.  No aliases, no normalisation.  Source: Wu et al. 2023, hit@1.
+    Range 0 or 1, higher is better.  No aliases, no normalisation.  Source: Wu et al. 2023, who call
+    it hit@1, though any place in the output counts.
     """
     text = output.lower()
     return float(any(name in text for name in gold.lowered))
+
+
+def first_hit(gold: GoldAnswers, output: str) -> float:
+    """1 when the first answer that the output lists is a gold one (Hits@1).
+
+    Range 0 or 1, higher is better.  The output is cut as `f1` cuts it; the longest run of pieces from its beginning
+    that equals a gold name is its first answer, so that "Trinidad and Tobago" is one.  A sentence around an answer is
+    no answer: use `contains` for models that talk.
+    """
+    spans = [span for span in _pieces(output) if tokens(output[span[0] : span[1]])]
+    ends = [end for _, end in spans[: gold.most_pieces]]
+    return float(tokens(output) in gold.names or any(tokens(output[spans[0][0] : end]) in gold.names for end in ends))
 
 
 def exact(gold: GoldAnswers, output: str) -> float:
@@ -151,6 +169,7 @@ TEXT_METRICS: dict[str, Callable[[GoldAnswers, str], float]] = {
     "contains_substring": contains_substring,
     "hit_rra": hit_rra,
     "hit_rra_substring": hit_rra_substring,
+    "hits_at_1": first_hit,
     "exact": exact,
     "f1": f1,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import torch
@@ -32,13 +33,22 @@ DEVICE_BATCH_TOKENS = 65_536
 STORED = 512
 """Texts that a kill may lose."""
 _CPU = torch.device("cpu")
+Similarity = Literal["auto", "cosine", "dot"]
+"""How vectors are compared; `auto` is what the encoder was trained with, as far as it says so."""
+_PROBES = ("the capital of a country", "who wrote the book that a film of many years ago is based on?", "1999")
+"""Texts whose vectors show how large an encoder's numbers are."""
+_ROOM = 4
+"""Times the largest number of the probes that fixed point has room for."""
 
 
 class SentenceEncoder:
-    """Mean pooling over a Hugging Face encoder, scaled to length 1 (as all-MiniLM-L6-v2 was trained).
+    """Mean pooling over a Hugging Face encoder, to be compared by dot products.
 
+    similarity: `cosine` scales vectors to length 1 (as all-MiniLM-L6-v2 was trained); `dot` leaves their lengths, as
+    Contriever was trained (Izacard et al. 2022); `auto` is `dot` for a Contriever, else `cosine`.
     section: of the options that name it.  max_tokens: tokens of a text that are read.
     digest: identifies weights, tokenizer and how texts are read.  width: numbers in a vector.
+    span: a power of two, what `ONE` stands for in fixed point; 1 of vectors of length 1.
     Raises ModelError when the name is not that of an encoder.
     """
 
@@ -48,6 +58,7 @@ class SentenceEncoder:
         *,
         section: str = "kaping",
         max_tokens: int = MAX_TOKENS,
+        similarity: Similarity = "cosine",
         device: torch.device = _CPU,
     ) -> None:
         if name == "scratch":
@@ -63,11 +74,14 @@ class SentenceEncoder:
         place = "" if device.type == "cpu" else f" {device.type}"
         self._read_by = backend.to_str()
         how = f"{torch.__version__} {max_tokens} {STEP} mean int16 full{place}\n"
-        self.digest = _digest(model, how + self._read_by)
+        self.similarity = _similarity_of(name, model) if similarity == "auto" else similarity
         self._reader = Reader(backend, "", int(tokenizer.pad_token_id or 0), unknown, min(max_tokens, longest))
         self._body = Pretrained(model, self.width).eval().to(device)
         self._device = device
         self._batch_tokens = BATCH_TOKENS if device.type == "cpu" else DEVICE_BATCH_TOKENS
+        self.span = 1.0 if self.similarity == "cosine" else self._measured_span()
+        lengths = "" if self.similarity == "cosine" else f"dot {self.span}\n"
+        self.digest = _digest(model, how + lengths + self._read_by)
 
     @cached_property
     def weights(self) -> str:
@@ -79,7 +93,7 @@ class SentenceEncoder:
         return self._reader.unknown_share(texts)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors in fixed point, int16 [n, width]."""
+        """Vectors in fixed point, int16 [n, width]: `ONE` is 1 of vectors of length 1, else `span`."""
         found = np.empty((len(texts), self.width), dtype=np.int16)
         for places, vectors in self._batches(texts):
             found[places] = vectors
@@ -97,7 +111,7 @@ class SentenceEncoder:
                 batch = [rows[place] for place in part]
                 if self._device.type == "cpu":  # processors choose how to multiply by the number of rows
                     batch += batch[:1] * (size - len(part))
-                yield part, fixed_point(self._forward(batch, length)[: len(part)])
+                yield part, fixed_point(self._forward(batch, length)[: len(part)] / np.float32(self.span))
 
     def _forward(self, rows: Sequence[Sequence[int]], length: int) -> NDArray[np.float32]:
         ids = torch.full((len(rows), length), self._reader.pad, dtype=torch.long)
@@ -107,8 +121,16 @@ class SentenceEncoder:
             mask[index, : len(row)] = 1
         with torch.inference_mode():
             states = self._body(ids.to(self._device), mask.to(self._device))
-            found: NDArray[np.float32] = torch.nn.functional.normalize(states, dim=1).cpu().numpy()
+            if self.similarity == "cosine":
+                states = torch.nn.functional.normalize(states, dim=1)
+            found: NDArray[np.float32] = states.cpu().numpy()
         return found
+
+    def _measured_span(self) -> float:
+        """Room for the numbers of vectors that are not scaled, from those of the probes."""
+        rows = self._reader.read(_PROBES)
+        largest = max(float(np.abs(self._forward([row], len(row))).max()) for row in rows)
+        return float(2.0 ** np.ceil(np.log2(max(_ROOM * largest, 2.0**-10))))
 
 
 class CachedEncoder:
@@ -131,6 +153,12 @@ class CachedEncoder:
             self.encoded += len(part)
             monitor.progress(start + len(part), len(missing), "texts encoded")
         return found
+
+
+def _similarity_of(name: str, model: torch.nn.Module) -> Similarity:
+    """`dot` for a Contriever, which its config or its name says, else `cosine`."""
+    kinds = getattr(model.config, "architectures", None) or ()
+    return "dot" if "Contriever" in kinds or "contriever" in name.rpartition("/")[2].lower() else "cosine"
 
 
 def _digest(model: torch.nn.Module, how: str) -> str:

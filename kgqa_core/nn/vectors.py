@@ -1,7 +1,8 @@
 """Vectors of texts that were encoded once, stored in one SQLite file that many processes share.
 
-Vectors are unit vectors in fixed point, int16 with `ONE` for 1.  Their dot products are sums of whole numbers below
-2^53, so double precision computes them exactly in whatever order, and equal texts score exactly alike.
+Vectors are in fixed point, int16 with `ONE` for 1, or for the encoder's span where they are no unit vectors.  Their dot
+products are sums of whole numbers below 2^53, so double precision computes them exactly in whatever order, and equal
+texts score exactly alike.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def text_key(text: str) -> bytes:
 
 
 def fixed_point(vectors: NDArray[np.floating]) -> Vectors:
-    """Unit vectors in fixed point.
+    """Vectors of numbers in [-1, 1] in fixed point; what is beyond is cut.
 
     >>> fixed_point(np.array([[0.6, -0.8]]))
     array([[ 19660, -26214]], dtype=int16)

@@ -40,7 +40,10 @@ def open_encoder(options: PassagesOptions) -> SentenceEncoder:
     """The encoder of passages and questions.  Raises ModelError, ConfigError."""
     device = pick_device(options.device, "passages")
     with LOADING:
-        return SentenceEncoder(options.encoder, section="passages", max_tokens=options.max_tokens, device=device)
+        return SentenceEncoder(
+            options.encoder, section="passages", max_tokens=options.max_tokens, similarity=options.similarity,
+            device=device,
+        )  # fmt: skip
 
 
 def cells(passages: int) -> int:
@@ -64,7 +67,7 @@ def build(
     cache: Path | None,
     monitor: Monitor = QUIET,
 ) -> dict[str, Any]:
-    """Writes `dense.faiss` and returns index (`flat` or `ivf`), cells, width and encoded: texts that were not known.
+    """Writes `dense.faiss`; returns index (`flat` or `ivf`), cells, width, similarity, encoded: texts not yet known.
 
     blocks: texts in order of their numbers, `count` in all.  work: scratch folder.  cache: folder that keeps vectors
     for all runs; None keeps them in `work`, for this build.  A kill loses the vectors of some hundred texts.
@@ -88,6 +91,7 @@ def build(
     del rows
     file.unlink()
     made = {"index": kind, "width": encoder.width, "encoder": encoder.weights, "encoded": cached.encoded}
+    made |= {"similarity": encoder.similarity}
     return made | ({"cells": index.nlist} if kind == "ivf" else {})
 
 
@@ -108,13 +112,20 @@ def _index(kind: str, rows: Vectors, seed: int, monitor: Monitor) -> Any:
 
 
 class DenseIndex:
-    """Finds passages by the cosine of their vectors with a question's.
+    """Finds passages by the cosine or the dot product of their vectors with a question's.
 
-    weights: of the encoder that the index was made with.  Raises ArtifactError when the index is damaged, ModelError
-    when the encoder is another one.
+    weights, similarity: of the encoder that the index was made with.  Raises ArtifactError when the index is damaged,
+    ModelError when the encoder is another one or compares otherwise.
     """
 
-    def __init__(self, folder: Path, options: PassagesOptions, weights: str, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        options: PassagesOptions,
+        weights: str,
+        cache: Path | None = None,
+        similarity: str = "cosine",
+    ) -> None:
         try:
             self.index = _faiss().read_index(str(folder / FILE))
         except RuntimeError as fault:
@@ -126,9 +137,14 @@ class DenseIndex:
                 f"passages.encoder {options.encoder!r} is not the one that the passage index was made with; name that "
                 "one, or build the index again"
             )
+        if self.encoder.similarity != similarity:
+            raise ModelError(
+                f"the passage index was made to be compared by {similarity}, not by {self.encoder.similarity}; set "
+                f"passages.similarity={similarity}, or build the index again"
+            )
 
     def search(self, texts: Sequence[str], k: int) -> list[RankedPassages]:
-        """The k most similar passages of each text, by falling cosine in [0, 1]."""
+        """The k most similar passages of each text, by falling cosine in [0, 1], or by falling dot product."""
         if not texts or not self.index.ntotal:
             return [[] for _ in texts]
         different, which = distinct(texts)
@@ -142,8 +158,13 @@ class DenseIndex:
             exact = np.rint(np.clip(rows[there], -ONE, ONE)).astype(np.int16)  # half precision makes 32,768 of 32,767
             scores = dots(exact, query[None])[:, 0]
             order = np.lexsort((numbers[there], -scores))[:k]
-            ranked.append([(int(numbers[there][place]), _cosine(int(scores[place]))) for place in order])
+            ranked.append([(int(numbers[there][place]), self._score(int(scores[place]))) for place in order])
         return [ranked[place] for place in which]
+
+    def _score(self, dot: int) -> float:
+        if self.encoder.similarity == "dot":
+            return round(dot * self.encoder.span**2 / ONE**2, 6)
+        return round(min(1.0, max(0.0, dot / ONE**2)), 6)
 
 
 def _faiss() -> Any:
@@ -151,7 +172,3 @@ def _faiss() -> Any:
     import faiss
 
     return faiss
-
-
-def _cosine(dot: int) -> float:
-    return round(min(1.0, max(0.0, dot / ONE**2)), 6)

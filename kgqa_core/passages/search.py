@@ -67,7 +67,7 @@ class PassageSearch:
                     )
                 own = meta[name]
                 self.parts.append(
-                    DenseIndex(folder, options, own["encoder"], cache)
+                    DenseIndex(folder, options, own["encoder"], cache, own.get("similarity", "cosine"))
                     if name == "dense"
                     else Bm25Index(folder, own["terms"])
                 )
@@ -110,8 +110,8 @@ SCHEMA = {
     "question": pl.String, "rank": pl.Int32, "passage": pl.Int64, "document": pl.String, "score": pl.Float64,
     "text": pl.String,
 }  # fmt: skip
-"""Columns of passages.parquet.  score: cosine, BM25, or the sum of reciprocal ranks.  text: as it is read, with its
-title."""
+"""Columns of passages.parquet.  score: cosine or dot product, BM25, or the sum of reciprocal ranks.  text: as it is
+read, with its title."""
 
 
 def retrieve(

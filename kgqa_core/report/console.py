@@ -12,8 +12,8 @@ from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
 
 SHOWN_COUNTS = (
-    "triples", "entities", "edges", "questions", "epochs", "dev_hits_at_1", "facts", "with_facts", "asked", "kept",
-    "distinct_prompts", "dev_loss", "experiments",
+    "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1",
+    "facts", "with_facts", "asked", "kept", "distinct_prompts", "dev_loss", "experiments",
 )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
     linked = [topic for topic in reply["topics"] if "rho" in topic]
     parts = [head, *_computed(reply)]
-    if reply.get("model") != AUTO:
+    if reply.get("model") != AUTO and "effort" not in reply:
         parts += [facts, ranked]
     return [_linked_line(linked), *parts] if linked else parts
 
@@ -69,20 +69,36 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
     """The form that was run, what it found, and the triples that prove it; nothing where nothing computes."""
     if "operation" not in reply:
         return []
+    if "effort" in reply:
+        return _explored(reply)
     if reply["form"] is None:
         if reply.get("model") == AUTO:
             return []
         return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
     found = () if reply["computed"] == reply["answer"] else (("computed ", "dim"), reply["computed"], " ")
     line = VisibleText.assemble(*found, ("by ", "dim"), reply["form"])
+    return [line, *_proof(reply)]
+
+
+def _explored(reply: Mapping[str, Any]) -> list[RenderableType]:
+    """What was done on the way, with calls and tokens, and the triples that were visited."""
+    effort = reply["effort"]
+    tokens = effort["prompt_tokens"] + effort["completion_tokens"]
+    steps = "".join(f"\n  {number}. {step}" for number, step in enumerate(effort["steps"], start=1))
+    title = f"explored: {effort['end']}, {effort['calls']:,} calls, {tokens:,} tokens"
+    return [VisibleText(f"{title}{steps}", style="dim"), *_proof(reply)]
+
+
+def _proof(reply: Mapping[str, Any]) -> list[RenderableType]:
+    """The table of the first triples that an answer rests on; nothing without any."""
     if not reply["proof"]:
-        return [line]
+        return []
     shown = len(reply["proof"])
     more = f" ({shown:,} of {reply['proof_rows']:,})" if shown < reply["proof_rows"] else ""
     proof = Table(title=f"Proof{more}", title_justify="left", title_style="bold", show_header=False)
     for text in reply["proof"]:
         proof.add_row(VisibleText(text))
-    return [line, proof]
+    return [proof]
 
 
 def _withheld(reply: Mapping[str, Any]) -> tuple[str, str]:

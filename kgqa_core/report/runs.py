@@ -32,7 +32,7 @@ from kgqa_core.runs.changes import shown
 WHAT = {"kg": "Graph", "dkg": "Differentiable graph", "questions": "Questions"}
 PARTS = {str(spec.artifact): spec.artifact_label for spec in TRAINED.values()} | {"rewriter": "Rewriter"}
 LIMIT = 10
-HEADLINES = ("exact", "contains", "hit_rra", "f1", "hits_at_1", "recall_of_answers", "hop_accuracy")
+HEADLINES = ("exact", "contains", "hit_rra", "hits_at_1", "f1", "judged", "recall_of_answers", "hop_accuracy")
 """Metrics that a terminal shows; the page and `--json` have all."""
 
 

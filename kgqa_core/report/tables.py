@@ -27,9 +27,10 @@ from kgqa_core.report.comparison import costs_table, helpful_table, links_table
 from kgqa_core.report.grid import Cell, Entry, Grid, PairedCell, make_cell, score_cell
 from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.types import COMPLEXITY_TYPES
 
-TEXT_METRICS = ("exact", "contains", "contains_substring", "hit_rra", "hit_rra_substring", "f1")
+TEXT_METRICS = ("exact", "contains", "contains_substring", "hit_rra", "hit_rra_substring", "hits_at_1", "f1")
 TABLE_1_METRICS = ("exact", "contains")
 MOST_COLUMNS = 4
 """Columns of scores that a terminal shows with intervals, and kinds of knowledge that are columns; more become rows."""
@@ -55,7 +56,26 @@ def retriever_table(aggregates: Mapping[str, Any]) -> Grid:
     metrics = [*RETRIEVER_METRICS, *PATH_METRICS, *PAIR_METRICS]
     metrics = [metric for metric in metrics if any(score_cell(aggregates, name, metric) for name in names)]
     rows = tuple((retriever_label(name), tuple(score_cell(aggregates, name, m) for m in metrics)) for name in names)
-    return Grid("Retriever alone", ("Retriever", *(METRICS[metric] for metric in metrics)), rows)
+    columns = ("Retriever", *(METRICS[metric] for metric in metrics))
+    return Grid("Retriever alone", columns, rows, _easiness(aggregates, names))
+
+
+EASY = 0.5
+"""Share of questions from which a retriever that does not read them says that the set is easy."""
+
+
+def _easiness(aggregates: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Whether retrievers that do not read the question score high all the same; nothing where there is none."""
+    blind = [name for name in names if (spec := RETRIEVERS.get(Experiment.parse(name).retriever)) and spec.blind]
+    high = [
+        f"{retriever_label(name)} reaches {METRICS[metric]} {percent(cell.value)} %"
+        for name in blind
+        for metric in ("hits_at_1", "recall_of_answers")
+        if (cell := score_cell(aggregates, name, metric)) is not None and cell.value >= EASY
+    ]
+    if high:
+        return f"An easy set: {', '.join(high)} without reading the question."
+    return f"{' and '.join(map(retriever_label, blind))} do not read the question." if blind else ""
 
 
 def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:
@@ -63,7 +83,7 @@ def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:
     names = model_experiments(aggregates.get("scores", {})).get(model, [])
     rows = tuple(
         (METRICS[metric], tuple(score_cell(aggregates, name, metric) for name in names))
-        for metric in (*TEXT_METRICS, *RESPONSE_METRICS)
+        for metric in (*TEXT_METRICS, "judged", *RESPONSE_METRICS)
         if metric in TEXT_METRICS or any(score_cell(aggregates, name, metric) for name in names)
     )
     return Grid(f"All metrics · {model}", ("Metric", *map(knowledge_label, names)), rows)
@@ -103,6 +123,24 @@ def breakdown_table(
 
 def without_leaked_table(aggregates: Mapping[str, Any], metric: str = "exact") -> Grid:
     """Every experiment with and without the test questions that training has seen."""
+    columns = ("Experiment", "All questions", "Without same text", "Without same text or topic and path")
+    rows = _beside(aggregates, metric, ("without_same_text", "without_leaked"))
+    return Grid("With and without leaked questions", columns, rows)
+
+
+def with_answers_table(aggregates: Mapping[str, Any], metric: str = "hit_rra") -> Grid:
+    """Every experiment with and without questions that have no gold answer, which Wu et al. 2023 leave out.
+
+    No rows where every question has one.
+    """
+    rows = _beside(aggregates, metric, ("with_answers",)) if aggregates.get("with_answers") else ()
+    return Grid("Without questions that have no gold answer", ("Experiment", "All questions", "With answers"), rows)
+
+
+def _beside(
+    aggregates: Mapping[str, Any], metric: str, tables: Sequence[str]
+) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+    """A row an experiment: its score over all questions, then those of other tables of the aggregates."""
     rows = []
     scores = aggregates.get("scores", {})
     models = model_experiments(scores)
@@ -111,14 +149,13 @@ def without_leaked_table(aggregates: Mapping[str, Any], metric: str = "exact") -
         reader = f"{model}, " if len(models) > 1 else ""
         named += [(name, metric, f"{reader}{knowledge_label(name)}, {METRICS[metric]}") for name in names]
     for name, shown, label in named:
-        without = [score_cell(aggregates, name, shown, key) for key in ("without_same_text", "without_leaked")]
-        rows.append((label, (score_cell(aggregates, name, shown, gains=False), *without)))
-    columns = ("Experiment", "All questions", "Without same text", "Without same text or topic and path")
-    return Grid("With and without leaked questions", columns, tuple(rows))
+        others = [score_cell(aggregates, name, shown, key) for key in tables]
+        rows.append((label, (score_cell(aggregates, name, shown, gains=False), *others)))
+    return tuple(rows)
 
 
 def overview_table(aggregates: Mapping[str, Any], model: str) -> Grid:
-    """One row for each kind of knowledge of one answerer: Exact, Contains, hit@1, and tokens of a prompt."""
+    """One row for each kind of knowledge of one answerer: Exact, Contains, Hit, and tokens of a prompt."""
     metrics = ("exact", "contains", "hit_rra")
     costs = aggregates.get("cost", {})
     names = model_experiments(aggregates.get("scores", {})).get(model, [])
@@ -214,6 +251,8 @@ def _rich_cell(cell: Entry, interval: bool) -> VisibleText:
 def _notes(aggregates: Mapping[str, Any]) -> str:
     unlinkable = {split: n for split, n in aggregates.get("n_unlinkable", {}).items() if n}
     notes = [f"{n} {split} question(s) cannot be linked to the graph and score 0." for split, n in unlinkable.items()]
+    easy = _easiness(aggregates, retriever_experiments(aggregates.get("scores", {})))
+    notes += [easy] if easy.startswith("An easy set") else []
     leaked = aggregates.get("leakage", {}).get("leaked", 0)
     if leaked:
         notes.append(f"{leaked} test question(s) were seen in training; scores without them are in the report.")

@@ -52,7 +52,8 @@ class RetrieverInputs:
     """What a retriever is opened with.
 
     options: of all retrievers.  section: its own options, those of `RetrieverSpec.section`; the defaults where absent.
-    trained: folder of what its training made.  kg: the graph store, for names of entities and triples.  cache: folder
+    trained: folder of what its training made.  questions: those of the run, of a
+    baseline that counts what training has.  kg: the graph store, for names of entities and triples.  cache: folder
     of the home with vectors, completions and AMR graphs.  llm, budget: of a retriever that queries a language model.
     """
 
@@ -66,6 +67,7 @@ class RetrieverInputs:
     llm: LlmOptions | None = None
     budget: Budget | None = None
     monitor: Monitor = QUIET
+    questions: Path | None = None
 
     def trained_folder(self, name: str, stage: str) -> Path:
         """The folder of the trained retriever.  Raises ArtifactError without one."""
@@ -114,6 +116,7 @@ class RetrieverSpec:
     name: as profiles, experiments and artifacts have it.  label: in reports.  place: among the rows of report tables.
     open: returns the retriever, and imports what needs numpy or torch only then.  section: of the profile, with its
     options; None where it has none.  baseline: it starts from gold topics or gold paths, so that no user can ask it.
+    blind: it does not read the question; a set on which it scores high is easy.
     limit: the option that cuts its search short, for messages, `{options}` being those of retrieval.
     reads: what retrieval reads beside artifacts, by its options.
     pays: it queries a language model.  divisible: its questions may be divided among workers.
@@ -133,6 +136,7 @@ class RetrieverSpec:
     open: Callable[[RetrieverInputs], Retriever]
     section: str | None = None
     baseline: bool = False
+    blind: bool = False
     limit: str = "retrieval.edge_budget of {options.edge_budget}"
     reads: Callable[[Any], Sequence[ExternalInput]] = lambda options: ()
     pays: bool = False

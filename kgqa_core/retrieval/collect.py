@@ -58,7 +58,17 @@ def collect(
     graph = Dkg.open(dkg)
     splits = SPLITS if options.training else SPLITS_COLLECTED
     inputs = RetrieverInputs(
-        graph, options, seed, section, retriever, kg, cache or work, llm=llm, budget=budget, monitor=monitor
+        graph,
+        options,
+        seed,
+        section,
+        retriever,
+        kg,
+        cache or work,
+        llm=llm,
+        budget=budget,
+        monitor=monitor,
+        questions=questions,
     )
     with LOADING:
         opened = open_retriever(RetrieverVariant.parse(name).retriever, inputs)

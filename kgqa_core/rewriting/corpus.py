@@ -97,7 +97,8 @@ def generate(
         graph.identity for graph in graphs if any(answer.hit for answer in answers.get(graph.question.id, {}).values())
     }
     monitor.progress(0, 1, "graphs of test questions")
-    shared, touched = shared_with(everything, graph_dkg, kept, options.most_triples)
+    with KgStore.open(kg) as store:
+        shared, touched = shared_with(everything, store, graph_dkg, kept, options.most_triples)
     monitor.progress(1, 1, "graphs of test questions")
     meta = {
         "teacher": options.teacher,
@@ -115,7 +116,7 @@ def generate(
         **{
             f"train_{name}": number
             for name, number in sampled.counts.items()
-            if name.startswith(("without", "unreached"))
+            if name.startswith(("without", "unreached", "by_", "not_executed"))
         },
         "relation_paths": sampled.counts["relation_paths"],
     }

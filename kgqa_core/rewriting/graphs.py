@@ -1,4 +1,5 @@
-"""Gold subgraphs of questions: the triples on the grounding of their gold relation paths (Wu et al. 2023, section 3.2).
+"""Gold subgraphs of questions (Wu et al. 2023, section 3.2): the triples on the grounding of their annotated relation
+paths, else those of their SPARQL query (`query_graphs`), else those of a path that is searched.
 
 The corpus is written from those of training questions, drawn in equal shares of relation paths.  The same function
 makes the graphs of test questions, so that what a corpus shares with them can be counted.
@@ -6,6 +7,7 @@ makes the graphs of test questions, so that what a corpus shares with them can b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -20,6 +22,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import cvt_names, find_nameless
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import spaced_triples
+from kgqa_core.rewriting.query_graphs import FORM, QUERY, QueryGraphs, relations_text
 from kgqa_core.types import Question
 
 SEARCHED = 1
@@ -37,8 +40,9 @@ T = TypeVar("T")
 class GoldGraph:
     """The gold subgraph of a question.
 
-    relation_path: keys as `r_1 | r_2`, several paths joined by ` & `.  triples: ids, in path order.  named: the same by
-    name as the graph stores them, nameless nodes as CVT1, CVT2, …
+    relation_path: keys as `r_1 | r_2`, several paths (or the relations of a query) joined by ` & `.  origin: of
+    paths `annotated` or `searched`, else `form` or `query`.  triples: ids, in path order.  named: the same by name as
+    the graph stores them, nameless nodes as CVT1, CVT2, …
     """
 
     question: Question
@@ -73,9 +77,11 @@ def draw(
 ) -> SampledGraphs:  # fmt: skip
     """Gold graphs of at most `size` training questions, as many of each relation path as there are.
 
-    Relation paths take turns in sorted order; the questions of one are shuffled with the seed.  A question has no turn
-    without a gold path, without a named answer, or when its answers are entities and none is in its graph.  counts:
-    train, without_path, without_answer, unreached (of those that had their turn), relation_paths.
+    Relation paths (of questions without them the relations of their query) take turns in sorted order; the questions
+    of one are shuffled with the seed.  A question has no turn without a gold path or query, without a named answer, or
+    when its answers are entities and none is in its graph.  counts: train, without_path, without_answer, unreached (of
+    those that had their turn), relation_paths; and where there are some, by_form and by_query (graphs of this origin),
+    and not_executed, reasons of queries that gave none, whose questions have a searched path instead.
     Raises QuestionFileError when no training question has a gold graph.
     """
     train = sorted((question for question in questions if question.split == "train"), key=lambda each: each.id)
@@ -85,9 +91,13 @@ def draw(
         if not any(names for names in question.answer_names):
             counts["without_answer"] += 1
             continue
-        paths = gold_paths(question, dkg, searched=SEARCHED)
-        if paths:
-            strata.setdefault(path_text(paths), []).append((question, paths))
+        paths = gold_paths(question, dkg, searched=0)
+        text = path_text(paths) or relations_text(question)
+        if not text:
+            paths = gold_paths(question, dkg, searched=SEARCHED)
+            text = path_text(paths)
+        if text:
+            strata.setdefault(text, []).append((question, paths))
         else:
             counts["without_path"] += 1
         if number % 500 == 0:
@@ -96,15 +106,20 @@ def draw(
     for text, members in strata.items():
         Random(f"corpus/{seed}/{text}").shuffle(members)
     found: list[GoldGraph] = []
-    for question, paths in _in_turn([strata[text] for text in sorted(strata)]):
-        if len(found) == size:
-            break
-        triples, reached = ground_gold(question, dkg, paths, most_triples)
-        if not triples or (question.answers and not reached):
-            counts["unreached"] += 1
-            continue
-        hops = max(len(path.relations) for path in paths)
-        found.append(GoldGraph(question, path_text(paths), hops, paths[0].origin, triples))
+    with QueryGraphs(store) as queries:
+        for number, (question, paths) in enumerate(_in_turn([strata[text] for text in sorted(strata)]), start=1):
+            if len(found) == size:
+                break
+            graph = _gold_graph(question, dkg, paths, queries, most_triples)
+            if graph is None:
+                counts["unreached"] += 1
+            else:
+                found.append(graph)
+            if number % 100 == 0:
+                monitor.progress(len(found), size, "gold graphs")
+        origins = Counter(f"by_{graph.origin}" for graph in found if graph.origin in (FORM, QUERY))
+        counts |= dict(sorted(origins.items()))
+        counts |= {f"not_executed: {reason}": n for reason, n in sorted(queries.reasons.items())}
     if not found:
         raise QuestionFileError(
             f"no gold graph for any of {len(train)} training questions ({counts['without_path']} have no gold path, "
@@ -113,6 +128,26 @@ def draw(
         )
     found.sort(key=lambda graph: graph.question.id)
     return SampledGraphs(tuple(name_graphs(store, found)), counts)
+
+
+def _gold_graph(
+    question: Question, dkg: Dkg, paths: Sequence[GoldPath], queries: QueryGraphs, most_triples: int,
+    reach: bool = True,
+) -> GoldGraph | None:  # fmt: skip
+    """The gold graph of a question by its annotated paths, else its query, else a searched path; None without any, and,
+    with `reach`, where the answers are entities and none is in it."""
+    reach = reach and bool(question.answers)
+    if not paths:
+        own = queries.find(question, most_triples)
+        if own is not None and (own.reached or not reach):
+            text = relations_text(question)
+            return GoldGraph(question, text, question.hops or text.count(" & ") + 1, own.origin, own.triples)
+        paths = gold_paths(question, dkg, searched=SEARCHED)
+    triples, reached = ground_gold(question, dkg, paths, most_triples) if paths else ((), False)
+    if not triples or (reach and not reached):
+        return None
+    hops = max(len(path.relations) for path in paths)
+    return GoldGraph(question, path_text(paths), hops, paths[0].origin, triples)
 
 
 def path_text(paths: Iterable[GoldPath]) -> str:
@@ -169,21 +204,22 @@ def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:
 
 
 def shared_with(
-    questions: Iterable[Question], dkg: Dkg, identities: Collection[str], most_triples: int, split: str = "test"
-) -> tuple[int, int]:
+    questions: Iterable[Question], store: KgStore, dkg: Dkg, identities: Collection[str], most_triples: int,
+    split: str = "test",
+) -> tuple[int, int]:  # fmt: skip
     """How many of some graphs are also the gold graph of a question of a split, and of how many questions."""
     wanted = set(identities)
     hit: set[str] = set()
     touched = 0
-    for question in questions:
-        if question.split != split:
-            continue
-        paths = gold_paths(question, dkg, searched=SEARCHED)
-        triples, _ = ground_gold(question, dkg, paths, most_triples) if paths else ((), False)
-        identity = " ".join(map(str, sorted(triples)))
-        if triples and identity in wanted:
-            hit.add(identity)
-            touched += 1
+    with QueryGraphs(store) as queries:
+        for question in questions:
+            if question.split != split:
+                continue
+            paths = gold_paths(question, dkg, searched=0)
+            graph = _gold_graph(question, dkg, paths, queries, most_triples, reach=False)
+            if graph is not None and graph.identity in wanted:
+                hit.add(graph.identity)
+                touched += 1
     return len(hit), touched
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.abstention.apply import Verdict, read_verdicts
+from kgqa_core.answering.explore import read_efforts
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions
@@ -57,6 +58,7 @@ def read_answers(
         texts = dict(frame.select("question", "text").rows())
     verdicts = read_verdicts(confidence) if confidence is not None else {}
     results = replies(computed) if computed is not None else {}
+    efforts = read_efforts(computed) if computed is not None else {}
     wordings: dict[str, str] = {}
     if wording is not None:
         wordings = dict(
@@ -73,6 +75,7 @@ def read_answers(
                 output=outputs.get(question.id),
                 text=texts.get(question.id, ""),
                 wording=(wordings.get(question.id) or None) if results.get(question.id, {}).get("answers") else None,
+                effort=efforts.get(question.id),
                 reject=None if answered else (question.unlinkable or "no topic entity"),
                 **results.get(question.id, {}),
                 **(verdict_fields(verdict) if verdict is not None else {}),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import PASSAGES, Knowledge, Profile, recorded_profile
+from kgqa_core.config import PASSAGES, TOPICS, Knowledge, Profile, recorded_profile
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
@@ -150,6 +150,8 @@ def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:
 def _knowledge(record: Mapping[str, Any], profile: Profile, knowledge: str | None) -> tuple[str, str]:
     """Retriever, without `@linked`, and format of the knowledge that a run's system reads."""
     choice = [name for name, spec in RETRIEVERS.items() if not spec.baseline and name in profile.retrieval.retrievers]
+    if profile.explores:  # from the topics, whatever else the run retrieved
+        choice = [TOPICS]
     read = Knowledge.parse(knowledge or (choice[0] if choice else "none"))
     retriever = read.retriever  # a question without topics is linked in any case
     if profile.computes and read.graphless:

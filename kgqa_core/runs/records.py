@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.home import read_runs
+
+log = logging.getLogger("kgqa")
 
 Record = Mapping[str, Any]
 """What `run.json` says of a run."""
@@ -30,13 +33,49 @@ def current_champions(home: Path) -> dict[str, str]:
 def choose_run(home: Path, word: str) -> dict[str, Any]:
     """The run that a word means: an id, the unambiguous beginning of one, `newest`, `champion` or `champion:SYSTEM`.
 
+    Of a run of several question sets `RUN:SET` means one; the runs of its sets have ids of their own too.
     Raises InputError that names the nearest run when none is meant, or all when several are.
     """
+    word, colon, name = word.partition(":") if not word.startswith("champion:") else (word, "", "")
+    record = _choose(home, word)
+    if not colon and record.get("sets"):
+        each = ", ".join(f"{word}:{one}" for one in record["sets"])
+        raise InputError(f"run {record['run_id']} answers several question sets; say which: {each}")
+    return set_run(home, record, name) if colon else record
+
+
+def set_run(home: Path, record: Record, name: str | None = None) -> dict[str, Any]:
+    """The run of one question set of a run of several: of the set with this name, or of its first.
+
+    A run of one set stands for itself.  Raises InputError for a set that it does not have, or has not finished.
+    """
+    sets: Mapping[str, str] = record.get("sets") or {}
+    own = ((record.get("profile") or {}).get("questions") or {}).get("name")
+    if not sets and name in (None, own):
+        return dict(record)
+    if name is None:
+        name = next(iter(sets))
+        log.info("run %s answers %s; this is the system of %s", record["run_id"], ", ".join(sets), name)
+    if (failed := (record.get("failed_sets") or {}).get(name)) is not None:
+        raise InputError(f"question set {name!r} of run {record['run_id']} failed: {failed}")
+    if name not in sets:
+        known = list(sets) or [str(own)]
+        raise InputError(
+            f"run {record['run_id']} has no question set {name!r}; it has {', '.join(known)}{nearest(name, known)}"
+        )
+    found = next((one for one in read_runs(home) if one["run_id"] == sets[name]), None)
+    if found is None:
+        raise InputError(f"the record of run {sets[name]}, which answered {name!r}, is gone from {home / 'runs'}")
+    return found
+
+
+def _choose(home: Path, word: str) -> dict[str, Any]:
     records = {record["run_id"]: record for record in read_runs(home)}
     if not records:
         raise InputError(f"the home {home} has no run yet; start one with `kgqa demo` or `kgqa run`, or give --home")
     if word == "newest":
-        done = [record for record in records.values() if record.get("status") == "done"]
+        finished = [record for record in records.values() if record.get("status") == "done"]
+        done = [record for record in finished if _stands_alone(record, records)]
         if not done:
             raise InputError(f"the home {home} has no finished run; it has {_listed(records)}")
         return done[-1]
@@ -52,8 +91,18 @@ def choose_run(home: Path, word: str) -> dict[str, Any]:
     raise InputError(f"no run {word!r} in {home}; it has {_listed(records)}{nearest(word, records, cutoff=0.3)}")
 
 
-def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
-    """Record of a finished run of a home: the one of this id, or the newest.  Raises InputError."""
+def newest_run(home: Home, run_id: str | None = None, *, whole: bool = False) -> dict[str, Any]:
+    """Record of a finished run of a home: the one of this id, or the newest.
+
+    run_id: `RUN:SET`, or `newest:SET`, is one question set of a run of several.  whole: such a run itself where no set
+    is named; without it the run of its first set.  Raises InputError.
+    """
+    word, colon, name = (run_id if run_id is not None else "newest").partition(":")
+    record = _finished(home, None if word == "newest" else word)
+    return dict(record) if whole and not colon else set_run(home.root, record, name if colon else None)
+
+
+def _finished(home: Home, run_id: str | None) -> dict[str, Any]:
     finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
     if run_id is not None:
         chosen = [record for record in finished if record["run_id"] == run_id]
@@ -68,7 +117,13 @@ def newest_run(home: Home, run_id: str | None = None) -> dict[str, Any]:
             f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
             "or point to another home with --home"
         )
-    return finished[-1]
+    by_id = {record["run_id"]: record for record in finished}
+    return next(record for record in reversed(finished) if _stands_alone(record, by_id))
+
+
+def _stands_alone(record: Record, records: Mapping[str, Record]) -> bool:
+    """Whether a run is not the run of one set of a finished run among others, which stands for it."""
+    return records.get(str(record.get("table")), {}).get("status") != "done"
 
 
 def stage_with_artifact(record: Record, name: str) -> dict[str, Any] | None:

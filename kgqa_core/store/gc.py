@@ -138,7 +138,9 @@ def sweep(
 def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -> tuple[dict[str, str], float]:
     """Runs that stay with the reason, and the start of the oldest of the last finished ones."""
     needed: dict[str, str] = {}
-    last = [run for run in every if run.done][-keep:] if keep else []
+    tables = {run.id for run in every if run.done}  # a run of several question sets counts once, and keeps its sets
+    last = [run for run in every if run.done and run.table not in tables][-keep:] if keep else []
+    last += [run for run in every if run.done and run.table in {one.id for one in last}]
     built = [run for run in every if run.status == "made"][-keep:] if keep else []
     oldest = min((run.started for run in last), default=float("-inf"))
     try:

@@ -71,7 +71,8 @@ class StoredArtifact:
 class RunFolder:
     """A run's folder.  status: `done`, `failed`, … or `killed` when it left no record.  uses: ids of artifacts.
 
-    started: when it began, in seconds since 1970; 0 for a date in the future.
+    started: when it began, in seconds since 1970; 0 for a date in the future.  table: the run of several question sets
+    that it is a set of.
     """
 
     id: str
@@ -80,6 +81,7 @@ class RunFolder:
     started: float
     seconds: float
     uses: frozenset[str]
+    table: str | None = None
 
     @property
     def done(self) -> bool:
@@ -147,7 +149,8 @@ def _read_run(folder: Path) -> RunFolder:
         stages = [stage for stage in record["stages"] if stage.get("artifact")]
         uses = frozenset(_artifact_id(folder.parent.parent, stage["artifact"]) for stage in stages)
         seconds = sum(float(stage.get("seconds") or 0.0) for stage in record["stages"])
-        return RunFolder(folder.name, folder, str(record.get("status") or "running"), began, seconds, uses)
+        status, table = str(record.get("status") or "running"), record.get("table")
+        return RunFolder(folder.name, folder, status, began, seconds, uses, table)
     except FileNotFoundError:
         return RunFolder(folder.name, folder, "killed", began, 0.0, frozenset())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

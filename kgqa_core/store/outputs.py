@@ -58,7 +58,7 @@ class FileClaim:
         A device or a pipe is written as it is.  Raises OutputError when something came to the place in the meantime;
         the result is then beside it.  Raises StorageError when the disk is full or cannot be written.
         """
-        if _is_stream(self.place):
+        if is_stream(self.place):
             with _reader_of(self.place):
                 yield self.place
             return
@@ -228,7 +228,7 @@ def _allowed(out: Path) -> Path:
             f"the name {place.name[:40]}… is longer than {LONGEST} bytes; choose a shorter one with --out"
         )
     _check_homes(place)
-    if _is_stream(place):
+    if is_stream(place):
         return place
     parent = place.parent
     while state_of(parent) is None and parent != parent.parent:
@@ -273,7 +273,7 @@ def _check_file(place: Path, inputs: tuple[Path, ...], force: bool) -> bool:
     for given in inputs:
         if same_place(given, place):
             raise OutputError(f"{place} is an input of this command ({given}); choose another place with --out")
-    if _is_stream(place):
+    if is_stream(place):
         return False
     if not stat.S_ISREG(state.st_mode):
         raise OutputError(f"{place} is not a regular file; choose another place with --out")
@@ -282,7 +282,7 @@ def _check_file(place: Path, inputs: tuple[Path, ...], force: bool) -> bool:
     return True
 
 
-def _is_stream(place: Path) -> bool:
+def is_stream(place: Path) -> bool:
     """A character device or a pipe: what is written there overwrites nothing."""
     state = state_of(place)
     return state is not None and (stat.S_ISCHR(state.st_mode) or stat.S_ISFIFO(state.st_mode))

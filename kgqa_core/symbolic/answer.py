@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def answer_computed(
     computed: Path,
     name: str,
     answerer: str = SYMBOLIC,
+    usage: Mapping[str, tuple[str, int, int]] | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
@@ -31,18 +33,24 @@ def answer_computed(
 
     computed: artifact folder.  name: `retriever/format` of the experiment.  answerer: what computed.  A question for
     which nothing was found is a row that abstains.  Answers of `auto` have the columns of ROAD_SCHEMA, too.
+    usage: finish, prompt tokens and completion tokens of each question, where a language model explored for it.
     """
     started = time.monotonic()
     knowledge = Knowledge.parse(name)
     retriever, form = str(knowledge.variant), knowledge.format
-    rows = [
-        (question, retriever, form, answerer, "", listed(answers), not answers, "stop", 0, 0)
-        for question, answers in read_computed(computed, ("question", "answers")).iter_rows()
-    ]
+    spent = usage or {}
+    rows = []
+    for question, answers in read_computed(computed, ("question", "answers")).iter_rows():
+        finish, *tokens = spent.get(question, ("stop", 0, 0))
+        declined = not answers and finish != "error"
+        rows.append((question, retriever, form, answerer, "", listed(answers), declined, finish, *tokens))
     meta = {"experiment": f"{knowledge}/{answerer}", "model": answerer, "revision": "", "prompts": ""}
     counts = {
-        "questions": len(rows), "prompts": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0,
-        "finish": {"stop": len(rows)}, "errors": 0, "abstained": sum(row[6] for row in rows), "empty_knowledge": 0,
+        "questions": len(rows), "prompts": 0, "cached": 0, "prompt_tokens": sum(row[8] for row in rows),
+        "completion_tokens": sum(row[9] for row in rows),
+        "finish": dict(sorted(Counter(row[7] for row in rows).items())),
+        "errors": sum(row[7] == "error" for row in rows), "abstained": sum(row[6] for row in rows),
+        "empty_knowledge": 0,
     }  # fmt: skip
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
     if answerer == AUTO and judges(computed):

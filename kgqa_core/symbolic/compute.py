@@ -148,7 +148,7 @@ class Calculator:
         """road, operation, form (as text, None where none found anything), computed (the answer as text) and proof,
         texts of the first triples that it rests on, and proof_rows, how many there are."""
         rows = solved.proof[:SHOWN]
-        texts = Wording(self.solver.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
+        texts = Wording(self.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
         form = None if solved.form is None else str(solved.form)
         return _reply(solved.kind, form, solved.answers, texts, len(solved.proof), solved.road)
 

@@ -16,7 +16,7 @@ from tasks.engine.run import Run, flow_name
 from tasks.tracking.addresses import mlflow_page, report_page
 
 log = logging.getLogger("kgqa")
-REPORTING = ("pipeline", "refresh", "evaluate")
+REPORTING = ("pipeline", "table", "refresh", "evaluate")
 """Flows that end with a report; trainings that a run has called do not."""
 
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from prefect.states import Completed
 
 from kgqa_core.config import Options, Profile
+from kgqa_core.errors import ConfigError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.runs.changes import flatten
@@ -75,6 +76,13 @@ class Run:
     """Prefect's task runner for the parts of map stages, once one is needed."""
     closing: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     """What ends with the run."""
+    outer: Run | None = None
+    """The run of several question sets that this one is a set of: it holds the budget, and the tracker nests this run
+    under it."""
+    sets: dict[str, str] = field(default_factory=dict)
+    """Of a run of several question sets: the run of each set that is done, by name."""
+    failed_sets: dict[str, str] = field(default_factory=dict)
+    """Question sets that failed, with why."""
     _budget: Budget | None = None
 
     @property
@@ -84,6 +92,8 @@ class Run:
 
     def budget(self, account: str) -> Budget | None:
         """What a stage may spend at endpoints: the run's limits less what its stages so far have cost."""
+        if self.outer is not None:
+            return self.outer.budget(account)
         if self.profile is None:
             return None
         if self._budget is None:
@@ -159,6 +169,8 @@ class Run:
                 "mlflow_handle": self.tracked,
                 "environment": environment(),
                 "decisions": self.decisions,
+                **({"table": self.outer.id} if self.outer else {}),
+                **({"sets": self.sets, "failed_sets": self.failed_sets} if self.sets or self.failed_sets else {}),
                 "stages": [
                     {
                         "name": stage.name,
@@ -187,7 +199,9 @@ class Run:
         """Tags that a run and each of its stages have alike."""
         named = {"kgqa.run_id": self.id}
         if self.profile is not None:
-            named |= {"kgqa.kg": self.profile.kg.name, "kgqa.questions": self.profile.questions.name}
+            named |= {"kgqa.kg": self.profile.kg.name, "kgqa.questions": " + ".join(self.profile.set_names)}
+        if self.outer is not None:
+            named["kgqa.table"] = self.outer.id
         return named
 
     def _params(self, arguments: Iterable[Any]) -> dict[str, Any]:
@@ -222,6 +236,8 @@ class Run:
 
     def _close(self, status: str) -> None:
         """Tell the tracker how the run ended and what each stage took, and close it there."""
+        if self.outer is not None:
+            self.outer.tracker.retry()  # the run that this one is nested under is sent first, should it still wait
         took = [(f"seconds/{stage.name}", stage.seconds, 0) for stage in self.stages if stage.artifact is not None]
         self.tracker.log(self.tracked, metrics=took, tags={"kgqa.status": status})
         self.tracker.end(self.tracked, failed=status == "failed")
@@ -248,8 +264,19 @@ def latest_run() -> Run | None:
 
 
 @contextlib.contextmanager
-def tracked_run(profile: Profile) -> Iterator[Run]:
-    """Open a run for a flow: a folder in the home, a parent run in the tracker, a ledger for its stages."""
+def tracked_run(profile: Profile, *, several: bool = False) -> Iterator[Run]:
+    """Open a run for a flow: a folder in the home, a parent run in the tracker, a ledger for its stages.
+
+    Inside a run of several question sets it is the run of one of them.  several: whether the flow takes a profile with
+    several question sets; raises ConfigError for one where it does not.
+    """
+    if profile.further_questions and not several:
+        raise ConfigError(
+            f"the profile has {len(profile.set_names)} question sets ({', '.join(profile.set_names)}), and "
+            f"{flow_name()} takes one; leave one in its section questions (`kgqa run`, `refresh` and `forecast`, and "
+            "the flow kgqa-table, take all)"
+        )
+    outer = _CURRENT.get()
     check_runner(profile.operations.runner)
     load_secrets(profile)
     outage.watch()
@@ -261,13 +288,14 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
         owner = RunLock(folder)
     tracker = open_tracker(home, folder)
     reap_killed_runs(home, run_id, tracker)
-    run = Run(id=run_id, home=home, tracker=tracker, profile=profile)
+    run = Run(id=run_id, home=home, tracker=tracker, profile=profile, outer=outer)
     global _latest
     _latest = run
-    name = f"{profile.kg.name}/{profile.questions.name} {profile.rigel.encoder} {profile.answering.answerer}"
+    name = f"{profile.kg.name}/{' + '.join(profile.set_names)} {profile.rigel.encoder} {profile.answering.answerer}"
     name = f"{flow_name()} {name} {run_id.rpartition('-')[0]}".removeprefix("pipeline ")
     note = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
-    run.tracked = tracker.start(name, {"kgqa.profile": profile.name, **run._names(), **note, **_tags()})
+    tags = {"kgqa.profile": profile.name, **run._names(), **note, **_tags()}
+    run.tracked = tracker.start(name, tags, parent=outer.tracked if outer else None)
     tracker.log(run.tracked, params=flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
     with storage_faults(home.root):
         run.save(status="running")
@@ -285,6 +313,7 @@ def tracked_run(profile: Profile) -> Iterator[Run]:
         raise
     finally:
         _CURRENT.reset(token)
+        _latest = outer or run
     run._close("done")
     left = tracker.close()
     with contextlib.suppress(OSError, ValueError):

@@ -63,6 +63,7 @@ def decide(
         _relations(changes.get("relations", {}), kg)
         or _too_much(since, share, profile.operations.retrain_share)
         or _other_training(start, profile)
+        or other_sets(start.profile, profile)
         or _other_questions(start, questions)
         or _unfit(start, dkg, profile)
     )
@@ -155,6 +156,15 @@ def _other_training(start: StartingRun, profile: Profile) -> str | None:
         if (reason := training_change(kind, start.parts[kind], profile)) is not None:
             return reason
     return training_input_change(start.training_inputs, profile, current_run().home.root)
+
+
+def other_sets(before: Profile, now: Profile) -> str | None:
+    """Why retrievers that learnt from several question sets, or from one, do not go on, in words; None when they do."""
+    learnt, wanted = ([{"name": one.name, **one.decisive()} for one in profile.trained_on] for profile in (before, now))
+    if learnt == wanted:
+        return None
+    names = " and ".join(one["name"] for one in learnt) or before.questions.name
+    return f"the retrievers were trained on {names}, with questions_train {'union' if learnt else 'each'}"
 
 
 def _other_questions(start: StartingRun, questions: ArtifactRef) -> str | None:

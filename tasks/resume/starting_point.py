@@ -62,6 +62,7 @@ def finished_runs(home: Home, profile: Profile) -> list[dict[str, Any]]:
         record
         for record in reversed(read_runs(home.root))
         if record.get("status") == "done"
+        and not record.get("sets")
         and isinstance(record.get("profile"), dict)
         and _names(record["profile"]) == (profile.kg.name, profile.questions.name)
     ]
@@ -196,10 +197,10 @@ def _decisive(profile: Profile) -> dict[str, Any]:
     sections = {name: getattr(profile, name) for name in type(profile).model_fields}
     plain = {name: part.decisive() for name, part in sections.items() if isinstance(part, Options)}
     plain.pop("operations")
-    more = [{"name": one.name, **one.decisive()} for one in profile.questions.more]
+    more = [{"name": one.name, **one.decisive()} for one in (*profile.questions.more, *profile.trained_on)]
     chosen = {"retrievers": profile.retrieval.collected, "knowledge": profile.knowledge, "more": more}
     compared = profile.evaluation.nli and [profile.evaluation.nli, profile.evaluation.entailment.decisive()]
-    return {**plain, **chosen, "entailment": compared, "seed": profile.seed}
+    return {**plain, **chosen, "entailment": compared, "judge": profile.evaluation.judge, "seed": profile.seed}
 
 
 def same_outcome(one: Profile, other: Profile) -> bool:

@@ -17,7 +17,15 @@ from typing import Any, Protocol
 
 from kgqa_core.store.artifacts import Home
 from tasks.tracking.journal import Journal, Row
-from tasks.tracking.mlflow_store import PENDING, DataSet, MlflowStore, make_handle, tracking_uri, without_credentials
+from tasks.tracking.mlflow_store import (
+    PENDING,
+    DataSet,
+    MlflowStore,
+    make_handle,
+    read_handle,
+    tracking_uri,
+    without_credentials,
+)
 
 log = logging.getLogger("kgqa.tracking")
 PATIENCE = 20.0
@@ -191,13 +199,22 @@ class BufferedTracker:
         arguments = {name: value for name, value in row.items() if name not in ("call", "run")}
         if row["call"] == "start":
             handle = row["run"]
-            arguments["parent"] = self._resolve(row["parent"]) if row["parent"] else None
+            arguments["parent"] = self._parent(row["parent"])
             there = self._store.find(handle) if again else None
             self._ids[handle] = there or self._store.start(handle, **arguments)
         elif "run" in row:
             getattr(self._store, row["call"])(self._resolve(row["run"]), **arguments)
         else:
             getattr(self._store, row["call"])(**arguments)
+
+    def _parent(self, parent: str | None) -> str | None:
+        """Id of the run that another is nested under; one of another run of ours may not be sent yet: none then."""
+        try:
+            return self._resolve(parent) if parent else None
+        except LookupError:
+            if parent and read_handle(parent)[0] != self.journal.path.parent.name:
+                return None
+            raise
 
     def _resolve(self, run: str) -> str:
         if not run.startswith(PENDING):

@@ -14,7 +14,7 @@ from tests.support.command_fuzzer.commands import RECIPES, Forgotten, commands
 from tests.support.command_fuzzer.judge import names
 from tests.support.command_fuzzer.kinds import TEXTS, Case, cases
 from tests.support.command_fuzzer.run import SEED, chosen, run
-from tests.support.command_fuzzer.table import PAGE, RESULTS, family, page
+from tests.support.command_fuzzer.table import RESULTS, family
 
 FEW = 60
 """Cases of the default run."""
@@ -113,7 +113,6 @@ def test_a_message_names_a_value_also_shortened_and_wrapped() -> None:
     assert not names("error: it is empty", "", "--kg")
 
 
-def test_the_page_is_that_of_the_results() -> None:
+def test_the_results_are_of_enough_cases_and_few_are_open() -> None:
     found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert PAGE.read_text(encoding="utf-8") == page(found)
     assert found["cases"] >= LEAST and found["violations"] == len(found["broken"]) < found["cases"] / 20

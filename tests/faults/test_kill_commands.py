@@ -3,21 +3,19 @@
 After each kill nothing that the command started lives or holds its stdout open, and no half result can be seen; the
 same command again ends with the digests of an undisturbed one, pays for no reply twice and sweeps what the killed one
 left.  KGQA_COMMAND_KILLS is the number of kills of the slow whole, KGQA_COMMAND_SEED draws other moments, and the rows
-are added to the file that KGQA_COMMAND_OUTPUT names, from which `python -m benchmarks.kill_commands` writes the table
+are added to the file that KGQA_COMMAND_OUTPUT names, from which `make bench-docs` writes the table
 in docs/operations.md.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks import kill_commands
 from tests.support.chaos import Model
 from tests.support.kill_cases import COMMANDS, NEEDS, Inputs
 from tests.support.kill_commands import Row, Series, write_rows
@@ -52,10 +50,6 @@ def series(name: str, inputs: Inputs, model: Model | None, folder: Path, seed: i
     return Series(command, folder, inputs.folder, model=model, env=env, seed=seed)
 
 
-def test_the_table_of_the_documentation_is_made_of_the_results() -> None:
-    assert kill_commands.section(json.loads(kill_commands.RESULTS.read_text())) in kill_commands.PAGE.read_text()
-
-
 def kills_of(name: str) -> int:
     """The kills of a command; those that take a second or two have twice as many as flows and servers."""
     weights = {one.name: 1 if one.flow or one.stays or one.pays else 2 for one in COMMANDS.values()}
@@ -88,6 +82,8 @@ def test_killed_at_any_moment_the_command_ends_as_if_undisturbed(
     check(rows)
 
 
-@pytest.mark.parametrize("name", ["kg export nt", "cache export", pytest.param("kg diff", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["kg export nt", "kg subset", "cache export", pytest.param("kg diff", marks=pytest.mark.slow)]
+)
 def test_a_few_kills_of_a_quick_command_mostly_while_it_writes(name: str, inputs: Inputs, tmp_path: Path) -> None:
     check(series(name, inputs, None, tmp_path).run(3, shares=(0.34, 0.66)))

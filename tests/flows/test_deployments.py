@@ -59,7 +59,7 @@ def flow_of(deployment: dict[str, Any]) -> Flow[Any, Any]:
 
 
 def test_every_deployment_is_described_and_placed() -> None:
-    assert list(DEPLOYMENTS) == ["pipeline", "refresh", *GPU[:2], "generate-corpus", "evaluate"]
+    assert list(DEPLOYMENTS) == ["pipeline", "table", "refresh", *GPU[:2], "generate-corpus", "evaluate"]
     for name, deployment in DEPLOYMENTS.items():
         assert len(deployment["description"].split()) > 20
         assert deployment["work_pool"]["name"] == ("gpu" if name in GPU else "cpu")
@@ -67,7 +67,7 @@ def test_every_deployment_is_described_and_placed() -> None:
         assert {"kgqa", deployment["work_pool"]["name"]} <= set(deployment["tags"])
         assert deployment["work_pool"]["job_variables"]["env"]["PREFECT_LOGGING_EXTRA_LOGGERS"] == "kgqa"
     assert {name for name, each in DEPLOYMENTS.items() if each.get("concurrency_limit") == 1} == {
-        "pipeline", "refresh", "train-retriever", "finetune-rewriter"
+        "pipeline", "table", "refresh", "train-retriever", "finetune-rewriter"
     }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_an_entrypoint_is_a_flow_that_takes_the_parameters_as_a_form(name: str) 
 
 def test_stages_are_given_to_deployments_that_there_are() -> None:
     deployed = {stage.options.kind: stage.options.deployment for stage, _ in LEARNERS.values()}
-    assert set(deployed) == {"retriever", "hop_path", "relation_ranker", "corpus", "rewriter"}
+    assert set(deployed) == {"retriever", "hop_path", "transfernet", "relation_ranker", "corpus", "rewriter"}
     for target in deployed.values():
         name = target.partition("/")[2]
         assert target == f"{flow_of(DEPLOYMENTS[name]).name}/{name}"

@@ -18,6 +18,7 @@ import pytest
 
 from flows.answer import answer_file
 from flows.pipeline import pipeline
+from kgqa_core.answering.explore import read_efforts
 from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, make_profile
@@ -32,18 +33,25 @@ from kgqa_core.system import System
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer
 from tests.support.prefect_server import on_shared_server
+from tests.support.scripted_agent import ScriptedAgent
 from tests.support.toy import write_graph, write_questions
 
-RETRIEVERS = ("rigel", "hop_path", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random", "oracle")
-BASELINES = ("random", "oracle")
+RETRIEVERS = (
+    "rigel", "hop_path", "transfernet", "kaping", "rank_llm", "rank_embedding", "rank_pair", "rank_amr", "random",
+    "oracle",
+)  # fmt: skip
+BASELINES = ("random", "frequent", "oracle")
 FEW = ("hop_path", "oracle")
 ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
+EXPLORED_BY = {"agent:openai:stub": "agent", "gcr:builtin": "gcr"}
+"""Answerers that explore the graph from the topics, whatever is retrieved."""
 TOPICS = {"gold": (False,), "linked": (True,), "both": (False, True)}
 """Whether the topics of a question are linked, by what a profile calls that."""
 QUESTIONS = 20
 SMALL = {
     "rigel": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 2, "device": "cpu"},
+    "transfernet": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "relation_ranking": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "triples": 100_000, "device": "cpu"},
     "operation_classifier": {"encoder": "scratch", "scratch_width": 32, "epochs": 4, "device": "cpu"},
     "label_parser": {"generated": 0, "examples": 60, "steps": 5, "batch_size": 4},
@@ -182,7 +190,7 @@ def compare_all(road: Road, home: Path, out: Path, retrievers: Sequence[str], to
 
 
 def test_every_answerer_of_the_registry_is_in_the_matrix() -> None:
-    assert set(ANSWERED_BY.values()) == set(ANSWERERS)
+    assert {*ANSWERED_BY.values(), *EXPLORED_BY.values()} == set(ANSWERERS)
 
 
 def test_run_ask_and_answer_give_the_same_answers(
@@ -202,6 +210,28 @@ def test_auto_answers_alike_through_run_ask_and_answer(
     compare(road, home, tmp_path / "auto", "hop_path", ("both",))
 
 
+@pytest.mark.parametrize("answerer", ["agent:openai:stub", pytest.param("gcr:builtin", marks=pytest.mark.slow)])
+def test_explorer_answers_alike_through_run_ask_and_answer(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answerer: str
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(home))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ChatServer(act=ScriptedAgent()) as server, on_shared_server():
+        road = run(home, server, answerer, ("random",))
+        assert set(road.rows) == {"topics", "topics@linked"}
+        assert (server.stats()["requests"] > QUESTIONS) == answerer.startswith("agent")
+        compare(road, home, tmp_path / "explorer", "topics", ("both",))
+        assert any(output for output, _, _ in road.rows["topics"].values())
+    computed = stage_artifact(road.record, "computed/topics").folder
+    efforts, proof = read_efforts(computed), pl.read_parquet(computed / "proof.parquet")
+    answered = {name for name, (output, _, _) in road.rows["topics"].items() if output}
+    assert len(efforts) == QUESTIONS and answered <= set(proof["question"])
+    answers = pl.read_parquet(_artifact(road.record, "answers", "topics"))
+    assert dict(answers.select("question", "prompt_tokens").rows()) == {
+        question: effort.prompt_tokens for question, effort in efforts.items()
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("answerer", [name for name in ANSWERED_BY if name != "auto"])
 def test_the_whole_matrix_gives_the_same_answers(
@@ -217,4 +247,4 @@ def test_the_whole_matrix_gives_the_same_answers(
     road = run(home, server, answerer, RETRIEVERS)
     count = compare_all(road, home, tmp_path, RETRIEVERS, list(TOPICS))
     record_property("combinations", count)
-    assert count == len(RETRIEVERS) * len(TOPICS) == 27
+    assert count == len(RETRIEVERS) * len(TOPICS) == 30

@@ -11,7 +11,7 @@ import pytest
 from flows.cli._session import check_data, choose_profile
 from flows.preflight import check
 from kgqa_core.config import Profile, make_profile
-from kgqa_core.errors import ConfigError, InputError, KgqaError, QuestionFileError
+from kgqa_core.errors import ConfigError, InputError, KgqaError, ModelError, QuestionFileError
 from tests.support.forked_command import forked_kgqa
 
 
@@ -86,6 +86,25 @@ def test_the_encoder_of_linking_is_looked_at_where_questions_are_linked(
         return
     with pytest.raises(KgqaError, match="linking.encoder"):
         check(profile)
+
+
+def test_each_of_several_question_sets_is_looked_at_and_all_their_faults_are_told(tmp_path: Path) -> None:
+    good = write_rows(tmp_path / "good.jsonl", [{"split": split} for split in ("train", "dev", "test")])
+    untested = write_rows(tmp_path / "untested.jsonl", [{"split": split} for split in ("train", "dev", "dev")])
+    files = {"good": good, "untested": untested, "gone": tmp_path / "gone.jsonl"}
+    sets = [{"name": name, "path": str(path)} for name, path in files.items()]
+    with pytest.raises(QuestionFileError) as fault:
+        check(profile_of(tmp_path, [{}], {"questions": sets}))
+    lines = str(fault.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["question set 'untested'", "question set 'gone'"]
+    assert "in test " in lines[0] and "gone.jsonl" in lines[1]
+    check(profile_of(tmp_path, [{}], {"questions": sets[:1]}))
+
+
+def test_every_answerer_is_looked_at(tmp_path: Path) -> None:
+    answering = {"answerers": ["builtin", f"hf:{tmp_path / 'no_model'}"], "knowledge": ["none"]}
+    with pytest.raises(ModelError, match="answering.more .*no_model"):
+        check(profile_of(tmp_path, [{"split": "test"}], {**NO_TRAINING, "answering": answering}))
 
 
 @pytest.mark.parametrize("name", ["metaqa", "wikidata-mini", "zjqa"])

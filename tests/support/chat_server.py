@@ -116,7 +116,8 @@ class ChatServer:
     prompts, bodies, headers and times.  gate: nothing is answered before so many requests are under way at once.
     odd: from a prompt, the request's own seed, the number of its requests before, the text and the token counts to the
     reply that is sent instead, None for the usual one; `sent` has the key and the reply of each request, in order.
-    models: the reply to any GET but that of the counts.
+    models: the reply to any GET but that of the counts.  act: from the body of a request to the message of its reply,
+    tool calls and all, in place of `reply`.
     """
 
     def __init__(
@@ -130,9 +131,10 @@ class ChatServer:
         tokens: Callable[[str], int] = lambda text: len(text.split()),
         odd: Callable[[str, Any, int, str, dict[str, int]], OddReply | None] | None = None,
         models: OddReply | None = None,
+        act: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
         self.reply, self.rates, self.seed, self.keep, self.tokens = reply, rates, seed, keep, tokens
-        self.odd, self.models = odd, models
+        self.odd, self.models, self.act = odd, models, act
         self.sent: list[tuple[str, OddReply | None, dict[str, int]]] = []
         self._drawn = len(inspect.signature(reply).parameters) > 1
         self.prompts: list[str] = []
@@ -281,13 +283,18 @@ class _Connection(asyncio.Protocol):
                 self.count(counts, refused=1)
                 self.send(fault.status, error_body(fault.status), fault.headers)
                 return
-            text = fault.content if fault.content is not None else server.say(prompt, body.get("seed"))
-            finish, words = fault.finish, text.split()
+            acted = server.act(body) if server.act is not None and fault.content is None else None
+            if acted is not None:
+                text = json.dumps(acted, ensure_ascii=False)
+            else:
+                text = fault.content if fault.content is not None else server.say(prompt, body.get("seed"))
+            finish, words = fault.finish, text.split() if acted is None else []
             limit = body.get("max_tokens") or body.get("max_completion_tokens")
             while limit and words and server.tokens(text) > limit:
                 words.pop()
                 text, finish = " ".join(words), "length"
-            usage = {"prompt_tokens": server.tokens(prompt), "completion_tokens": server.tokens(text)}
+            read = prompt if server.act is None else json.dumps(body["messages"], ensure_ascii=False)
+            usage = {"prompt_tokens": server.tokens(read), "completion_tokens": server.tokens(text)}
             before = counts["requests"] - 1
             odd = server.odd(prompt, body.get("seed"), before, text, usage) if server.odd is not None else None
             if server.odd is not None:
@@ -300,7 +307,8 @@ class _Connection(asyncio.Protocol):
         if fault.hang_up:
             self.transport.close()
             return
-        message = {"role": "assistant", "content": text, "refusal": fault.refusal}
+        message = {"role": "assistant", "content": text, "refusal": fault.refusal, **(acted or {})}
+        finish = "tool_calls" if message.get("tool_calls") else finish
         choice = {"index": 0, "message": message, "finish_reason": finish}
         data: dict[str, Any] = {"id": "x", "object": "chat.completion", "created": 0, "model": "stub"}
         data["choices"] = [choice] if fault.choices else []

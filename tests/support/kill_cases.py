@@ -73,6 +73,7 @@ class Inputs:
         rows = write_graph(folder / "graph.tsv", TRIPLES)
         for name, chosen in (("old", rows[300:]), ("new", rows[:-300])):
             (folder / f"{name}.tsv").write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")
+        write_questions(folder / "subset.jsonl", rows[300:], 60)
         build_folder([str(folder / "old.tsv")], folder / "kg", FORMAT)
         build_folder([str(folder / "new.tsv")], folder / "kg-new", FORMAT)
 
@@ -203,6 +204,11 @@ def _export(p: Place, out: str) -> list[str | Path]:
     return ["kg", "export", out, "--kg", p.inputs / "kg", "--force"]
 
 
+def _subset(p: Place) -> list[str | Path]:
+    questions = ["--questions", p.inputs / "subset.jsonl", "--max-degree", "20"]
+    return ["kg", "subset", p.inputs / "old.tsv", *DUMP, *questions, "--out", "out.nt", "--force"]
+
+
 def _answerability(p: Place) -> list[str | Path]:
     files = ["--kg", p.inputs / "register/facts.tsv", "--questions", p.inputs / "register/questions.jsonl"]
     return ["answerability", "build", *files, "--out", "out", *_sets("answerability.largest_drop_share=0.9")]
@@ -253,6 +259,7 @@ _ALL = (
     Command("kg dkg", lambda p: ("kg", "dkg", p.inputs / "kg", "--out", "out"), outputs=("out",)),
     Command("kg diff", lambda p: ("kg", "diff", p.inputs / "kg", p.inputs / "kg-new", "--out", "out", "--force"),
             outputs=("out/*",)),
+    Command("kg subset", _subset, outputs=("out.nt",)),
     Command("kg export nt", lambda p: _export(p, "out.nt"), outputs=("out.nt",)),
     Command("kg export tsv", lambda p: _export(p, "out.tsv"), outputs=("out.tsv",)),
     Command("kg export parquet", lambda p: _export(p, "out.parquet"), outputs=("out.parquet",)),

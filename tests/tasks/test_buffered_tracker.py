@@ -116,6 +116,23 @@ def waiting(home: Home, run: str = "own") -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def test_a_run_is_nested_under_one_of_another_tracker_and_stands_alone_where_that_was_never_sent(
+    store: FakeStore, home: Home
+) -> None:
+    store.up = False
+    table, people, staff = (tracker_of(store, home, name) for name in ("table", "people", "staff"))
+    outer = table.start("table", {})
+    alone, nested = (one.start(name, {}, parent=outer) for one, name in ((people, "people"), (staff, "staff")))
+    people.start("scores", {}, parent=alone)
+    assert nested.startswith(PENDING)
+    store.up = True
+    assert people.close() == 0 and table.close() == 0 and staff.close() == 0
+    ids = {"scores": people.known(alone), "staff": table.known(outer)}
+    parents = {row["name"]: row["parent"] for row in store.runs.values()}
+    assert parents == {"people": None, "table": None, **ids}
+    assert not (home.root / "runs" / "people" / REFUSED).exists()
+
+
 def dead_run(home: Home, run: str, record: dict[str, Any] | None = None) -> Path:
     """A run whose process was killed while it held the run's lock."""
     folder = home.root / "runs" / run

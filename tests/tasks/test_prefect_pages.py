@@ -9,7 +9,7 @@ import pytest
 from tasks.engine.prefect_pages import counted, link_line, plain, score_tables, show_page, table
 
 ALONE = ("hits_at_1", "hits_at_5", "recall_of_answers")
-READ = ("contains", "contains_substring", "exact", "f1", "hit_rra", "hit_rra_substring")
+READ = ("contains", "contains_substring", "exact", "f1", "hit_rra", "hit_rra_substring", "hits_at_1")
 
 
 def measured(*metrics: str) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def test_scores_are_two_tables_of_few_columns_in_percent() -> None:
     assert names == ["experiment", "split", *ALONE]
     assert alone.splitlines()[2].count("50.0 \\[25.0, 75.0\\]") == 3 and len(alone.splitlines()) == 4
     names = [cell.strip().replace("\\", "") for cell in answers.splitlines()[0].strip("|").split("|")]
-    assert names == ["experiment", "split", "exact", "contains", "hit_rra", "f1"]
+    assert names == ["experiment", "split", "exact", "contains", "hit_rra", "f1", "hits_at_1"]
 
 
 def test_a_kind_of_score_that_no_experiment_has_leaves_no_heading() -> None:

@@ -26,6 +26,7 @@ from tasks.resume.inputs import (
     training_input_change,
     training_inputs,
 )
+from tasks.resume.refresh import other_sets
 from tests.support.finished import finished_run, questions
 
 FILES = ("more.jsonl", "texts.jsonl", "pairs.jsonl", "graphs.txt", "parser/weights")
@@ -55,7 +56,8 @@ def profile_of(folder: Path, **sections: dict[str, Any]) -> Profile:
         "relation_ranking": ranking | {"encoder": "scratch"},
         "rigel": {"encoder": "scratch", "soft_start": True},
         "hop_path": {"encoder": "scratch"},
-        "retrieval": {"retrievers": ["rigel", "hop_path", "rank_pair", "rank_amr"]},
+        "transfernet": {"encoder": "scratch"},
+        "retrieval": {"retrievers": ["rigel", "hop_path", "transfernet", "rank_pair", "rank_amr"]},
         "answering": {"knowledge": ["passages", "rigel/rewritten"]},
     }
     return make_profile(plain, sections)
@@ -181,3 +183,11 @@ def test_feedback_is_that_of_the_run_that_is_meant_today(home: Home, tmp_path: P
     assert told(first) is told("20260101") is told("gone") is None
     assert told(second) == f"the feedback of retriever is that of another run ({second})"
     assert told(None) == "the feedback of retriever went" and told(first, {}) == "the feedback of retriever came"
+
+
+def test_retrievers_of_sets_that_train_together_do_not_go_on_alone() -> None:
+    sets = {"questions": [{"name": "people", "path": "p"}, {"name": "staff", "path": "s"}]}
+    alone, together = (make_profile(sets, {"questions_train": how}).each_set[0] for how in ("each", "union"))
+    assert other_sets(alone, alone) is None and other_sets(together, together) is None
+    assert other_sets(together, alone) == "the retrievers were trained on people and staff, with questions_train union"
+    assert other_sets(alone, together) == "the retrievers were trained on people, with questions_train each"

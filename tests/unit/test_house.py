@@ -15,7 +15,7 @@ HOUSE = Path(__file__).resolve().parents[2]
 def test_the_deployments_run_the_atlas_profile() -> None:
     deployments = yaml.safe_load((HOUSE / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
     atlas = yaml.safe_load((HOUSE / "flows" / "profiles" / "atlas.yaml").read_text(encoding="utf-8"))
-    assert len(deployments) == 6
+    assert len(deployments) == 7
     assert all(deployment["parameters"] == {"profile": atlas} for deployment in deployments)
 
 

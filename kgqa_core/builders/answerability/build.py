@@ -16,6 +16,7 @@ import numpy as np
 
 from kgqa_core.builders.answerability.arrays import Graph
 from kgqa_core.builders.answerability.drops import Dropped, Dropper
+from kgqa_core.builders.answerability.groups import FormGroup
 from kgqa_core.builders.answerability.ideal import Ideal, find_ideals, form_key, reasons, result_of
 from kgqa_core.builders.answerability.records import (
     DROPS,
@@ -26,12 +27,13 @@ from kgqa_core.builders.answerability.records import (
     LEFT_OUT,
     RELATION,
     STATISTICS,
+    TYPE,
     BenchmarkQuestion,
     Drop,
     IdealRecord,
     write_rows,
 )
-from kgqa_core.builders.answerability.splits import FormGroup, Shares, levels, split
+from kgqa_core.builders.answerability.splits import Shares, SplitResult, levels, split
 from kgqa_core.builders.answerability.statistics import statistics, write_card
 from kgqa_core.builders.answerability.trace import Tracer
 from kgqa_core.builders.answerability.uses import ElementIndexes, types_of
@@ -54,8 +56,7 @@ from kgqa_core.types import SPLITS, Question
 class GraphOutcome:
     """What the modified graph says of a question.
 
-    known: the modified graph has everything that the form names.  result: there, None where the form is not known.
-
+    known: the question has a form.  result: there, None where the graph lacks what the form names.
     step: the drop that made the question unanswerable, or -1.  missing: steps that took what its form names, or else
     what answered it.  touched: steps that took anything that its form names or its ideal answers rest on.
     """
@@ -69,9 +70,18 @@ class GraphOutcome:
 
 
 def label_all(
-    ideals: Sequence[Ideal], dropped: Dropped, tracer: Tracer, modified: MemoryGraph, monitor: Monitor = QUIET
+    ideals: Sequence[Ideal],
+    dropped: Dropped,
+    tracer: Tracer,
+    modified: MemoryGraph,
+    labelling: str = "published",
+    monitor: Monitor = QUIET,
 ) -> list[GraphOutcome]:
-    """The label of each question; modified: the overlay, in which what cannot be traced is run."""
+    """The label of each question; modified: the overlay, in which what cannot be traced is run.
+
+    labelling: `published` gives no form to a question that a dropped type made unanswerable (Patidar et al. 2023),
+    `ours` as long as the graph lacks nothing that its form names.
+    """
     labels = []
     for number, ideal in enumerate(ideals):
         of_form = {dropped.relations[r] for r in ideal.relations if r in dropped.relations}
@@ -85,9 +95,10 @@ def label_all(
             of_facts = _members(ideal, dropped, tracer)
         if not answerable and step < 0:
             step = max(of_facts, default=len(dropped.steps) - 1)
+        of_type = labelling == "published" and not answerable and dropped.steps[step].kind == TYPE
         labels.append(
             GraphOutcome(
-                answerable=answerable, known=not of_form, result=result, step=-1 if answerable else step,
+                answerable=answerable, known=not (of_form or of_type), result=result, step=-1 if answerable else step,
                 missing=() if answerable else tuple(sorted(of_form or of_facts)),
                 touched=tuple(sorted(of_form | of_facts)),
             )
@@ -161,11 +172,12 @@ def build(
             raise InputError(f"nothing could be dropped for p_u = {options.p_u} of {len(ideals)} questions; raise it")
         ref = publish_folder("kg", out / GRAPH, lambda folder, _: _overlay(folder, kg, dropped, options, seed))
         with KgStore.open(ref.folder) as modified:
-            labels = label_all(ideals, dropped, tracer, MemoryGraph(modified), monitor)
+            labels = label_all(ideals, dropped, tracer, MemoryGraph(modified), options.labels, monitor)
             graphs = {"ideal": store.counts(), "modified": modified.counts()}
-        where, level = _splits(ideals, labels, dropped, options, seed)
+        where, level, full = _splits(ideals, labels, dropped, options, seed)
         rows = _rows(ideals, labels, where, level, dropped, store)
         drops = _drop_rows(dropped, Counter(label.step for label in labels), graph, store)
+        named_full = _full_zero_shot(full, store, options.full_zero_shot)
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
     for name in SPLITS:
         write_rows(out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
@@ -174,7 +186,7 @@ def build(
     write_rows(out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items())))
     table = statistics(
         [one for one, _ in rows], [one for _, one in rows], drops, left_out=reasons(left_out), graphs=graphs,
-        goals=_goals(options, dropped, seed), agreeing=sum(ideal.agrees for ideal in ideals),
+        goals=_goals(options, dropped, seed), full_zero_shot=named_full, agreeing=sum(ideal.agrees for ideal in ideals),
     )  # fmt: skip
     write_json(out / STATISTICS, table)
     write_card(out, table=table, graph=about, questions=sample[0].source or "questions")
@@ -215,8 +227,8 @@ def _splits(
     dropped: Dropped,
     options: AnswerabilityOptions,
     seed: int,
-) -> tuple[list[str], list[str | None]]:
-    """Split and level of each question."""
+) -> tuple[list[str], list[str | None], SplitResult]:
+    """Split and level of each question, and how groups were split."""
     members: dict[str, list[int]] = {}
     for place, ideal in enumerate(ideals):
         members.setdefault(form_key(ideal.form), []).append(place)
@@ -231,13 +243,37 @@ def _splits(
         for first, places in ((places[0], places) for places in members.values())
     ]
     shares = Shares(options.split_shares, options.zero_shot, options.full_zero_shot)
-    chosen = split(groups, shares, seed)
+    result = split(groups, shares, seed)
+    chosen = result.where
     where = [""] * len(ideals)
     level: list[str | None] = [None] * len(ideals)
     for group, chosen_split, new in zip(groups, chosen, levels(groups, chosen), strict=True):
         for member in group.members:
             where[member], level[member] = chosen_split, new
-    return where, level
+    return where, level, result
+
+
+def _full_zero_shot(result: SplitResult, store: KgStore, goal: float) -> dict[str, Any]:
+    """What the splitter says of full zero-shot questions, with keys in place of ids."""
+    answerable, unanswerable, zero_shot = result.room
+    found: dict[str, Any] = {
+        "goal": goal,
+        "wanted": result.wanted,
+        "room": {"answerable": answerable, "unanswerable": unanswerable, "zero_shot": zero_shot},
+        "obstacle": None,
+    }
+    if result.obstacle is not None:
+        relations = store.relation_keys()
+        ids = [(element[0], int(element[1:])) for element in sorted(result.obstacle.elements)]
+        types = store.entity_keys([number for kind, number in ids if kind == "t"])
+        found["obstacle"] = {
+            "relations": sorted(relations[number] for kind, number in ids if kind == "r"),
+            "types": sorted(types[number] for kind, number in ids if kind == "t"),
+            "answerable": result.obstacle.answerable,
+            "unanswerable": result.obstacle.unanswerable,
+            "zero_shot": result.obstacle.zero_shot,
+        }
+    return found
 
 
 def elements_of(ideal: Ideal) -> frozenset[str]:
@@ -311,7 +347,7 @@ def _goals(options: AnswerabilityOptions, dropped: Dropped, seed: int) -> dict[s
     return {
         "p_u": options.p_u, "parts": list(options.drop_shares), "quotas": dropped.quotas,
         "zero_shot": options.zero_shot, "full": options.full_zero_shot,
-        "splits": list(options.split_shares), "seed": seed,
+        "splits": list(options.split_shares), "labels": options.labels, "seed": seed,
     }  # fmt: skip
 
 
@@ -323,6 +359,8 @@ def _counts(table: dict[str, Any]) -> dict[str, Any]:
         "answerable": every["A"],
         "unanswerable": every["U"],
         **{f"by_{row['drop']}": row["U"] for row in table["drops"] if row["drop"] in KINDS},
+        "zero_shot": every["partial"] + every["full"],
+        "full_zero_shot": every["full"],
         "drops": sum(row["elements"] for row in table["drops"] if row["drop"] in KINDS),
         "left_out": sum(table["left_out"].values()),
         "triples_left": table["graphs"]["modified"]["triples"],

@@ -11,12 +11,13 @@ without forms, so that nothing can look at them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, AnswerabilityLabel, write_labels
-from kgqa_core.builders.answerability.records import BenchmarkQuestion, IdealRecord, read_benchmark
+from kgqa_core.builders.answerability.records import TYPE, BenchmarkQuestion, IdealRecord, read_benchmark
 from kgqa_core.config import Training
 from kgqa_core.datasets.jsonl import RawQuestion, canonical
 from kgqa_core.datasets.link import link
@@ -24,6 +25,7 @@ from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.datasets.splits import leakage, write_leakage
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import to_paths
 from kgqa_core.monitor import QUIET, Monitor
@@ -72,7 +74,12 @@ def questions_and_labels(
     table = leakage(questions)
     write_leakage(out, table)
     there = {question.id: len(question.topic_entities) for question in questions}
-    labels = [_label(entry, ideal, there[entry.id]) for entry, ideal in zip(read.questions, read.ideal, strict=True)]
+    with KgStore.open(kg) as store:
+        relations = set(store.relation_keys())
+    labels = [
+        _label(entry, ideal, there[entry.id], relations)
+        for entry, ideal in zip(read.questions, read.ideal, strict=True)
+    ]
     write_labels(out, labels)
     paths = sum(bool(question.relation_paths) for question in questions)
     return {**counts, "with_paths": paths, "leaked": table["counts"]["leaked"], "leakage": table["counts"]}
@@ -89,12 +96,20 @@ def _as_learnt(question: Question, entry: BenchmarkQuestion) -> Question:
     return replace(question, relation_paths=found, hops=question.hops or max(map(len, found), default=None))
 
 
-def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int) -> AnswerabilityLabel:
-    """With what is truly missing: a topic, else an element of the form, else facts.  there: topics that are left."""
+def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int, relations: Collection[str]) -> AnswerabilityLabel:
+    """With what is truly missing: a topic, else a relation or type, else facts.
+
+    there: topics that are left.  relations: those of the modified graph; the published labels leave a question without
+    a form where a dropped type took its answer, though the graph may have every relation of the form.
+    """
     if entry.answerable:
         return AnswerabilityLabel(entry.id, True)
     gone = there < len(set(entry.topic_entities))
-    why = FACT if entry.s_expression is not None else ENTITY if gone else RELATION
+    kept = entry.s_expression is not None
+    if not kept and not gone and ideal.drop == TYPE:
+        used = elements(parse(ideal.s_expression))
+        kept = not used.classes and all(relation in relations for relation in used.relations)
+    why = FACT if kept else ENTITY if gone else RELATION
     return AnswerabilityLabel(entry.id, False, why, ideal.drop, ideal.level)
 
 

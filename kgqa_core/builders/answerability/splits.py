@@ -4,10 +4,13 @@ Questions with the same form go together.  A drop that is chosen for zero-shot i
 its form nor in what its ideal answers rest on; whoever misses it is in dev or test.  Of what dev and test miss:
 
     iid        training has questions that each of the missing elements touches
-    partial    training has none for some missing element, but other parts of the form, or of what is missing, occur
-    full       nothing of the form and of what is missing occurs in training
+    partial    training has none for some missing element, but other parts of the schema of the form, or of what is
+               missing, occur
+    full       no relation or type of the form, and nothing of what is missing, occurs in training
 
-Shares that a data set does not have room for are filled with what it has: `statistics` says what came of them.
+Full zero-shot comes first, for it costs most: all questions with the relations and types of a form are kept out of
+training, as long as dev and test have room for them (`full_zero_shot`).  Shares that a data set does not have room for
+are filled with what it has, and `FullShare` says what stood in the way.
 """
 
 from __future__ import annotations
@@ -17,29 +20,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from kgqa_core.builders.answerability.full_zero_shot import FullZeroShot, Obstacle
+from kgqa_core.builders.answerability.groups import FormGroup
 from kgqa_core.builders.answerability.records import FULL, IID, PARTIAL
 from kgqa_core.types import SPLITS
 
 TRAIN, DEV, TEST = SPLITS
-
-
-@dataclass(frozen=True, slots=True)
-class FormGroup:
-    """Questions of one form.  members: their places.  kind: of the drop that made them unanswerable, else None.
-
-    missing, touched: steps, as of `labels.Label`.  elements: what the form names, `e1`, `r2`, `t3`.
-    """
-
-    members: tuple[int, ...]
-    kind: str | None
-    missing: frozenset[int] = frozenset()
-    touched: frozenset[int] = frozenset()
-    elements: frozenset[str] = frozenset()
-
-    @property
-    def size(self) -> int:
-        """Questions in it."""
-        return len(self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +37,22 @@ class Shares:
     full: float = 0.25
 
 
-def split(groups: Sequence[FormGroup], shares: Shares, seed: int) -> list[str]:
-    """The split of each group."""
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """where: the split of each group.
+
+    wanted: full zero-shot questions that were requested.  room: answerable and unanswerable questions that dev and test
+    hold, and zero-shot ones that were requested.  obstacle: None where nothing stood in the way.
+    """
+
+    where: list[str]
+    wanted: int
+    room: tuple[int, int, int]
+    obstacle: Obstacle | None
+
+
+def split(groups: Sequence[FormGroup], shares: Shares, seed: int) -> SplitResult:
+    """The split of each group, and what came of the share of full zero-shot questions."""
     return _Splitter(groups, shares, seed).run()
 
 
@@ -60,17 +60,17 @@ def levels(groups: Sequence[FormGroup], where: Sequence[str]) -> list[str | None
     """How new each unanswerable group of dev and test is; None for others."""
     train = [group for group, place in zip(groups, where, strict=True) if place == TRAIN]
     touched = frozenset().union(*(group.touched for group in train))
-    elements = frozenset().union(*(group.elements for group in train))
+    schema = frozenset().union(*(group.schema for group in train))
     return [
-        None if place == TRAIN or group.kind is None else _level(group, touched, elements)
+        None if place == TRAIN or group.kind is None else _level(group, touched, schema)
         for group, place in zip(groups, where, strict=True)
     ]
 
 
-def _level(group: FormGroup, touched: frozenset[int], elements: frozenset[str]) -> str:
+def _level(group: FormGroup, touched: frozenset[int], schema: frozenset[str]) -> str:
     if group.missing <= touched:
         return IID
-    return PARTIAL if group.missing & touched or group.elements & elements else FULL
+    return PARTIAL if group.missing & touched or group.schema & schema else FULL
 
 
 class _Splitter:
@@ -82,22 +82,33 @@ class _Splitter:
         self.out = {name: part / total for name, part in zip(SPLITS, shares.splits, strict=True)}
         self.totals = {True: self._size(lambda g: g.kind is None), False: self._size(lambda g: g.kind is not None)}
         self.by_step = self._index(lambda group: group.touched)
-        self.by_element = self._index(lambda group: group.elements)
+        self.by_schema = self._index(lambda group: group.schema)
         self.held: set[int] = set()
+        self.held_sizes: Counter[bool] = Counter()
+        self.chosen_sizes: Counter[str | None] = Counter()
         self.given: Counter[tuple[str, bool]] = Counter()
 
-    def run(self) -> list[str]:
+    def run(self) -> SplitResult:
         wanted = self._held_out(False) * self.shares.zero_shot
-        chosen = self._hold_steps(wanted)
-        self._make_full(chosen, round(self.shares.full * sum(self.groups[g].size for g in chosen)))
+        full = round(self.shares.full * wanted)
+        room = (int(self._held_out(True)), int(self._held_out(False)), int(wanted))
+        chooser = FullZeroShot(self.groups, self.by_step, self.by_schema, room)
+        held, obstacle = chooser.choose(full)
+        self._hold(held)
+        self._choose(chooser.zero_shot)
+        self._hold_steps(wanted, set(chooser.zero_shot), chooser.unseen | chooser.able())
         self._share_out(sorted(self.held))
         self._add_iid()
         self._fill(False)
         self._fill(True)
-        return [place or TRAIN for place in self.where]
+        return SplitResult([place or TRAIN for place in self.where], full, room, obstacle)
 
-    def _hold_steps(self, wanted: float) -> set[int]:
-        """Groups that miss the steps that are chosen for zero-shot, about `wanted` questions."""
+    def _hold_steps(self, wanted: float, chosen: set[int], unseen: set[int]) -> None:
+        """Chooses further steps for zero-shot, until about `wanted` questions miss them.
+
+        chosen: groups that are zero-shot already.  unseen: steps that training does not touch, or that are not to be
+        chosen, for more questions would be full zero-shot than requested.
+        """
         steps: dict[str, list[int]] = {}
         owner: dict[int, Counter[str]] = {}
         for group in self.groups:
@@ -109,15 +120,12 @@ class _Splitter:
         sizes = Counter[str | None]()
         for group in self.groups:
             sizes[group.kind] += group.size
-        chosen: set[int] = set()
-        unseen: set[int] = set()
         for round_ in (0, 1):
             for kind in sorted(steps, key=lambda name: len(steps[name])):
                 order = self.random.sample(steps[kind], len(steps[kind]))
                 limit = wanted if round_ else sizes[kind] / max(1, self.totals[False]) * wanted
                 for step in order:
                     self._hold_step(step, limit, wanted, None if round_ else kind, chosen, unseen)
-        return chosen
 
     def _hold_step(
         self, step: int, limit: float, wanted: float, kind: str | None, chosen: set[int], unseen: set[int]
@@ -128,43 +136,37 @@ class _Splitter:
         new = [g for g in self.by_step.get(step, ()) if g not in self.held]
         missing = [g for g in self.by_step.get(step, ()) if step in self.groups[g].missing and g not in chosen]
         grown = self._count(missing)
-        of_kind = self._count(g for g in chosen if kind is None or self.groups[g].kind == kind)
-        if self._count(chosen) + grown > wanted or of_kind + grown > limit or not self._room(new):
+        all_chosen = sum(self.chosen_sizes.values())
+        of_kind = all_chosen if kind is None else self.chosen_sizes[kind]
+        if all_chosen + grown > wanted or of_kind + grown > limit or not self._room(new):
             return
         unseen.add(step)
-        self.held.update(new)
+        self._hold(new)
+        self._choose(missing)
         chosen.update(missing)
 
+    def _hold(self, new: Iterable[int]) -> None:
+        for g in new:
+            self.held_sizes[self.groups[g].kind is None] += self.groups[g].size
+            self.held.add(g)
+
+    def _choose(self, places: Iterable[int]) -> None:
+        for g in places:
+            self.chosen_sizes[self.groups[g].kind] += self.groups[g].size
+
     def _room(self, new: Collection[int]) -> bool:
-        """Whether dev and test have room for what would be held out with these groups."""
-        for answerable in (True, False):
-            candidates = (g for g in (*self.held, *new) if (self.groups[g].kind is None) == answerable)
-            if self._count(candidates) > self._held_out(answerable):
-                return False
-        return True
-
-    def _make_full(self, chosen: Collection[int], wanted: int) -> None:
-        """Holds answerable questions out that share elements with some zero-shot ones, the cheapest first."""
-
-        def rivals(place: int) -> set[int]:
-            return {g for e in self.groups[place].elements for g in self.by_element[e] if g not in self.held}
-
-        costs = sorted((self._count(rivals(place)), place) for place in chosen)
-        made = 0
-        for _, place in costs:
-            if made >= wanted:
-                return
-            against = rivals(place)
-            if all(self.groups[g].kind is None for g in against) and self._room(against):
-                self.held.update(against)
-                made += self.groups[place].size
+        """Whether dev and test have room for what would be held out with these groups, none of which is held."""
+        more = Counter(self.held_sizes)
+        for g in new:
+            more[self.groups[g].kind is None] += self.groups[g].size
+        return all(more[answerable] <= self._held_out(answerable) for answerable in (True, False))
 
     def _share_out(self, held: Sequence[int]) -> None:
         """Divides what is held out between dev and test, each kind and label alike."""
         strata: dict[tuple[str, int], list[int]] = {}
         for g in held:
             group = self.groups[g]
-            inner = sum(1 for e in group.elements if any(other not in self.held for other in self.by_element[e]))
+            inner = sum(1 for e in group.schema if any(other not in self.held for other in self.by_schema[e]))
             strata.setdefault((group.kind or "", min(inner, 1)), []).append(g)
         for name in sorted(strata):
             self._deal(self.random.sample(strata[name], len(strata[name])), self._count(strata[name]))

@@ -19,6 +19,8 @@ from kgqa_core.builders.answerability.records import (
     KINDS,
     LEVELS,
     PARTIAL,
+    RELATION,
+    TYPE,
     BenchmarkQuestion,
     Drop,
     IdealRecord,
@@ -35,12 +37,14 @@ Pair = tuple[BenchmarkQuestion, IdealRecord]
 
 def statistics(
     questions: Sequence[BenchmarkQuestion], ideal: Sequence[IdealRecord], drops: Sequence[Drop], *,
-    goals: Mapping[str, Any],
+    goals: Mapping[str, Any], full_zero_shot: Mapping[str, Any],
     left_out: Mapping[str, int], graphs: Mapping[str, Mapping[str, int]], agreeing: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Every table as JSON.
 
-    goals: what was requested (`p_u`, `quotas` by kind, `zero_shot`, `full`).  left_out: questions by reason.
+    goals: what was requested (`p_u`, `quotas` by kind, `zero_shot`, `full`, `labels`).  full_zero_shot: what was
+    wanted, what dev and test have room for, and what stood in the way (`splits.SplitResult`).  left_out: questions by
+    reason.
     graphs: counts of the `ideal` and the `modified` graph.  agreeing: questions whose ideal result is the annotation.
     """
     pairs = list(zip(questions, ideal, strict=True))
@@ -58,9 +62,45 @@ def statistics(
         "origin_of_forms": dict(sorted(Counter(one.origin for one in ideal).items())),
         "agreeing_with_annotation": agreeing,
         "goals": dict(goals),
+        "full_zero_shot": {**full_zero_shot, **_reached(ideal, full_zero_shot)},
         "left_out": dict(left_out),
         "graphs": {name: dict(counts) for name, counts in graphs.items()},
     }
+
+
+def _reached(ideal: Sequence[IdealRecord], full: Mapping[str, Any]) -> dict[str, Any]:
+    """Zero-shot questions and full ones, their share, that among dropped types and relations alone, and why not more.
+
+    The files that the authors publish divide the zero-shot questions of dropped types and relations only.
+    """
+    zero_shot = [one for one in ideal if one.level in (PARTIAL, FULL)]
+    of_schema = [one for one in zero_shot if one.drop in (TYPE, RELATION)]
+    reached = sum(one.level == FULL for one in zero_shot)
+    found: dict[str, Any] = {
+        "zero_shot": len(zero_shot),
+        "reached": reached,
+        "share": round(reached / max(1, len(zero_shot)), 4),
+        "share_of_schema_drops": round(sum(one.level == FULL for one in of_schema) / max(1, len(of_schema)), 4),
+        "why_not_more": None,
+    }
+    if reached < full["wanted"]:
+        obstacle, room = full["obstacle"], full["room"]
+        if obstacle is None:
+            found["why_not_more"] = (
+                "what the remaining questions of these relations and types miss is touched by more questions than dev "
+                f"and test have room for ({room['answerable']:,} answerable, {room['unanswerable']:,} unanswerable, "
+                f"{room['zero_shot']:,} of them zero-shot)"
+            )
+        else:
+            names = [*obstacle["relations"], *obstacle["types"]]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            found["why_not_more"] = (
+                f"training would have to do without {', '.join(names[:3])}{more}, the cheapest choice: with what is "
+                f"held out already, that puts {obstacle['answerable']:,} answerable and {obstacle['unanswerable']:,} "
+                f"unanswerable questions, {obstacle['zero_shot']:,} of them zero-shot, into dev and test, which have "
+                f"room for {room['answerable']:,}, {room['unanswerable']:,} and {room['zero_shot']:,}"
+            )
+    return found
 
 
 def _split_row(name: str, pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,7 @@ from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document
 from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.agreement import kappa
 
 COLUMNS = ("id", "level", "dialogue", "query", "answer", "triples", "label", "note")
 """Columns of a sheet; an annotator fills `label` with `correct` or `incorrect`, and `note` at will."""
@@ -196,21 +196,3 @@ def compare(first: dict[str, bool | None], second: dict[str, bool | None]) -> Ag
         raw=agreed / total, kappa=kappa(cells), error_rate=no / agreed if agreed else None,
         disagreed=tuple(key for key, one, two in done if one != two),
     )  # fmt: skip
-
-
-def kappa(cells: Sequence[int]) -> float | None:
-    """Cohen's κ of a table (both correct, first only, second only, both incorrect): in [-1, 1], higher is better.
-
-    κ = (p_o - p_e) / (1 - p_e), with p_e the agreement that the two shares of `correct` would have by chance; None
-    where p_e is 1.
-
-    >>> round(kappa([20, 5, 10, 15]), 6)
-    0.4
-    """
-    yes, first_only, second_only, no = cells
-    total = sum(cells)
-    observed = yes + no
-    chance = (yes + first_only) * (yes + second_only) + (second_only + no) * (first_only + no)
-    if chance == total * total:
-        return None
-    return (observed * total - chance) / (total * total - chance)

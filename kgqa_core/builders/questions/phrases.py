@@ -187,6 +187,8 @@ class FormPhrases:
         bounds = [part for part in parts if isinstance(part, Compare)]
         label = self.lexicon.type_label(classes[0].key) if classes else head
         several = True if many is None else many
+        if many is None and len(others) == 1 and isinstance(others[0], Join) and self._single(others[0].path[0]):
+            several = False
         noun = self.noun(others[0], label, several) if others else Noun(label, many=several)
         clauses = [
             f"{'who' if is_person(noun.head) else 'that'} {self.predicate(part, noun.many)}" for part in others[1:]
@@ -199,6 +201,11 @@ class FormPhrases:
             return replace(noun, fixed=f"{noun.fixed} {' and '.join(clauses)}")
         joint = "and " if re.search(r"\b(that|who|whose|with)\b", noun.post) and self.lexicon.rng.random() < 0.6 else ""
         return replace(noun, post=f"{noun.post} {joint}{' and '.join(clauses)}".strip())
+
+    def _single(self, step: Step) -> bool:
+        """Whether a step leads to one thing, mostly."""
+        relation = self.profile.relations[step.relation]
+        return relation.functional if step.inverse else relation.inverse_functional
 
     def _without(self, noun: Noun, of: Form, without: Form) -> Noun:
         same = isinstance(of, Join) and isinstance(without, Join) and of.path == without.path

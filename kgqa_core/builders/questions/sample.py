@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from kgqa_core.builders.questions.draft import Draft
 from kgqa_core.builders.questions.easiness import Easiness
+from kgqa_core.builders.questions.grailqa_forms import GrailqaForms
 from kgqa_core.builders.questions.operations import Operations
 from kgqa_core.builders.questions.paths import WalkedPath, Walker
 from kgqa_core.builders.questions.qualified import Qualified
 from kgqa_core.builders.questions.schema_profile import GraphProfile
-from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
+from kgqa_core.config.generated_questions import GRAILQA_KINDS, GeneratedQuestionsOptions
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Class, Form, Join, Minus, Or
 from kgqa_core.logic.memory import Ints, MemoryGraph
@@ -37,6 +39,7 @@ class Sampler:
         self.walker = Walker(graph, profile, options, self.rng)
         self.operations = Operations(self.walker, self.base, self.condition)
         self.qualified = Qualified(self.walker)
+        self.typed = GrailqaForms(graph, profile, self.rng) if options.forms == "grailqa" else None
         self.makers: Mapping[str, Callable[[], Draft | None]] = {
             "one_hop": lambda: self._path("one_hop", 1),
             "two_hops": lambda: self._path("two_hops", 2),
@@ -54,6 +57,8 @@ class Sampler:
     def draw(self, size: int, monitor: Monitor = QUIET) -> list[Draft]:
         """Drafts of all kinds by their shares, `size` of them where the graph has as many that differ."""
         shares = {name: share for name, share in self.options.shares.model_dump().items() if share > 0}
+        if self.typed is not None:
+            shares = {name: share for name, share in shares.items() if name in GRAILQA_KINDS}
         found: dict[str, Draft] = {}
         if "one_hop" in shares:
             self._cover(found, size // 4)
@@ -97,6 +102,11 @@ class Sampler:
 
     def _keep(self, found: dict[str, Draft], draft: Draft) -> bool:
         """Runs a form and keeps it where it is new and has what it was drawn for; whether it did."""
+        if self.typed is not None:
+            form = self.typed.write(draft.form)
+            if form is None:
+                return False
+            draft = replace(draft, form=form)
         key = draft.key
         if key in found:
             return False

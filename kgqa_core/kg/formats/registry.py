@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.formats import columns, delimited, freebase, kgtk, names, ntriples, turtle
+from kgqa_core.kg.formats import columns, delimited, freebase, kgtk, names, ntriples, turtle, webqsp
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.wikidata import json as wikidata_json
 from kgqa_core.kg.formats.wikidata import rdf as wikidata_rdf
@@ -18,6 +18,7 @@ FORMATS: Mapping[str, FormatSpec] = {
         kgtk.FORMAT,
         wikidata_rdf.FORMAT,
         freebase.FORMAT,
+        webqsp.FORMAT,
         ntriples.NTRIPLES,
         ntriples.NQUADS,
         turtle.TURTLE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +12,7 @@ from torch import Tensor, nn
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.schema import Schema
 from kgqa_core.nn.encoders import Encoder, Reader
-
-_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_./\s-]+")
+from kgqa_core.parsing.words import in_words
 
 Near = Mapping[str, Mapping[str, tuple[bool, bool]]]
 """Entity → relation → whether the entity is a head of it, and whether it is a tail of it."""
@@ -46,15 +44,6 @@ def items_of(store: KgStore, schema: Schema) -> Items:
     names = store.names([i for i, _ in rows])
     own = {key: names[i] for i, key in rows} | {key: named[key] for key in relations}
     return Items(relations, classes, {key: in_words(own.get(key, key)) for key in (*relations, *classes)})
-
-
-def in_words(label: str) -> str:
-    """A label in lower-case words: `placeOfBirth`, `place_of_birth` and `people.place of birth` have equal ends.
-
-    >>> in_words("placeOfBirth")
-    'place of birth'
-    """
-    return " ".join(part for part in _BREAK.split(label) if part).lower() or label
 
 
 def near(store: KgStore, keys: Iterable[str]) -> Near:

@@ -22,7 +22,8 @@ from kgqa_core.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, DecoderBatch
 from kgqa_core.parsing.decode.retriever import Items, Near
 from kgqa_core.parsing.examples import ParseExample, Topic
-from kgqa_core.parsing.rng.slots import VALUES, mentions_of, values_in
+from kgqa_core.parsing.rng.slots import mentions_of
+from kgqa_core.parsing.values import VALUES, values_in
 
 MOST_MENTIONS = 6
 """Mentions that have a token of their own."""
@@ -141,36 +142,48 @@ def make_row(
     return DecoderRow(words.text, slots, tuple(labels), kinds, tuple(features), mentions)
 
 
-def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
-    """The rows without one relation each, as a graph would give them that lacks it.
+CLASSES_LOST = 0.4
+"""Share of the rows with types that lose a type and no relation."""
 
-    missing: share of the rows with a form that lose a relation which their form needs, and then have none; the others
+
+def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
+    """The rows without one relation or type each, as a graph would give them that lacks it.
+
+    missing: share of the rows with a form that lose an item which their form needs, and then have none; the others
     lose one that they do not need, for the number of slots must not be informative.  A row without such a one stays.
     """
-    draws = torch.rand(len(rows), 2).tolist()
+    draws = torch.rand(len(rows), 3).tolist()
     found = []
-    for row, (which, where) in zip(rows, draws, strict=True):
-        needed = _needed(row)
-        answerable = not needed or which >= missing
-        lost = sorted(set(range(len(row.slots.relations))) - needed if answerable else needed)
-        found.append(_without(row, lost[int(where * len(lost))], answerable=answerable) if lost else row)
+    for row, (which, where, kind) in zip(rows, draws, strict=True):
+        first, size = row.slots.first_relation, len(row.slots.relations)
+        needed = frozenset((action - first) % size for action in row.actions if action >= first)
+        classes = frozenset(a - row.slots.first_class for a in row.actions if _is_class(row.slots, a))
+        answerable = not needed and not classes or which >= missing
+        of_class = kind < CLASSES_LOST and bool(row.slots.classes if answerable else classes)
+        of_class = of_class or (not answerable and not needed)
+        own, every = (classes, len(row.slots.classes)) if of_class else (needed, size)
+        lost = sorted(set(range(every)) - own if answerable else own)
+        found.append(_without(row, lost[int(where * len(lost))], of_class, answerable) if lost else row)
     return found
 
 
-def _needed(row: DecoderRow) -> frozenset[int]:
-    """Places of the relations that the form of a row uses."""
-    first, size = row.slots.first_relation, len(row.slots.relations)
-    return frozenset((action - first) % size for action in row.actions if action >= first)
+def _is_class(slots: Slots, action: int) -> bool:
+    return slots.first_class <= action < slots.first_literal
 
 
-def _without(row: DecoderRow, place: int, *, answerable: bool) -> DecoderRow:
-    slots, own = row.slots, row.slots.items - len(row.slots.relations) + place
-    fewer = replace(slots, relations=slots.relations[:place] + slots.relations[place + 1 :])
+def _without(row: DecoderRow, place: int, of_class: bool, answerable: bool) -> DecoderRow:
+    """A row without its relation, or type, at a place."""
+    slots = row.slots
+    kept = [item for number, item in enumerate(slots.classes if of_class else slots.relations) if number != place]
+    fewer = replace(slots, classes=tuple(kept)) if of_class else replace(slots, relations=tuple(kept))
+    own = place + (len(slots.topics) if of_class else slots.items - len(slots.relations))
     actions = row.actions if answerable else (NUMBER[NK], NUMBER[END])
     first, size = slots.first_relation, len(slots.relations)
 
     def moved(action: int) -> int:
         """The number of an action among fewer: forward ones behind the lost one move by one, inverse ones by two."""
+        if of_class:
+            return action - (action > slots.first_class + place)
         if action < first:
             return action
         inverse, relation = divmod(action - first, size)

@@ -22,6 +22,7 @@ from kgqa_core.parsing.rng.generated_forms import named, prompt_text, readable, 
 from kgqa_core.parsing.rng.ranker import RankedForms, form_words, load_ranker, rank
 from kgqa_core.parsing.rng.readings import Reading, Readings, coverage
 from kgqa_core.parsing.rng.slots import filled
+from kgqa_core.parsing.values import as_stored
 
 BLOCK = 1000
 """Questions that are parsed at once."""
@@ -39,9 +40,10 @@ class RngParser:
         self.store, self.options = store, options
         self.graph = MemoryGraph(store)
         self.runner = Runner(store, self.graph)
-        self.enumerator = Enumerator(store, self.graph, options)
+        self.ranker, self.no_form, types = load_ranker(model_folder, options.device)
+        types = types if options.type_conditions == "auto" else options.type_conditions == "on"
+        self.enumerator = Enumerator(store, self.graph, options, types=types)
         self.readings = Readings(self.enumerator, options)
-        self.ranker, self.no_form = load_ranker(model_folder, options.device)
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
@@ -75,8 +77,9 @@ class RngParser:
             form = self.enumerator.forms.forms[number]
             assert form is not None
             for filling in reading.fillings[view]:
-                if number in filling.numbers:
+                if filling.has(number):
                     whole = filled(form, filling.keys, reading.views[view].value)
+                    whole = as_stored(whole, self.enumerator.datatypes)
                     own = score + self.options.rho_weight * filling.log_rho
                     before, rho = found.get(whole, (-math.inf, 0.0))
                     found[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
@@ -101,11 +104,12 @@ class RngParser:
                 if form is None:
                     by_generator[None] = score
                 elif (whole := named(form, reading, reading.whole)) is not None:
-                    if self.runner.run(whole[0]) is None:
+                    stored = as_stored(whole[0], self.enumerator.datatypes)
+                    if self.runner.run(stored) is None:
                         self.unreadable += 1
                         continue
-                    by_generator[whole[0]] = score
-                    rhos.setdefault(whole[0], whole[2])
+                    by_generator[stored] = score
+                    rhos.setdefault(stored, whole[2])
             rhos.setdefault(None, 1.0)
             scores = together(by_ranker, by_generator, options.weight)
             order = sorted(scores.items(), key=lambda one: (-one[1], str(one[0])))

@@ -183,19 +183,31 @@ class FormRanker:
         return ids.to(self.device), mask.to(self.device)
 
 
-def save_ranker(folder: Path, ranker: FormRanker, encoder: dict[str, Any], no_form: bool) -> None:
-    """Writes model.safetensors, config.json and tokenizer.json into `folder`.  encoder: its description."""
-    config = {"kind": KIND, "version": VERSION, "encoder": encoder, "no_form": no_form}
+def save_ranker(
+    folder: Path, ranker: FormRanker, encoder: dict[str, Any], no_form: bool, *, types: bool = False
+) -> None:
+    """Writes model.safetensors, config.json and tokenizer.json into `folder`.  encoder: its description.
+
+    types: whether candidates have conditions on types.
+    """
+    config = {"kind": KIND, "version": VERSION, "encoder": encoder, "no_form": no_form, "types": types}
     save_model(folder, ranker.network.state_dict(), ranker.reader.tokenizer, config)
 
 
-def load_ranker(folder: Path, device: str = "cpu") -> tuple[FormRanker, bool]:
-    """The ranker stored in `folder`, and whether it ranks "no form" too.  Raises ArtifactError when it is damaged."""
+def load_ranker(folder: Path, device: str = "cpu") -> tuple[FormRanker, bool, bool]:
+    """The ranker stored in `folder`, whether it ranks "no form" too, and whether forms have conditions on types.
+
+    Raises ArtifactError when it is damaged.
+    """
     config = load_config(folder, KIND, VERSION, "parser", "encoder", "no_form")
     encoder, reader = load_encoder(folder, config["encoder"])
     network = RankNetwork(encoder)
     load_weights(folder, network)
-    return FormRanker(network, reader, pick_device(device, "parsing.rng")), bool(config["no_form"])
+    return (
+        FormRanker(network, reader, pick_device(device, "parsing.rng")),
+        bool(config["no_form"]),
+        bool(config.get("types")),
+    )
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -267,7 +279,7 @@ def is_no_form(candidates: FormCandidates, place: int) -> bool:
 
 def form_words(enumerator: Enumerator, store: KgStore) -> list[str]:
     """What is read of every form met so far, by number."""
-    labels = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+    labels = enumerator.class_words | dict(zip(store.relation_keys(), store.relation_names(), strict=True))
     return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms]
 
 

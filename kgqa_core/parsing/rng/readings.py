@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -38,10 +37,9 @@ class Filling:
     rho: float
     pool: Pool
 
-    @cached_property
-    def numbers(self) -> frozenset[int]:
-        """The numbers of the forms."""
-        return frozenset(self.pool.numbers.tolist())
+    def has(self, number: int) -> bool:
+        """Whether they may fill a form."""
+        return bool((self.pool.numbers == number).any())
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,8 @@ class Readings:
         """The reading of a question."""
         mentions = mentions_of(example.text, example.topics, self.options.mentions)
         views = views_of(example.text, mentions)
-        fillings = [self._fillings(view, example) for view in views]
+        named = self.enumerator.named(views[0].text)
+        fillings = [self._fillings(view, example, named, alone=not mentions) for view in views]
         plain = [number for number, view in enumerate(views) if view.value is None]
         full = max(plain, key=lambda number: (len(views[number].mentions), -number))
         chosen = [full, *(n for n in range(len(views)) if n != full and any(len(f.pool.numbers) for f in fillings[n]))]
@@ -115,7 +114,9 @@ class Readings:
             mentions=tuple(number for number, _ in mentions),
         )
 
-    def _fillings(self, view: View, example: ParseExample) -> tuple[Filling, ...]:
+    def _fillings(
+        self, view: View, example: ParseExample, named: frozenset[int], *, alone: bool
+    ) -> tuple[Filling, ...]:
         among = []
         for number in view.mentions:
             own = sorted((t for t in example.topics if t.number == number), key=lambda t: (-t.rho, t.key))
@@ -124,7 +125,8 @@ class Readings:
         for topics in product(*among):
             keys = tuple(topic.key for topic in topics)
             if len(set(keys)) == len(keys):
-                pool = self.enumerator.pool(tuple(self.enumerator.starts(key) for key in keys), view)
+                starts = tuple(self.enumerator.starts(key) for key in keys)
+                pool = self.enumerator.pool(starts, view, named, alone, keys)
                 rhos = [min(1.0, max(topic.rho, SMALLEST_RHO)) for topic in topics]
                 found.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
         return tuple(found)
@@ -156,7 +158,7 @@ class Readings:
         for number, (view, own) in enumerate(zip(views, fillings, strict=True)):
             for filling in own:
                 found = known.get(normal_slots(form, filling.keys, view))
-                if found is not None and found in filling.numbers:
+                if found is not None and filling.has(found):
                     return (number, found)
         return None
 

@@ -6,30 +6,22 @@ that training never saw look like those that it saw, and equal wordings are read
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from kgqa_core.datasets.masking import mask_names
 from kgqa_core.logic.forms import (
-    And,
-    Arg,
     Compare,
-    Count,
     Entity,
     Form,
-    Greater,
-    Holds,
-    Join,
     Literal,
-    Minus,
-    Nth,
-    Or,
     TimeConstraint,
 )
-from kgqa_core.logic.syntax import DATE, DECIMAL, INTEGER, YEAR
+from kgqa_core.logic.measures import TIME as TIME_DIMENSION
+from kgqa_core.logic.measures import measure
 from kgqa_core.parsing.examples import Topic
+from kgqa_core.parsing.values import SlotValue, mapped, values_in
 
 ENTITIES = ("[E1]", "[E2]")
 VALUE = "[V1]"
@@ -39,22 +31,8 @@ PLACEHOLDERS = (*ENTITIES, VALUE)
 MENTIONS = tuple(f"[M{number}]" for number in range(1, 17))
 """Slots of all mentions of a question, in the order of its text: what the generator reads and writes."""
 
-NUMBER, TIME = "number", "time"
-"""Datatypes of the slot of a number, and of that of a date."""
-
-_DATE = re.compile(r"(?<![\w.-])\d{4}-\d{2}-\d{2}(?![\w-])")
-_NUMBER = re.compile(r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?![\w-]|,\d)")
-VALUES = 2
-"""Numbers and dates of a text that are tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class SlotValue:
-    """A number or date in a text, as it stands there; number, time: as a literal of each kind, where it may be one."""
-
-    text: str
-    number: Literal | None = None
-    time: Literal | None = None
+NUMBER, TIME, STRING = "number", "time", "string"
+"""Datatypes of the slots of a number, a date and a string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +88,6 @@ def whole_text(text: str, mentions: Sequence[tuple[int, str]]) -> str:
     return mask_names(" ".join(text.split()), spots)
 
 
-def values_in(text: str) -> list[SlotValue]:
-    """The numbers, years and dates that a text names in figures, at most `VALUES`."""
-    found = [SlotValue(match[0], time=Literal(match[0], DATE)) for match in _DATE.finditer(text)]
-    for match in _NUMBER.finditer(_DATE.sub(" ", text)):
-        plain = match[0].replace(",", "")
-        year = Literal(plain, YEAR) if re.fullmatch(r"[12]\d{3}", match[0]) else None
-        found.append(SlotValue(match[0], Literal(plain, DECIMAL if "." in plain else INTEGER), year))
-    return list(dict.fromkeys(found))[:VALUES]
-
-
 def filled(
     form: Form, entities: Sequence[str], value: SlotValue | None = None, slots: Sequence[str] = ENTITIES
 ) -> Form:
@@ -130,7 +98,9 @@ def filled(
         return Entity(names.get(node.key, node.key))
 
     def literal(node: Literal) -> Literal:
-        own = None if value is None or node.text != VALUE else value.time if node.datatype == TIME else value.number
+        if value is None or node.text != VALUE:
+            return node
+        own = {TIME: value.time, STRING: value.string}.get(node.datatype, value.number)
         return node if own is None else replace(own, unit=node.unit)
 
     return _changed(form, entity, literal)
@@ -143,35 +113,35 @@ def abstract(form: Form, slots: Mapping[str, str], value: SlotValue | None = Non
         return Entity(slots.get(node.key, node.key))
 
     def literal(node: Literal) -> Literal:
-        for kind, own in () if value is None else ((NUMBER, value.number), (TIME, value.time)):
-            if own is not None and (own.text, own.datatype) == (node.text, node.datatype):
-                return Literal(VALUE, kind, node.unit)
+        if value is not None and (kind := _kind_of(node, value)) is not None:
+            return Literal(VALUE, kind, node.unit)
         return node
 
     return _changed(form, entity, literal)
 
 
+def _kind_of(node: Literal, value: SlotValue) -> str | None:
+    """As what a value of the text says a literal: a number whatever its datatype, a date of the same precision."""
+    if value.number is not None and (found := measure(node)) is not None and found.dim != TIME_DIMENSION:
+        own = measure(value.number)
+        if node.text == value.number.text or (own is not None and found.lo == own.lo and node.unit is None):
+            return NUMBER
+    if value.time is not None and (value.time.text, value.time.datatype) == (node.text, node.datatype):
+        return TIME
+    return STRING if value.string is not None and value.string.text == node.text else None
+
+
 def _changed(form: Form, entity: Callable[[Entity], Form], literal: Callable[[Literal], Literal]) -> Form:
-    def inner(node: Form) -> Form:
+    def change(node: Form) -> Form | None:
         match node:
             case Entity():
                 return entity(node)
             case Literal():
                 return literal(node)
-            case And(parts=parts) | Or(parts=parts):
-                return replace(node, parts=tuple(map(inner, parts)))
-            case Minus(of=of, without=without):
-                return Minus(inner(of), inner(without))
-            case Greater(one=one, other=other):
-                return replace(node, one=inner(one), other=inner(other))
-            case Holds(of=of, one=one):
-                return Holds(inner(of), inner(one))
-            case TimeConstraint(of=of, value=value):
-                return replace(node, of=inner(of), value=literal(value))
             case Compare(value=value):
                 return replace(node, value=literal(value))
-            case Join(of=of) | Count(of=of) | Arg(of=of) | Nth(of=of):
-                return replace(node, of=inner(of))
-        return node
+            case TimeConstraint(of=of, value=value):
+                return replace(node, of=mapped(of, change), value=literal(value))
+        return None
 
-    return inner(form)
+    return mapped(form, change)

@@ -4,7 +4,7 @@ The ranker learns by cross-entropy over one right form and many wrong ones (Ye e
 wrong forms are random; then a share of them are those that the model of the first phase scores highest.  Both stages of
 the ranker learn from the same forms in the same step.  Questions of one wording, with the same candidates and the same
 gold form, are one example.  Where "no form" is learnt too, some examples also occur as in a graph that lacks a relation
-of the gold form: without the candidates that use it, "no form" being right.
+or type of the gold form: without the candidates that use it, "no form" being right.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from torch import Tensor
 from kgqa_core.config import RngOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.forms import elements
+from kgqa_core.logic.forms import Elements, Form, elements
 from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
-from kgqa_core.parsing.examples import FILE, read_examples
+from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.generated_forms import train_generator
@@ -46,6 +47,8 @@ HEAVIEST = 16
 """An example counts as the questions that it stands for, at most so many."""
 LATER = 0.3
 """Learning rate of the later phase, as a share of the first one's."""
+LEARNT_PATHS = 40
+"""Paths of a topic that training tries where a schema is too large for all: enough for wrong forms to be near."""
 POOLED = 16
 """Batches within which examples are sorted by length."""
 
@@ -90,11 +93,13 @@ def train(
     if not any(example.split == "train" for example in selected):
         raise TrainingError("no training question has a gold form; give forms, relation paths or answers of the graph")
     with KgStore.open(kg) as store:
-        enumerator = Enumerator(store, MemoryGraph(store), options)
+        types = with_types(selected, options)
+        few = options.model_copy(update={"likely_paths": min(options.likely_paths, LEARNT_PATHS)})
+        enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
         monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
         words = form_words(enumerator, store)
-    relations = [frozenset(elements(form).relations if form else ()) for form in enumerator.forms.forms]
+    schema_items = [_schema_items(form) for form in enumerator.forms.forms]
     split = {example.id: example.split for example in selected}
     own = {name: [one for one in read if split[one.id] == name] for name in ("train", "dev")}
     no_form = options.learn_unanswerable and any(
@@ -105,10 +110,10 @@ def train(
     sha = hashlib.sha256("\n".join(words).encode())
     sha.update((examples / FILE).read_bytes())
     fitted = fit(
-        learning, developing, words, relations, options.model_copy(update={"learn_unanswerable": no_form}), seed,
+        learning, developing, words, schema_items, options.model_copy(update={"learn_unanswerable": no_form}), seed,
         key=sha.hexdigest(), monitor=monitor, work=work,
     )  # fmt: skip
-    save_ranker(out, fitted.ranker, fitted.description, no_form)
+    save_ranker(out, fitted.ranker, fitted.description, no_form, types=types)
     phases = list(fitted.phases)
     if options.generator.enabled:
         generator, progress = train_generator(
@@ -127,10 +132,25 @@ def train(
         "forms": len(words),
         "lessons": fitted.examples,
         "no_form": no_form,
+        "types": types,
         "parameters": sum(parameter.numel() for parameter in fitted.ranker.network.parameters()),
         "epochs": [phase.epoch for phase in phases],
         **dev_of_best(max(fitted.phases, key=lambda phase: phase.best)),
     }
+
+
+def with_types(selected: Sequence[ParseExample], options: RngOptions) -> bool:
+    """Whether forms with conditions on types are candidates."""
+    if options.type_conditions != "auto":
+        return options.type_conditions == "on"
+    forms = dict.fromkeys(one.form for one in selected if one.form is not None and one.split == "train")
+    return any(elements(parse(form)).classes for form in forms)
+
+
+def _schema_items(form: Form | None) -> frozenset[str]:
+    """The relations and types of a form."""
+    used = Elements() if form is None else elements(form)
+    return frozenset((*used.relations, *used.classes))
 
 
 def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> list[RankExample]:
@@ -166,7 +186,7 @@ def fit(
     learning: Sequence[RankExample],
     developing: Sequence[RankExample],
     words: Sequence[str],
-    relations: Sequence[frozenset[str]],
+    schema_items: Sequence[frozenset[str]],
     options: RngOptions,
     seed: int,
     *,
@@ -176,7 +196,8 @@ def fit(
 ) -> FittedFormRanker:
     """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
-    words, relations: of every form, by number.  key: identifies examples and words for the checkpoint.
+    words, schema_items (relations and types): of every form, by number.  key: identifies examples and words for the
+    checkpoint.
     Raises TrainingError when there is no example; ModelError when the encoder is not one.
     """
     if not learning:
@@ -190,7 +211,7 @@ def fit(
             options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
         )
         ranker = FormRanker(RankNetwork(encoder), reader, device)
-        training = _RankerTraining(ranker, learning, developing, words, relations, options, seed)
+        training = _RankerTraining(ranker, learning, developing, words, schema_items, options, seed)
         phases: list[TrainingState] = []
         for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
             if number == 1 and (not epochs or options.hard_negatives == 0):
@@ -232,14 +253,14 @@ class _RankerTraining:
         learning: Sequence[RankExample],
         developing: Sequence[RankExample],
         words: Sequence[str],
-        relations: Sequence[frozenset[str]],
+        schema_items: Sequence[frozenset[str]],
         options: RngOptions,
         seed: int,
     ) -> None:
         self.ranker, self.learning, self.developing = ranker, learning, developing
         self.options, self.seed = options, seed
         self.forms = ranker.read(words)
-        self.relations = relations
+        self.schema_items = schema_items
         texts = sorted({text for example in learning for text in example.texts})
         self.place = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read(texts)
@@ -306,7 +327,7 @@ class _RankerTraining:
         return self._compared(number, example.gold, out, draw)
 
     def _lacking(self, number: int) -> Ints | None:
-        """The same where some relation of the gold form is missing, "no form" first.
+        """The same where some relation or type of the gold form is missing, "no form" first.
 
         None where the example is not sampled, or its gold form has no relation.
         """
@@ -316,7 +337,7 @@ class _RankerTraining:
         draw = np.random.default_rng([self.seed, self.epoch, number, 1])
         if draw.random() >= options.missing_relation_rate:
             return None
-        used = [self.relations[form] for form in example.candidates.forms.tolist()]
+        used = [self.schema_items[form] for form in example.candidates.forms.tolist()]
         needed = sorted(used[example.gold])
         if not needed:
             return None

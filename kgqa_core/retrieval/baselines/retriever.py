@@ -1,13 +1,16 @@
-"""The baselines: random facts, and facts of the annotated relation paths.
+"""The baselines: random facts, facts of the relation most frequent in training, and facts of the annotated paths.
 
-Random Facts (Sen et al. 2023) draws uniformly from the triples one hop from the topic entities.  The oracle grounds the
+Random Facts (Sen et al. 2023) draws uniformly from the triples one hop from the topic entities.  The most frequent
+relation does not read the question either; where the two score high a question set is easy.  The oracle grounds the
 gold relation paths: an upper bound for what a retriever can hand to a reader.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,12 +87,13 @@ class Oracle(Retriever):
         """Facts of the gold paths, score 1; empty where no path is annotated or its relation is not in the graph."""
         found = []
         for number, question in enumerate(questions):
-            found.append(self._ground(question))
+            found.append(self.ground(question))
             if number % 1000 == 0 or number + 1 == len(questions):
                 monitor.progress(number + 1, len(questions), "questions")
         return found
 
-    def _ground(self, question: Question) -> Retrieved:
+    def ground(self, question: Question) -> Retrieved:
+        """Facts and ends of the relation paths of one question."""
         paired = len(question.relation_paths) == len(question.topic_entities) > 1
         facts: list[Fact] = []
         ends: dict[int, float] = {}
@@ -152,3 +156,51 @@ class Oracle(Retriever):
             facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in chosen]
             reach = {targets[place] for place in chosen}
         return facts
+
+
+class FrequentRelation(Retriever):
+    """Follows the relation path most frequent in training that leads anywhere from the topic; the text is not read.
+
+    Where a question states its number of hops, and training has paths of as many, only these count.  The path of a
+    training question is its annotated one; without, each relation that leads from a topic to an answer.
+    training: the questions that are counted; those of other splits are left out.
+    """
+
+    name = "frequent"
+
+    def __init__(self, dkg: Dkg, k: int, training: Iterable[Question]) -> None:
+        self.dkg, self.oracle = dkg, Oracle(dkg, k)
+        counts: Counter[tuple[str, ...]] = Counter()
+        for question in training:
+            if question.split == "train":
+                counts.update(set(question.relation_paths or self._direct(question)))
+        known = (path for path in counts if path and all(key in dkg.relation_ids for key in path))
+        self.paths = sorted(known, key=lambda path: (-counts[path], path))
+        """Relation paths of the training questions that the graph has, the most frequent first, ties by key."""
+
+    def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
+        """Facts of the path, score 1, k a hop; empty where no path of training leads anywhere from the topic."""
+        found = []
+        for number, question in enumerate(questions):
+            found.append(self._follow(question))
+            if number % 1000 == 0 or number + 1 == len(questions):
+                monitor.progress(number + 1, len(questions), "questions")
+        return found
+
+    def _follow(self, question: Question) -> Retrieved:
+        alike = [path for path in self.paths if len(path) == question.hops]
+        for path in alike or self.paths:
+            found = self.oracle.ground(replace(question, answers=(), relation_paths=(path,)))
+            if found.entities:
+                return found
+        return Retrieved(question.id)
+
+    def _direct(self, question: Question) -> set[tuple[str, ...]]:
+        """Relations, with their direction, of the edges from a topic to an answer."""
+        found: set[tuple[str, ...]] = set()
+        gold = np.array(sorted(question.answers), dtype=np.int64)
+        for topic in set(question.topic_entities):
+            start, stop = (int(bound) for bound in self.dkg.row_bounds(topic))
+            there = np.isin(self.dkg.tail[start:stop], gold)
+            found |= {(self.dkg.relation_keys[relation],) for relation in self.dkg.rel[start:stop][there].tolist()}
+        return found

@@ -28,6 +28,8 @@ from kgqa_core.nn.saved_model import load_config, load_weights
 VERSION = 1
 """Version of the stored model's layout."""
 KIND = "hop_path"
+RETRIEVAL_OPTIONS = {"beam", "reasoning_paths", "gold_hops", "sampling", "named_first"}
+"""Options of `hop_path` that are stored with a model, since they decide what is retrieved with it."""
 SEPARATOR = " | "
 """Stands between the question and the relations of a path."""
 BATCH = 128

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 from kgqa_core.config import RetrievalOptions
 from kgqa_core.datasets.masking import is_mentioned, mask_topic, topic_names
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.paths import ReasoningPath, ground, spread
+from kgqa_core.dkg.paths import ReasoningPath
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.encoders import TOPIC
-from kgqa_core.retrieval.api import LEAST_SCORE, Retriever
-from kgqa_core.retrieval.hop_path.classifier import PathModel, PathPrediction, load_model
+from kgqa_core.retrieval.api import Retriever
+from kgqa_core.retrieval.hop_path.classifier import RETRIEVAL_OPTIONS, PathModel, PathPrediction, load_model
+from kgqa_core.retrieval.hop_path.sampling import GroundedPaths, ends_of, ground_all, sample, sample_sequential
 from kgqa_core.types import Fact, Question, Retrieved
 
 BATCH = 256
@@ -38,6 +38,8 @@ class OpenedPaths:
     relations: directed relation id of each class, -1 where the graph has none.
     beam: relations that continue each partial path.  reasoning_paths: chains returned for a question.
     gold_hops: take the number of hops from the question where it has one.
+    sampling: `sequential` as published, or `proportional`.  named_first: chains through an entity that the question
+    names come first.
     """
 
     model: PathModel
@@ -45,6 +47,8 @@ class OpenedPaths:
     beam: int
     reasoning_paths: int
     gold_hops: bool
+    sampling: Literal["proportional", "sequential"] = "proportional"
+    named_first: bool = True
 
 
 def load(folder: Path, dkg: Dkg) -> OpenedPaths:
@@ -54,7 +58,8 @@ def load(folder: Path, dkg: Dkg) -> OpenedPaths:
     """
     model, config = load_model(folder)
     how = config.get("retrieval")
-    if not isinstance(how, dict) or how.keys() != {"beam", "reasoning_paths", "gold_hops"}:
+    needed = {"beam", "reasoning_paths", "gold_hops"}  # models of earlier versions have no more
+    if not isinstance(how, dict) or not needed <= how.keys() <= RETRIEVAL_OPTIONS:
         raise ArtifactError(f"{folder / 'config.json'} does not say how to retrieve; train the path retriever again")
     known = dkg.relation_ids
     relations = np.array([known.get(key, -1) for key in model.keys], dtype=np.int64)
@@ -102,7 +107,8 @@ class HopPathRetriever(Retriever):
             own = questions[start : start + BATCH]
             predicted = self.predict(own)
             grounded = [self._ground(question, prediction) for question, prediction in zip(own, predicted, strict=True)]
-            self._learn_names({entity for one in grounded for entity in one.between()})
+            if self.trained.named_first:
+                self._learn_names({entity for one in grounded for entity in one.between()})
             for question, prediction, one in zip(own, predicted, grounded, strict=True):
                 found.append(self._retrieved(question, prediction, one))
             monitor.progress(len(found), len(questions), "questions")
@@ -132,7 +138,9 @@ class HopPathRetriever(Retriever):
             forms = self.forms.get(entity, ())
             return max((len(form) for form in forms if is_mentioned(rest, form)), default=0)
 
-        chains = sample(grounded, self.trained.reasoning_paths, named)
+        most = self.trained.reasoning_paths
+        take = sample_sequential if self.trained.sampling == "sequential" else sample
+        chains = take(grounded, most, named)
         entities = ends_of(self.dkg, grounded, self.options.candidates, self.options.edge_budget, named)
         return Retrieved(
             question.id,
@@ -166,120 +174,3 @@ class HopPathRetriever(Retriever):
                 zip(places, triples, directions, strict=True)
             )
         )
-
-
-POOL = 1_000
-"""Chains of one topic and relation path among which is chosen, the first ones."""
-Paths = Sequence[tuple[tuple[int, ...], float]]
-"""Relation ids and score, best first."""
-
-
-@dataclass(frozen=True)
-class GroundedPaths:
-    """Chains of relation paths from the topics of a question.
-
-    chains[i][j]: of the ith path from the jth topic, in order of entity ids.  cut: edges that were cut.
-    """
-
-    topics: tuple[int, ...]
-    paths: Paths
-    chains: tuple[tuple[tuple[ReasoningPath, ...], ...], ...]
-    cut: int
-
-    def between(self) -> set[int]:
-        """Entities within chains, neither topic nor end, of paths that have more chains than one."""
-        return {
-            entity
-            for own in self.chains
-            if sum(map(len, own)) > 1
-            for chains in own
-            for chain in chains
-            for entity in chain.entities[1:-1]
-        }
-
-
-def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget: int) -> GroundedPaths:
-    """Grounds the paths, best first, that can have one of `most` places.  budget: edges for one path and topic."""
-    distinct = tuple(dict.fromkeys(topics))
-    place_scores: list[float] = []
-    chains: list[tuple[tuple[ReasoningPath, ...], ...]] = []
-    cut = 0
-    for relations, score in paths:
-        if len(place_scores) >= most and sorted(place_scores, reverse=True)[most - 1] >= score:
-            break
-        limit = POOL if len(distinct) > 1 or len(relations) > 1 else most
-        own = []
-        for topic in distinct:
-            found, missed = ground(dkg, topic, relations, limit=max(limit, most), avoid=distinct, budget=budget)
-            own.append(tuple(found))
-            cut += missed
-        chains.append(tuple(own))
-        place_scores += [score / (rank + 1) for rank in range(min(most, sum(map(len, own))))]
-    return GroundedPaths(distinct, paths, tuple(chains), cut)
-
-
-def sample(found: GroundedPaths, most: int, named: Callable[[int], int]) -> list[tuple[int, ReasoningPath]]:
-    """(number of its relation path, chain) of up to `most` chains, best path first.
-
-    named: length of the longest name of an entity that stands in the question, 0 for none.
-    """
-    places = [
-        (-found.paths[number][1] / (rank + 1), number, rank, chain)
-        for number, own in enumerate(found.chains)
-        for rank, chain in enumerate(_ordered(own, found.topics, named)[:most])
-    ]
-    worthy = [place for place in places if found.paths[place[1]][1] >= LEAST_SCORE]
-    chosen = sorted(worthy or places, key=lambda place: place[:3])[:most]
-    return [(number, chain) for _, number, _, chain in sorted(chosen, key=lambda place: place[1:3])]
-
-
-def ends_of(
-    dkg: Dkg, found: GroundedPaths, most: int, budget: int, named: Callable[[int], int]
-) -> list[tuple[int, float]]:
-    """The entities that the paths lead to with their best path's score, at most `most`.
-
-    The best path's come first; of one path those that more topics reach, then those behind an entity that the question
-    names, then those of more chains, then by id.
-    """
-    ranked: dict[int, float] = {}
-    for number, (relations, score) in enumerate(found.paths):
-        if len(ranked) >= most:
-            break
-        reached: Counter[int] = Counter()
-        ways: Counter[int] = Counter()
-        for topic in found.topics:
-            entities, chains, _ = spread(dkg, topic, relations, avoid=found.topics, budget=budget)
-            reached.update(entities.tolist())
-            ways.update(dict(zip(entities.tolist(), chains.tolist(), strict=True)))
-        behind: dict[int, int] = {}
-        for own in found.chains[number] if number < len(found.chains) else ():
-            for chain in own:
-                end = chain.entities[-1]
-                behind[end] = max(behind.get(end, 0), _longest(chain, named))
-        order = sorted(reached, key=lambda end: (-reached[end], -behind.get(end, 0), -ways[end], end))
-        for entity in order:
-            ranked.setdefault(entity, score)
-    return list(ranked.items())[:most]
-
-
-def _ordered(
-    own: Sequence[Sequence[ReasoningPath]], topics: Sequence[int], named: Callable[[int], int]
-) -> list[ReasoningPath]:
-    """All chains of one relation path, the best first."""
-    shared = Counter(end for chains in own for end in _ends(chains))
-    inner = set(topics)
-
-    def worth(chain: ReasoningPath) -> tuple[int, int]:
-        end = chain.entities[-1]
-        return -(shared[end] + (end in inner)), -_longest(chain, named)
-
-    turns = zip_longest(*(sorted(chains, key=worth) for chains in own))
-    return sorted((chain for turn in turns for chain in turn if chain is not None), key=worth)
-
-
-def _longest(chain: ReasoningPath, named: Callable[[int], int]) -> int:
-    return max((named(entity) for entity in chain.entities[1:-1]), default=0)
-
-
-def _ends(chains: Iterable[ReasoningPath]) -> set[int]:
-    return {chain.entities[-1] for chain in chains}

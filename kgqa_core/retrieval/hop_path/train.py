@@ -35,7 +35,7 @@ from kgqa_core.nn.encoders import new_encoder, note_unknown_tokens
 from kgqa_core.nn.saved_model import save_model
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.retrieval.epoch_batches import epoch_batches
-from kgqa_core.retrieval.hop_path.classifier import SEPARATOR, PathClassifier, PathModel, describe
+from kgqa_core.retrieval.hop_path.classifier import RETRIEVAL_OPTIONS, SEPARATOR, PathClassifier, PathModel, describe
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.types import INVERSE, Question
@@ -122,7 +122,7 @@ def train(
     sha.update((questions / QUESTIONS_FILE).read_bytes())
     sha.update(f"{sorted(names.items())} {list(labels.items())}".encode())
     fitted = fit(rows, labels, options, seed, key=sha.hexdigest(), monitor=monitor, work=work)
-    retrieval = options.model_dump(include={"beam", "reasoning_paths", "gold_hops"})
+    retrieval = options.model_dump(include=RETRIEVAL_OPTIONS)
     config = fitted.config | {"retrieval": retrieval}
     save_model(out, fitted.model.network.state_dict(), fitted.model.reader.tokenizer, config)
     write_curves(out, fitted.progress)

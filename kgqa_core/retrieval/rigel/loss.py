@@ -3,10 +3,11 @@
 scores: Σ a_t x_t as a sparse batch, path counts included, so that a weight may exceed 1.
 Both losses count the answers that were not reached, and neither gets smaller by losing mass.
 
-`normalised_walk` computes the loss `normalised` without expanding a last hop that the edge budget might cut.  The loss
-needs the weight on the answers and the weight in all.  Both are sums over hops, and those of the last hop follow from
-run lengths and from the answers' own rows (`dkg.last_hop`): nothing is followed, so nothing is cut, and a hub of a
-million edges costs next to nothing.
+`normalised_walk` and `bce_walk` compute the losses without expanding a last hop that the edge budget might cut, so that
+nothing is cut, and a hub of a million edges costs next to nothing (`dkg.last_hop`).  The loss `normalised` needs the
+weight on the answers and the weight in all.  Both are sums over hops, and those of the last hop follow from run lengths
+and from the answers' own rows.  Of `bce` the answers are exact too; what the other entities cost follows from the runs
+where no two edges lead to one entity, and is else a lower bound.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from torch import Tensor
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.dkg.last_hop import last_hop
+from kgqa_core.dkg.last_hop import last_hop, runs_of
+from kgqa_core.dkg.sets import row_sum
 from kgqa_core.retrieval.rigel.walk import Plan, advance, join
 
 FLOOR = 1e-8
@@ -79,10 +81,56 @@ def share(found: Tensor, total: Tensor) -> Tensor:
     return -torch.log((found / total.clamp(min=1)).clamp(min=FLOOR))
 
 
-LOSSES = {"bce": bce, "normalised": normalised}
 LARGE = 1_000_000
 """Edges out of a question's last frontier from which on the hop is not expanded, where the budget is below them too.
 Smaller graphs train as they always did, to the bit; following their edges costs less than encoding the question."""
+
+
+@dataclass(frozen=True)
+class _LargeHop:
+    """A walk up to its last hop, which is too large to expand.
+
+    sets: entities after the earlier hops.  frontier: where the last hop starts.  gold: the answers' entity sets.
+    exclude: taken out after each hop, or None.
+    """
+
+    sets: list[EntityWeights]
+    frontier: EntityWeights
+    relations: Tensor
+    attention: Tensor
+    gold: EntityWeights
+    exclude: EntityWeights | None
+    epsilon: float
+
+    @property
+    def weights(self) -> Tensor:
+        """Attention of the last hop, [batch]."""
+        return self.attention[:, -1]
+
+    def earlier(self) -> EntityWeights | None:
+        """Σ a_t x_t of the earlier hops; None where there is none."""
+        return join(self.sets, self.attention[:, :-1]) if self.sets else None
+
+
+def _walk_or_stop(
+    dkg: Dkg,
+    topics: EntityWeights,
+    plan: Plan,
+    answers: Sequence[Sequence[int]],
+    exclude_topic: bool,
+    epsilon: float,
+    edge_budget: int | None,
+    excluded: EntityWeights | None,
+) -> EntityWeights | _LargeHop:
+    """The scores of a walk, or the walk before its last hop where a question has more edges than budget and LARGE."""
+    exclude = (topics if excluded is None else excluded) if exclude_topic else None
+    attention, last = plan.attention.cpu(), plan.relations[-1].cpu()
+    sets = advance(dkg, topics, plan.relations[:-1], exclude, epsilon, edge_budget)
+    frontier = sets[-1] if sets else topics
+    if edge_budget is None or _most_edges(dkg, frontier) <= max(edge_budget, LARGE):
+        sets += advance(dkg, frontier, [last], exclude, epsilon, edge_budget)
+        return join(sets, attention)
+    return _LargeHop(sets, frontier, last, attention, EntityWeights.one_hot(answers), exclude, epsilon)
 
 
 def normalised_walk(
@@ -101,22 +149,65 @@ def normalised_walk(
     Where no question's last hop has more edges to choose from than the budget and LARGE, it is just that; else it is
     the same value and gradient up to rounding as without a budget for the last hop.
     """
-    exclude = (topics if excluded is None else excluded) if exclude_topic else None
-    attention = plan.attention.cpu()
-    last = plan.relations[-1].cpu()
-    sets = advance(dkg, topics, plan.relations[:-1], exclude, epsilon, edge_budget)
-    frontier = sets[-1] if sets else topics
-    if edge_budget is None or _most_edges(dkg, frontier) <= max(edge_budget, LARGE):
-        sets += advance(dkg, frontier, [last], exclude, epsilon, edge_budget)
-        return normalised(join(sets, attention), answers)
-    gold = EntityWeights.one_hot(answers)
-    arrival = last_hop(dkg, frontier, last, gold, exclude=exclude, epsilon=epsilon)
-    found = attention[:, -1] * gold.with_weight(arrival.mass).sum()
-    total = attention[:, -1] * arrival.total
-    for hop, entities in enumerate(sets):
-        scaled = entities.scale(attention[:, hop])
-        found, total = found + on_answers(scaled, answers), total + scaled.sum()
-    return share(found, total)
+    found = _walk_or_stop(dkg, topics, plan, answers, exclude_topic, epsilon, edge_budget, excluded)
+    if isinstance(found, EntityWeights):
+        return normalised(found, answers)
+    arrival = last_hop(dkg, found.frontier, found.relations, found.gold, exclude=found.exclude, epsilon=epsilon)
+    on_gold = found.weights * found.gold.with_weight(arrival.mass).sum()
+    total = found.weights * arrival.total
+    for hop, entities in enumerate(found.sets):
+        scaled = entities.scale(found.attention[:, hop])
+        on_gold, total = on_gold + on_answers(scaled, answers), total + scaled.sum()
+    return share(on_gold, total)
+
+
+def bce_walk(
+    dkg: Dkg,
+    topics: EntityWeights,
+    plan: Plan,
+    answers: Sequence[Sequence[int]],
+    *,
+    exclude_topic: bool = False,
+    epsilon: float = 0.0,
+    edge_budget: int | None = None,
+    excluded: EntityWeights | None = None,
+) -> Tensor:
+    """`bce(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
+
+    Where no question's last hop has more edges to choose from than the budget and LARGE, it is just that.  Else the
+    answers cost what they cost without a budget for the last hop.  An entity that is no answer costs -log(1 - C p) of
+    each edge that leads to it and of its score from earlier hops: the same where there is but one of these, and a lower
+    bound where they add up, for that function is convex and 0 at 0.
+    """
+    found = _walk_or_stop(dkg, topics, plan, answers, exclude_topic, epsilon, edge_budget, excluded)
+    if isinstance(found, EntityWeights):
+        return bce(found, answers)
+    gold, before = found.gold, found.earlier()
+    arrival = last_hop(dkg, found.frontier, found.relations, gold, exclude=found.exclude, epsilon=found.epsilon)
+    scores, cost = gold.with_weight(arrival.mass).scale(found.weights).weight, _runs_cost(dkg, found)
+    if before is not None:
+        scores = scores + before.lookup(gold.ptr, gold.entity)
+        is_answer = answer_overlap(before, answers).is_answer
+        cost = cost + before.with_weight(torch.where(is_answer, 0.0, _other_cost(before.weight))).sum()
+    p = gold.with_weight(scores).clamp_normalise().weight
+    reached = gold.with_weight(-torch.log(p.clamp(min=FLOOR))).sum()
+    return (cost + reached) / gold.ptr.diff().clamp(min=1)
+
+
+def _other_cost(scores: Tensor) -> Tensor:
+    """What entities that are no answers cost, by their scores."""
+    return -torch.log1p(-CEILING * scores / scores.detach().clamp(min=1))
+
+
+def _runs_cost(dkg: Dkg, found: _LargeHop) -> Tensor:
+    """What the last hop's entities that are no answers cost if each is reached by one edge, [batch]."""
+    skip = found.gold
+    if found.exclude is not None:
+        skip = EntityWeights.merge([skip, found.exclude.with_weight(torch.ones_like(found.exclude.entity).float())])
+    runs = runs_of(dkg, found.frontier, found.relations, skip, epsilon=found.epsilon)
+    row = found.frontier.row[runs.source]
+    scores = found.weights[row] * found.frontier.weight[runs.source] * found.relations[row, runs.relation]
+    return row_sum(_other_cost(scores) * runs.edges, runs.ptr)
 
 
 def _most_edges(dkg: Dkg, frontier: EntityWeights) -> int:
@@ -124,3 +215,9 @@ def _most_edges(dkg: Dkg, frontier: EntityWeights) -> int:
     start, stop = dkg.row_bounds(frontier.entity.numpy())
     running = np.concatenate([[0], np.cumsum(stop - start)])
     return int(np.diff(running[frontier.ptr.numpy()]).max(initial=0))
+
+
+LOSSES = {"bce": bce, "normalised": normalised}
+"""The losses of scores."""
+WALK_LOSSES = {"bce": bce_walk, "normalised": normalised_walk}
+"""The same of a plan, with a large last hop that is not expanded."""

@@ -66,11 +66,19 @@ class Rigel(nn.Module):
         return Plan(relations, attention, question if self.extras is not None else None)
 
 
+class PlanningNetwork(nn.Module):
+    """Another network that makes plans and has no extension.  hops: of a plan."""
+
+    encoder: Encoder
+    hops: int
+    extras: Extras | None = None
+
+
 @dataclass(frozen=True)
 class Trained:
     """A retriever as it is stored: the network, its reader, and what it was trained for."""
 
-    network: Rigel | LabelRigel
+    network: Rigel | LabelRigel | PlanningNetwork
     reader: Reader
     config: dict[str, Any]
 
@@ -78,6 +86,11 @@ class Trained:
     def exclude_topic(self) -> bool:
         """Whether the topic entities are removed from the entity set after each hop."""
         return bool(self.config["exclude_topic"])
+
+    @property
+    def clamp(self) -> bool:
+        """Whether weights above 1 become 1 after each hop."""
+        return bool(self.config.get("clamp", False))
 
     @property
     def extension(self) -> Extension:
@@ -164,7 +177,11 @@ class QueryBatch:
 
 
 def plan_batch(
-    network: Rigel | LabelRigel, reader: Reader, questions: EncodedQuestions, batch: Tensor, device: torch.device
+    network: Rigel | LabelRigel | PlanningNetwork,
+    reader: Reader,
+    questions: EncodedQuestions,
+    batch: Tensor,
+    device: torch.device,
 ) -> QueryBatch:
     """The plan and the topics of a batch of question numbers, equal wordings encoded once."""
     if questions.starts is None or questions.leg_text is None:
@@ -190,6 +207,7 @@ def propagate(
     exclude_topic: bool = False,
     epsilon: float = 0.0,
     edge_budget: int | None = None,
+    clamp: bool = False,
 ) -> tuple[Walk, EntityWeights]:
     """The walk of the legs, and the scores of each question.  how: topics are intersected, `none`, `product`, `min`."""
     walked = walk(
@@ -200,6 +218,7 @@ def propagate(
         epsilon=epsilon,
         edge_budget=edge_budget,
         excluded=queries.excluded,
+        clamp=clamp,
     )
     if queries.ptr is None or queries.share is None:
         return walked, walked.scores
@@ -207,7 +226,11 @@ def propagate(
 
 
 def _plan(
-    network: Rigel | LabelRigel, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
+    network: Rigel | LabelRigel | PlanningNetwork,
+    reader: Reader,
+    questions: EncodedQuestions,
+    text: Tensor,
+    device: torch.device,
 ) -> Plan:
     distinct, place = torch.unique(text, return_inverse=True)
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])

@@ -32,13 +32,11 @@ POOL = 500
 
 
 class RigelRetriever(Retriever):
-    """Retrieves with a trained network.
+    """Retrieves with a trained network, Rigel's or another that makes plans of relations.
 
     kg: the graph store, for the names under which topics are mentioned, which are masked (topic keys alone without it),
     and for types and descriptions of candidates, where the network weights its start.
     """
-
-    name = "rigel"
 
     def __init__(
         self,
@@ -47,8 +45,9 @@ class RigelRetriever(Retriever):
         options: RetrievalOptions,
         kg: Path | None = None,
         device: torch.device | None = None,
+        name: str = "rigel",
     ) -> None:
-        self.dkg, self.trained, self.options, self.kg = dkg, trained, options, kg
+        self.dkg, self.trained, self.options, self.kg, self.name = dkg, trained, options, kg, name
         self.device = device or torch.device("cpu")
         self.candidates = trained.extension.candidates if trained.extension.soft_start else 0
         self.names: dict[int, list[str]] = {}
@@ -88,6 +87,7 @@ class RigelRetriever(Retriever):
                 exclude_topic=self.trained.exclude_topic,
                 epsilon=EPSILON,
                 edge_budget=self.options.edge_budget,
+                clamp=self.trained.clamp,
             )
             legs = [1] * len(questions) if queries.ptr is None else queries.ptr.diff().tolist()
             owner = [number for number, count in enumerate(legs) for _ in range(count)]

@@ -34,7 +34,7 @@ from kgqa_core.retrieval.rigel.extension import Extension
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
-from kgqa_core.retrieval.rigel.loss import LOSSES, answer_overlap, normalised_walk
+from kgqa_core.retrieval.rigel.loss import LOSSES, WALK_LOSSES, answer_overlap
 from kgqa_core.retrieval.rigel.network import QueryBatch, Rigel, describe, plan_batch, propagate, save
 from kgqa_core.retrieval.rigel.questions import (
     EncodedQuestions,
@@ -50,8 +50,8 @@ from kgqa_core.types import Question
 EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
 EDGE_BUDGET = 200_000
-"""Edges followed per question and hop in training, so that a hub does not stop it; with the loss `normalised`, a very
-large last hop is not followed at all, and not cut (`loss.normalised_walk`)."""
+"""Edges followed per question and hop in training, so that a hub does not stop it; a very large last hop is not
+followed at all, and not cut (`loss.normalised_walk`, `loss.bce_walk`)."""
 GROUP = 4
 """Questions of one wording that stay together in a batch: encoding them is what a pretrained encoder's step costs."""
 EVALUATION_BATCH = 128
@@ -269,8 +269,8 @@ def _loss(
     queries = plan_batch(network, reader, questions, batch, device)
     answers = [questions.answers[number] for number in batch.tolist()]
     how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
-    if options.loss == "normalised" and queries.ptr is None:
-        loss = normalised_walk(graph, queries.topics, queries.plan, answers, **how).mean()
+    if queries.ptr is None:
+        loss = WALK_LOSSES[options.loss](graph, queries.topics, queries.plan, answers, **how).mean()
     else:
         loss = LOSSES[options.loss](propagate(graph, queries, options.intersect, **how)[1], answers).mean()
     return loss + _feedback_loss(queries, questions, batch, options.feedback_weight) if questions.paths else loss

@@ -62,14 +62,16 @@ def walk(
     epsilon: float = 0.0,
     edge_budget: int | None = None,
     excluded: EntityWeights | None = None,
+    clamp: bool = False,
 ) -> Walk:
     """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan and in topics.
 
     topics: x_0 [batch].  exclude_topic: removes the topics (or `excluded`) from the entity set after each hop.
     epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
+    clamp: weights above 1 become 1 after each hop, and keep a gradient.
     """
     exclude = (topics if excluded is None else excluded) if exclude_topic else None
-    sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget)]
+    sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget, clamp=clamp)]
     cut = sets[-1].truncated
     scores = join(sets[1:], plan.attention.cpu())
     return Walk(sets, scores, torch.zeros(topics.batch, dtype=torch.int64) if cut is None else cut)
@@ -82,11 +84,14 @@ def advance(
     exclude: EntityWeights | None,
     epsilon: float,
     edge_budget: int | None,
+    *,
+    clamp: bool = False,
 ) -> list[EntityWeights]:
     """The entity sets after each of some hops, less `exclude`."""
     sets = [start]
     for weights in relations:
         step = follow(dkg, sets[-1], weights.cpu(), epsilon=epsilon, edge_budget=edge_budget)
+        step = step.clamp_normalise() if clamp else step
         sets.append(step.mask(exclude) if exclude is not None else step)
     return sets[1:]
 

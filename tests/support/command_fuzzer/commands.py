@@ -59,6 +59,8 @@ class Recipe:
     flow: bool = False
     loads: bool = False
     serves: bool = False
+    beside: tuple[str, ...] = ()
+    """Endings of the files that the command writes beside its output file."""
 
 
 QUICK = (
@@ -74,6 +76,7 @@ LEVELS = (
 RECIPES: dict[str, Recipe] = {
     "home": Recipe(),
     "gc": Recipe(more=("--yes",)),
+    "judge": Recipe({"model": "builtin"}, loads=True),
     "link": Recipe({"kg": "kg", "mentions": "mentions"}),
     "compare": Recipe(),
     "refresh": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
@@ -98,12 +101,16 @@ RECIPES: dict[str, Recipe] = {
     "kg export": Recipe({"kg": "kg"}),
     "kg query": Recipe({"kg": "kg"}),
     "kg sql": Recipe({"kg": "kg"}),
+    "kg subset": Recipe({"questions": "questions.jsonl"}, beside=(".counts.json",)),
     "cache stats": Recipe(),
     "cache export": Recipe(),
     "cache clear": Recipe(more=("--yes",)),
     "questions generate": Recipe({"kg": "facts.tsv", "size": "20"}, flow=True),
     "questions predictions": Recipe({"kg": "kg"}),
     "questions export": Recipe(),
+    "questions bridge": Recipe(
+        {"questions": "questions.jsonl", "map": "ids.tsv"}, beside=(".counts.json", ".rejects.jsonl", ".paths.tsv")
+    ),
     "ltgen build": Recipe({"kg": "longtail.nt", "out": "benchmark"}, LEVELS, flow=True),
     "ltgen sheet": Recipe({"kg": "longtail"}),
     "ltgen agreement": Recipe(),
@@ -176,6 +183,8 @@ OWN: dict[tuple[str, str], tuple[Role, str]] = {
     ("datasets", "folder"): ("folder", "answerability"),
     ("answer", "out"): ("out_file", "answers.jsonl"),
     ("cache export", "out"): ("out_file", "completions.jsonl"),
+    ("judge", "labelled"): ("file", "labelled.jsonl"),
+    ("judge", "out"): ("out_file", "verdicts.jsonl"),
     ("kg build", "out"): ("out_folder", "graph"),
     ("kg update", "out"): ("out_folder", "graph"),
     ("kg diff", "out"): ("out_folder", "differences"),
@@ -187,6 +196,20 @@ OWN: dict[tuple[str, str], tuple[Role, str]] = {
     ("questions predictions", "format"): ("text", "webqsp"),
     ("questions predictions", "out"): ("out_file", "predictions.webqsp.json"),
     ("questions export", "out"): ("out_file", "questions.qald.json"),
+    ("questions bridge", "kg"): ("file", "facts.tsv"),
+    ("questions bridge", "map"): ("file", "ids.tsv"),
+    ("questions bridge", "relation_map"): ("file", "paths.tsv"),
+    ("questions bridge", "learn_relations"): ("file", "questions.jsonl"),
+    ("questions bridge", "answers"): ("text", "any"),
+    ("questions bridge", "out"): ("out_file", "bridged.jsonl"),
+    ("kg subset", "dump"): ("file", "facts.tsv"),
+    ("kg subset", "relations"): ("text", "lives_in"),
+    ("kg subset", "direction"): ("text", "both"),
+    ("kg subset", "languages"): ("text", "en"),
+    ("kg subset", "ranks"): ("text", "truthy"),
+    ("kg subset", "memory_limit"): ("text", "1GB"),
+    ("kg subset", "work"): ("out_folder", "passes"),
+    ("kg subset", "out"): ("out_file", "subset.nt"),
     ("ltgen build", "out"): ("out_folder", "benchmark"),
     ("ltgen sheet", "out"): ("out_folder", "sheet"),
     ("answerability build", "out"): ("out_folder", "benchmark"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.support.command_fuzzer.commands import Command, Parameter, Role
+from tests.support.command_fuzzer.commands import RECIPES, Command, Parameter, Role
 
 NAMES: dict[str, str] = {
     "space": "my file",
@@ -169,6 +169,8 @@ def prepare(case: Case, root: Path, seed: int) -> Prepared:
         at = more.index(case.parameter.word)
         del more[at : at + 2]
     made.words = [*case.command.words, *words, *more, *arguments]
+    beside = RECIPES[case.command.name].beside
+    made.outputs += [path.with_name(path.name + ending) for path in list(made.outputs) for ending in beside]
     return made
 
 

@@ -1,7 +1,7 @@
-"""The outcomes of a run of the fuzzer: counted, as JSON, and as the page docs/robustness.md.
+"""The outcomes of a run of the fuzzer: counted, as JSON, and as the tables of docs/robustness.md.
 
-`python -m tests.support.command_fuzzer.table` writes the page from benchmarks/results/command_fuzzer.json, which
-`python -m tests.support.command_fuzzer --json benchmarks/results/command_fuzzer.json` writes.
+`python -m tests.support.command_fuzzer --json benchmarks/results/command_fuzzer.json` writes the file,
+`make bench-docs` the page; `python -m tests.support.command_fuzzer.table VERDICTS` counts verdicts of several runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tests.support.command_fuzzer.kinds import cases
 from tests.support.command_fuzzer.run import ROOT, SEED
 
 RESULTS = ROOT / "benchmarks" / "results" / "command_fuzzer.json"
-PAGE = ROOT / "docs" / "robustness.md"
+FIELDS = ("commit", "seed", "cases", "of", "seconds", "violations", "kinds/*/*", "commands/*/*", "broken/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 CODES = (0, 1, 2, 130)
 FAMILIES = {
     "missing": "missing", "empty": "empty", "empty name": "empty", "zeros": "empty", "folder": "folder",
@@ -68,35 +69,10 @@ def _counts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str
     return {name: dict(sorted(counts[name].items())) for name in sorted(counts)}
 
 
-INTRODUCTION = """# What a careless command can do
-
-*For developers and reviewers: what happens when a command is given what it does not expect.*
-
-Made by `python -m tests.support.command_fuzzer.table` from `benchmarks/results/command_fuzzer.json`; not edited by
-hand.
-
-The command fuzzer (`tests/support/command_fuzzer`, `tests/faults/test_command_fuzzer.py`) calls every command of
-`kgqa`, as the app itself lists them, with every option and argument that takes a value, and gives to each every kind
-of input that its meaning allows. A case fails unless all of this is true:
-
-- the exit code is 0, 1, 2 or 130 (143 after SIGTERM), and there is no traceback;
-- no file of the user is changed or gone, and nothing new lies where nothing was to be written (names, sizes, times,
-  modes and digests of the user's folder, before and after);
-- no process is left, and the command ends;
-- no escape sequence reaches a stdout or stderr that is no terminal;
-- a failure says so on stderr in under twenty lines, and names the value.
-
-Cases run in forked children of a warm process, without root's right to read and write everything; one in
-twenty-five runs in a process of its own. Files that change are changed by a thread while the command reads them.
-Cases that run a flow to its end, or `kgqa ui`, are a slow test of their own and are not counted here.
-"""
-
-
-def page(found: Mapping[str, Any]) -> str:
-    """The page of a result."""
+def tables(found: Mapping[str, Any]) -> str:
+    """The tables of a result."""
     parts = [
-        INTRODUCTION,
-        f"{found['cases']:,} of {found['of']:,} cases at commit {found['commit']}, "
+        f"{found['cases']:,} of {found['of']:,} cases at commit {found.get('commit', 'not recorded')}, "
         f"seed {found['seed']}, {found['seconds']:,} s; {found['violations']:,} break a rule.\n",
         "## By kind of input\n",
         _table("kind", found["kinds"]),
@@ -128,12 +104,10 @@ def _line(name: str, row: Mapping[str, int], codes: Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Write the page, after the results where a file of verdicts is given (its runs' seconds are not known then)."""
-    if len(sys.argv) > 1:
-        lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
-        rows = {row["number"]: row for row in map(json.loads, lines)}  # the last verdict of a case counts
-        write(RESULTS, [rows[n] for n in sorted(rows)], SEED, sum(row["seconds"] for row in rows.values()))
-    PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+    """Write the results from a file of verdicts (its runs' seconds are not known then)."""
+    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+    rows = {row["number"]: row for row in map(json.loads, lines)}  # the last verdict of a case counts
+    write(RESULTS, [rows[n] for n in sorted(rows)], SEED, sum(row["seconds"] for row in rows.values()))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ def make(root: Path) -> None:
     (user / "newer.tsv").write_text("".join(facts[:-20]) + "Kasi\tlives_in\tNowhere\n", encoding="utf-8")
     (user / "added.tsv").write_text("Kasi\tlives_in\tNowhere\n", encoding="utf-8")
     (user / "removed.tsv").write_text(facts[0], encoding="utf-8")
+    (user / "ids.tsv").write_text("/m/0abc\tKasi\n", encoding="utf-8")
+    (user / "paths.tsv").write_text("people.person.home\tlives_in\n", encoding="utf-8")
     delimited = {"format": "delimited", "delimiter": "\t"}
     build_folder([str(user / "facts.tsv")], user / "kg", delimited)
     build_folder([str(user / "newer.tsv")], user / "newer", delimited)
@@ -46,6 +48,7 @@ def make(root: Path) -> None:
     shutil.rmtree(questions)
     _predictions(user)
     _longtail(user)
+    _lines(user / "labelled.jsonl", [{"question": "Where?", "answers": ["Oslo"], "output": "", "correct": False}])
     (user / "profile.yaml").write_text(PROFILE, encoding="utf-8")
     (user / "notes.txt").write_text("what I must not lose\n", encoding="utf-8")
     _home(root / HOME, user)

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from kgqa_core.answering.answer import answer
-from kgqa_core.answering.forecast import forecast_answers
-from kgqa_core.config import AnsweringOptions, LlmOptions, Price
+from kgqa_core.answering.forecast import forecast_answers, forecast_exploration
+from kgqa_core.config import AgentOptions, AnsweringOptions, LlmOptions, Price
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.llm.forecast import CHAT
 from kgqa_core.llm.tokens import estimate
@@ -100,3 +100,18 @@ def test_prompts_that_another_experiment_asks_are_planned_once(given: dict[str, 
         )
     ]
     assert calls == [10, 9, 0] and len(planned) == 19
+
+
+def test_plan_of_an_agent_is_what_its_limits_allow(tmp_path: Path) -> None:
+    """Two questions with a topic and one without, at most 10 calls and 5,000 tokens each."""
+    asked = [Question(f"q{number}", "Who?", topic_entities=(number,) * (number < 2)) for number in range(3)]
+    write_questions(tmp_path, asked)
+    options = AnsweringOptions(answerer="agent:openai:m")
+    llm = LlmOptions(prices={"openai:m": Price(prompt=1.0, completion=4.0)})
+    agent = AgentOptions(calls=10, tokens=5_000, max_new_tokens=100)
+    found = forecast_exploration(
+        questions=tmp_path, name="topics/triples", options=options, agent=agent, llm=llm, seed=7
+    )  # fmt: skip
+    assert (found.stage, found.model, found.calls) == ("answers topics/triples", "openai:m", 20)
+    assert (found.prompt_tokens, found.completion_tokens) == (8_000, 2_000)
+    assert found.cost == pytest.approx(2 * 5_000 * 4 / 1e6) and found.assumptions

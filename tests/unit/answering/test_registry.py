@@ -7,9 +7,16 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from kgqa_core.answering.registry import ANSWERERS, KNOWLEDGE_FORMATS, answerer_spec, knowledge_spec, wording_model
-from kgqa_core.answering.reply import Answer, AnswerTopic
-from kgqa_core.config import PASSAGES, Answerer
+from kgqa_core.answering.registry import (
+    ANSWERERS,
+    KNOWLEDGE_FORMATS,
+    answerer_name,
+    answerer_spec,
+    knowledge_spec,
+    wording_model,
+)
+from kgqa_core.answering.reply import Answer, AnswerTopic, Effort
+from kgqa_core.config import PASSAGES, Answerer, Profile
 from kgqa_core.config.experiment import FORMATS
 
 
@@ -22,10 +29,14 @@ def test_the_formats_are_those_of_the_options() -> None:
 def test_the_answerers_are_those_of_the_options() -> None:
     kinds = get_args(get_type_hints(Answerer)["kind"])
     assert set(ANSWERERS) == set(kinds)
-    named = [
-        answerer_spec(name).name for name in ("builtin", "openai:m", "symbolic", "hybrid:hf:x", "auto", "auto:hf:x")
-    ]
-    assert named == ["model", "model", "symbolic", "hybrid", "auto", "auto"]
+    written = ("builtin", "openai:m", "symbolic", "hybrid:hf:x", "auto", "auto:hf:x", "agent:openai:m@e", "gcr:hf:x")
+    named = [answerer_spec(name).name for name in written]
+    assert named == ["model", "model", "symbolic", "hybrid", "auto", "auto", "agent", "gcr"]
+    assert [str(Answerer.parse(name)) for name in written] == list(written)
+    assert {name for name, spec in ANSWERERS.items() if spec.explores} == {"agent", "gcr"}
+    assert answerer_name("agent:openai:m@e", "") == "agent:openai:m@e"
+    for name, spec in ANSWERERS.items():
+        assert not spec.explores or spec.section(Profile()) == getattr(Profile(), name)
     assert [wording_model(name) for name in ("auto:hf:x", "auto", "hybrid:hf:x")] == ["hf:x", None, None]
 
 
@@ -46,6 +57,8 @@ def test_a_reply_has_the_keys_of_what_was_read_computed_and_judged() -> None:
     worded = replace(judged, answers=("Rome", "Milan"), wording="Rome and Milan.")
     assert worded.to_json()["answers"] == ["Rome", "Milan"] and worded.to_row()["wording"] == "Rome and Milan."
     assert plain.to_json()["answers"] == ["Rome"]
+    explored = replace(plain, operation="agent", effort=Effort("answered", 3, 20, 4, ("looked",)))
+    assert explored.to_json()["effort"]["calls"] == 3 and explored.to_row()["effort"]["steps"] == ("looked",)
     rows = [name for name in VERDICT if name != "min_confidence"]
     assert list(judged.to_row()) == ["id", "question", "answer", "answers", "facts", "reject", *COMPUTED, *rows]
 

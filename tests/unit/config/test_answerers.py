@@ -72,6 +72,29 @@ def test_answerer_without_facts_to_compute_from_is_refused_whatever_others_read(
         profile(*answerers, knowledge=("none",))
 
 
+def test_explorer_starts_from_topics_whatever_knowledge_is_listed() -> None:
+    alone = profile("agent:openai:m")
+    assert alone.knowledge == ("topics/triples",) and alone.retrieval.retrievers[-1] == "topics"
+    assert (alone.computes, alone.explores) == (False, True)
+    alone.check_knowledge()
+    both = profile("gcr:hf:x", "builtin", retrieval={"topics": "both", "retrievers": ["random"]})
+    assert both.retrieval.retrievers == ("random", "topics")
+    assert [one.knowledge[:2] for one in both.each_answerer] == [
+        ("topics/triples", "topics@linked/triples"), ("none/none", "random/triples"),
+    ]  # fmt: skip
+    assert profile("builtin", "agent:openai:m").retrieval.retrievers[-1] == "topics"
+    assert profile("auto", "builtin").retrieval == Profile().retrieval, "others have no topics alone"
+    listed = profile("agent:openai:m", retrieval={"retrievers": ["topics", "random"]})
+    assert listed.retrieval.retrievers == ("topics", "random")
+    again = make_profile(both.model_dump(mode="json"))
+    assert again == both
+
+
+def test_explorer_alone_needs_no_training_questions() -> None:
+    given = profile("agent:openai:m", retrieval={"retrievers": ["topics"]})
+    assert not given.learns and given.needed_splits == {"test": "its questions are answered and scored"}
+
+
 def test_further_answerers_do_not_decide_what_the_first_one_says() -> None:
     assert profile("auto", "builtin").answering.decisive() == profile("auto").answering.decisive()
     assert profile("auto").answering.decisive() != profile("symbolic").answering.decisive()

@@ -29,6 +29,28 @@ def test_shipped_profile_is_valid_and_says_what_it_is_for(name: str) -> None:
     assert "loss" in (PROFILES / f"{name}.yaml").read_text(), "a profile says which loss and why"
 
 
+@pytest.mark.parametrize("name", [name for name in profile_names() if name.endswith("-rra-published")])
+def test_the_published_profiles_have_every_switch_of_the_paper(name: str) -> None:
+    profile = choose_profile(name)
+    assert profile.answering.template == "rra2023", "T2 for every format"
+    assert (profile.rewriter.on_unfaithful, profile.rewriter.wording) == ("keep", "rra2023")
+    assert (profile.hop_path.sampling, profile.hop_path.named_first) == ("sequential", False)
+    assert (profile.hop_path.reasoning_paths, profile.hop_path.beam) == (5, 3 if name[:5] in ("zjqa-", "metaq") else 5)
+    assert profile.hop_path.gold_hops == name.startswith("metaqa")
+    assert (profile.rewriter.lora_rank, profile.rewriter.lora_alpha, profile.rewriter.lora_dropout) == (64, 128, 0.05)
+    assert (profile.rigel.loss, profile.questions.parses) == ("bce", "first")
+    assert {"none/none", "hop_path/triples", "hop_path/rewritten"} <= set(profile.knowledge)
+    profile.check_knowledge()
+
+
+def test_four_sets_have_a_published_profile_beside_ours() -> None:
+    published = {name.removesuffix("-rra-published") for name in profile_names() if name.endswith("-rra-published")}
+    assert published == {"zjqa", "metaqa", "atlas", "webqsp"} <= set(profile_names())
+    ours = choose_profile("zjqa")
+    assert (ours.hop_path.sampling, ours.hop_path.named_first) == ("proportional", True)
+    assert (ours.rewriter.on_unfaithful, ours.answering.template) == ("replace", "sen2023")
+
+
 def test_settings_win_over_the_profile() -> None:
     profile = choose_profile("atlas", settings=["rigel.hops=3", "seed=11", "questions.hops=[1, 2]"])
     assert (profile.rigel.hops, profile.seed, profile.questions.hops) == (3, 11, (1, 2))

@@ -134,7 +134,7 @@ def test_the_lines_of_relation_linking_are_told_apart_by_their_graph(tmp_path: P
     assert rows_of(wikidata)["19719"]["topic_entities"] == ["Q13298"]
 
 
-def test_queries_without_answers_get_the_result_of_their_form_on_the_graph(tmp_path: Path) -> None:
+def test_queries_without_answers_get_their_result_on_the_graph(tmp_path: Path) -> None:
     (tmp_path / "graph.tsv").write_text("Q13298\tP17\tQ40\nQ40\tP150\tQ41358\nQ40\tP150\tQ42497\n", encoding="utf-8")
     for part in ("kg", "questions"):
         (tmp_path / part).mkdir()
@@ -145,13 +145,17 @@ def test_queries_without_answers_get_the_result_of_their_form_on_the_graph(tmp_p
     no = {**yes, "uid": 6, "sparql_wikidata": "ASK WHERE { wd:Q41358 wdt:P17 wd:Q40 }"}
     unknown = {**yes, "uid": 7, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P150 wd:Q41358 }"}
     only = {**yes, "uid": 8, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P17 wd:Q42497 }"}
-    path = stored(tmp_path, "lcquad.json", [*LCQUAD2, more, yes, no, unknown, only])
+    two = {**yes, "uid": 9, "sparql_wikidata": "SELECT ?a ?b WHERE { wd:Q13298 wdt:P17 ?a . ?a wdt:P150 ?b }"}
+    counted = {**yes, "uid": 10, "sparql_wikidata": "SELECT (COUNT(?b) AS ?n) WHERE { wd:Q40 ?r ?b . wd:Q13298 ?s ?a }"}
+    path = stored(tmp_path, "lcquad.json", [*LCQUAD2, more, yes, no, unknown, only, two, counted])
     load(tmp_path / "questions", kg=tmp_path / "kg", options=QuestionsOptions(path=str(path)), seed=7)
     questions = {question.id: question for question in read_questions(tmp_path / "questions")}
     assert (questions["1"].answer_keys, questions["1"].answer_type) == (("Q40",), "entities")
     assert (questions["1"].unlinkable, len(questions["1"].answers)) == (None, 1)
     assert (questions["2"].answer_keys, questions["2"].answer_type) == (("2",), "number")
-    assert questions["3"].unlinkable == "no gold answer is given, and no form writes its query"
+    assert questions["3"].unlinkable == "its query has no result in this graph", "several answers: it is executed"
+    assert questions["9"].s_expression is None and set(questions["9"].answer_keys) == {"Q40", "Q41358", "Q42497"}
+    assert (questions["10"].answer_keys, questions["10"].answer_type) == (("2",), "number")
     assert questions["4"].unlinkable == "its query has no result in this graph"
     assert (questions["5"].answer_keys, questions["5"].answer_type) == (("yes",), "yes/no")
     assert [questions[own].answer_keys for own in ("6", "7", "8")] == [("no",), ("no",), ()], "nothing is in Q42497"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sparql_road import DATA, _beside, grailqa_queries, measure, webqsp_queries
+from benchmarks.sparql_road import DATA, FIGURES, measure, table
+from benchmarks.sparql_road_sets import SETS, _beside, grailqa_queries, graph_of, webqsp_queries
 from tests.unit.datasets import test_grailqa, test_webqsp
 from tests.unit.datasets.official import stored
 
@@ -33,21 +34,23 @@ def test_queries_of_webqsp_are_read_and_give_their_gold_subgraph(tmp_path: Path)
     del other["Parses"][1]
     test_webqsp.stored(tmp_path / "data", "train", [one, other])
     (tmp_path / "work").mkdir()
-    record = measure(list(webqsp_queries(tmp_path)), tmp_path / "work")
-    assert {name: record[name] for name in ("queries", "read", "subgraph", "gold_found", "equal")} == {
-        "queries": 2,
-        "read": 1,
-        "subgraph": 1,
-        "gold_found": 1,
-        "equal": 1,
-    }
-    assert sum(record["not_read"].values()) == 1 and record["share_read"] == 0.5
+    queries = list(webqsp_queries(tmp_path))
+    store = graph_of(queries, tmp_path / "work")
+    record = measure(queries, store)
+    assert record["queries"] == 2 and record["forms"]["read"] == 1 and record["forms"]["not_read"] == {"OPTIONAL": 1}
+    assert {name: record["forms"][name] for name in FIGURES} == dict.fromkeys(FIGURES, 1)
+    assert record["execution"]["executed"] == 2 and record["without_form"]["executed"] == 1
+    for road in ("execution", "together"):
+        assert {name: record[road][name] for name in FIGURES} == dict.fromkeys(FIGURES, 2)
+    assert record["agreement"] == {"both": 1, "same": 1}
 
 
 def test_queries_of_grailqa_are_run_on_the_graph_of_their_graph_queries(tmp_path: Path) -> None:
     stored(tmp_path / "own.json", [test_grailqa.question(1, sparql_query=GRAIL)])
-    record = measure(list(grailqa_queries(tmp_path / "own.json")), tmp_path)
-    assert (record["read"], record["subgraph"], record["equal"], record["median_triples"]) == (1, 1, 1, 2)
+    queries = list(grailqa_queries(tmp_path / "own.json"))
+    record = measure(queries, graph_of(queries, tmp_path))
+    assert record["forms"] == {"read": 1, "result": 1, "subgraph": 1, "gold_found": 1, "equal": 1}
+    assert record["together"]["equal"] == 1 and record["median_triples"] == 2
 
 
 @pytest.mark.parametrize(("function", "value"), [("<", "4"), (">", "6"), (">=", "5"), ("none", "5")])
@@ -57,9 +60,17 @@ def test_a_value_beside_fulfils_the_comparison(function: str, value: str) -> Non
 
 def test_the_result_file_has_what_the_script_writes_and_counts_every_query() -> None:
     record: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert set(record) == {"conditions", "sets"}
-    assert set(record["sets"]) == {"webqsp_train", "grailqa_sample", "qald9_train"}
-    for own in record["sets"].values():
-        assert own["queries"] == own["read"] + sum(own["not_read"].values())
-        assert own["read"] == own["subgraph"] + sum(own["without_subgraph"].values())
+    assert list(record) == ["sets"] and list(record["sets"]) == list(SETS)
+    for name, own in record["sets"].items():
+        for road, ran in (("forms", "read"), ("execution", "executed"), ("together", "executed")):
+            if (counts := own.get(road)) is None:
+                continue
+            assert own["queries"] == counts[ran] + sum(counts.get(f"not_{ran}", {}).values()), name
+            assert counts[ran] == counts["subgraph"] + sum(counts.get("without_subgraph", {}).values()), name
+        assert "with changes" not in own["conditions"]["commit"], name
     assert DATA.name == "data"
+
+
+def test_the_page_has_the_table_of_the_result_file() -> None:
+    page = (RESULTS.parents[2] / "docs" / "freebase_question_sets.md").read_text(encoding="utf-8")
+    assert table(json.loads(RESULTS.read_text(encoding="utf-8"))) in page

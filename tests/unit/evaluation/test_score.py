@@ -15,6 +15,7 @@ from kgqa_core.evaluation.aggregate import COMBINED
 from kgqa_core.evaluation.predictions import EXPERIMENT, evaluate_predictions
 from kgqa_core.evaluation.score import score
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+from kgqa_core.report.tables import with_answers_table
 from kgqa_core.types import Question
 
 FRANCE, PARIS, NORWAY, OSLO, BERGEN = range(5)
@@ -123,6 +124,18 @@ def test_language_model_by_hand(artifacts: dict[str, Path]) -> None:
     assert aggregates["gain_over_no_knowledge"] == {"rigel/triples/builtin": {"contains": 200.0, "exact": 100.0}}
 
 
+def test_verdicts_of_a_judge_are_a_column_and_what_has_none_or_is_not_linked_scores_0(
+    artifacts: dict[str, Path], tmp_path: Path
+) -> None:
+    verdicts = [("q1", True), ("q2", True), ("q3", None), ("q4", True)]
+    columns = dict.fromkeys(("question", "retriever", "format", "model"), pl.String) | {"judged": pl.Boolean}
+    rows = [(question, "rigel", "triples", "builtin", verdict) for question, verdict in verdicts]
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(tmp_path / "judged.parquet")
+    aggregates = run(artifacts, judged={"rigel/triples": tmp_path})
+    assert values(aggregates, "rigel/triples/builtin")["judged"] == 0.5
+    assert "judged" not in values(aggregates, "none/none/builtin")
+
+
 def test_no_question_leaves_a_denominator(artifacts: dict[str, Path]) -> None:
     aggregates = run(artifacts)
     for experiment in aggregates["scores"].values():
@@ -136,6 +149,22 @@ def test_scores_without_leaked_questions(artifacts: dict[str, Path]) -> None:
     assert aggregates["leakage"]["leaked"] == 1
     cell = aggregates["without_leaked"]["rigel/triples/builtin"]["test"]["contains"]
     assert (cell["n"], cell["value"]) == (3, 0.666667)
+
+
+def test_the_published_denominator_leaves_out_questions_without_answers(artifacts: dict[str, Path]) -> None:
+    assert "with_answers" not in run(artifacts), "every question has a gold answer"
+    empty = Question("q5", "what is not answered?", topic_entities=(FRANCE,), unlinkable="no gold answer is given")
+    write_questions(artifacts["questions"], [*QUESTIONS, empty])
+    aggregates = run(artifacts)
+    for experiment in ("rigel/triples/builtin", "rigel/-/-"):
+        every, those = (aggregates[key][experiment]["test"] for key in ("scores", "with_answers"))
+        assert {cell["n"] for cell in every.values()} == {5}
+        assert {cell["n"] for cell in those.values()} == {4}
+    assert values(aggregates, "rigel/triples/builtin", "with_answers")["contains"] == 0.75
+    assert values(aggregates, "rigel/triples/builtin")["contains"] == 0.6
+    grid = with_answers_table(aggregates)
+    assert [label for label, _ in grid.rows if "Rigel" in label]
+    assert not with_answers_table(run(artifacts) | {"with_answers": {}}).rows
 
 
 def test_breakdowns_by_complexity_and_hops(artifacts: dict[str, Path]) -> None:
@@ -176,7 +205,7 @@ def test_rows_are_sorted_and_a_second_run_writes_the_same_bytes(artifacts: dict[
     assert first == {name: (artifacts["out"] / name).read_bytes() for name in first}
     frame = pl.read_parquet(artifacts["out"] / "scores.parquet")
     assert frame.columns == ["experiment", "split", "question", "metric", "value"]
-    assert frame.height == 4 * (3 + 6 + 6)
+    assert frame.height == 4 * (3 + 7 + 7)
     assert frame.equals(frame.sort("experiment", "split", "question", "metric"))
 
 

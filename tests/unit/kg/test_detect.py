@@ -24,7 +24,10 @@ JSON = '[\n{"type":"item","id":"Q1","labels":{"en":{"language":"en","value":"x"}
 FB = "<http://rdf.freebase.com/ns/"
 FREEBASE = f"{FB}m.01> {FB}type.object.type> {FB}m.02> .\n"
 
+WEBQSP = '{\n "Questions": [\n  {"Parses": [{"InferentialChain": ["people.person.sibling_s"]}]}\n ]\n}\n'
+
 CASES = [
+    ("WebQSP.train.json", WEBQSP, "webqsp"),
     ("g.nt", NT, "ntriples"),
     ("g.txt", NT, "ntriples"),
     ("g.nq", NT, "nquads"),

@@ -92,7 +92,7 @@ def test_a_model_without_a_padding_token_works(tmp_path: Path) -> None:
 
 def test_a_prompt_that_is_too_long_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     model = HFModel(save_causal(tmp_path / "m", positions=64), device="cpu")
-    ids = model._encode("a" * 60 + "b" * 60 + "c" * 40, 12)
+    ids = model.encode("a" * 60 + "b" * 60 + "c" * 40, 12)
     assert len(ids) == 64 - 12
     text = model.tokenizer.decode(ids)
     assert text.startswith("aaaa") and text.endswith("cccc")

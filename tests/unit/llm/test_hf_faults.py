@@ -90,14 +90,14 @@ def test_a_prompt_that_the_tokenizer_refuses_does_not_lose_the_batch(
 ) -> None:
     model = HFModel(save_causal(tmp_path / "m"), device="cpu")
     expected = model.generate(["a", "b"], PARAMS)
-    inner = model._encode
+    inner = model.encode
 
     def encode(prompt: str, new: int) -> list[int]:
         if prompt == "bad":
             raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
         return inner(prompt, new)
 
-    monkeypatch.setattr(model, "_encode", encode)
+    monkeypatch.setattr(model, "encode", encode)
     out = model.generate(["a", "bad", "b", "bad"], PARAMS)
     assert [out[0], out[2]] == expected
     assert out[1] == out[3] and out[1].finish == "error" and "surrogates" in str(out[1].error)

@@ -145,7 +145,8 @@ def test_a_later_attempt_is_taken_and_the_rejected_one_stays_on_record(tmp_path:
         for cached in (False, True):
             found = ask(make(server), ["a"], PARAMS, cache=open_cache(tmp_path), attempts=2,
                         validate=lambda _, text: None if text.startswith("echo") else "no echo")  # fmt: skip
-            assert found == [Outcome(Completion("echo a", "stop", 1, 2), ("no echo",), cached)]
+            assert found == [Outcome(Completion("echo a", "stop", 1, 2), ("no echo",), cached, 2, 3)]
+            assert found[0].calls == 2
     assert len(server.prompts) == 2
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from kgqa_core.llm.faults import UnreadableReply
+from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.protocol import Completion, GenerationParams, clean_text
 from kgqa_core.llm.reply import HIDDEN_TOKENS, read_reply
+from kgqa_core.prompts import chat, conversation, conversation_fields
 
 PARAMS = GenerationParams(max_new_tokens=8)
 
@@ -88,3 +90,37 @@ def test_what_cannot_be_read_says_whether_it_was_billed(body: bytes, billed: boo
     with pytest.raises(UnreadableReply) as caught:
         read_reply(body, PARAMS)
     assert caught.value.billed == billed
+
+
+def test_reply_to_a_conversation_with_tools_is_its_message_as_json() -> None:
+    prompt = conversation({"messages": [{"role": "user", "content": "Who?"}], "tools": [{"type": "function"}]})
+    call = {"id": "1", "type": "function", "function": {"name": "answer", "arguments": '{"answers": ["Ann"]}'}}
+    odd = [{"type": "function"}, 7, {"function": {"name": "look", "arguments": {"entity": "Ann"}}}]
+    message = {"role": "assistant", "content": None, "tool_calls": [call, *odd]}
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
+    found = read_reply(body, GenerationParams(), prompt)
+    assert found.finish == "stop" and json.loads(found.text) == {
+        "content": "",
+        "tool_calls": [
+            {"name": "answer", "arguments": '{"answers": ["Ann"]}'},
+            {"name": "look", "arguments": '{"entity": "Ann"}'},
+        ],
+    }
+    plain = json.dumps({"choices": [{"message": {"role": "assistant", "content": "Ann"}}]}).encode()
+    assert json.loads(read_reply(plain, GenerationParams(), prompt).text) == {"content": "Ann", "tool_calls": []}
+    assert read_reply(plain, GenerationParams(), "Who?").text == "Ann"
+    silent = json.dumps({"choices": [{"message": {"role": "assistant", "content": None}}]}).encode()
+    assert read_reply(silent, GenerationParams(), prompt).finish == "empty"
+
+
+def test_conversation_is_sent_with_its_own_messages_and_tools() -> None:
+    fields = {
+        "messages": [{"role": "tool", "content": "ü", "tool_call_id": "1"}],
+        "tools": [],
+        "tool_choice": "required",
+    }
+    prompt = conversation(fields)
+    assert conversation_fields(prompt) == fields and conversation_fields(chat("a", "b")) is None
+    assert prompt == conversation(dict(reversed(fields.items()))), "equal requests are one prompt"
+    body = OpenAIModel("m", base_url="http://localhost:1/v1", key_env=None).body(prompt, GenerationParams(seed=3))
+    assert body == {**fields, "model": "m", "temperature": 0.0, "max_tokens": 32, "seed": 3}

@@ -15,6 +15,7 @@ from kgqa_core.metrics.text import (
     ekm,
     exact,
     f1,
+    first_hit,
     hit_rra,
     hit_rra_substring,
     km,
@@ -150,6 +151,24 @@ def test_stricter_metrics_imply_looser_ones(answers: list[list[str]], words: lis
     assert all(0 <= value <= 1 for value in values.values())
     assert values["exact"] <= values["contains"] <= values["contains_substring"]
     assert values["hit_rra"] <= values["hit_rra_substring"]
+    assert values["exact"] <= values["hits_at_1"] <= values["contains"]
+
+
+@pytest.mark.parametrize(
+    ("output", "hit"),
+    [
+        ("Oslo", 1.0),
+        ("oslo, Rome", 1.0),
+        ("Rome, Oslo", 0.0),
+        ("Trinidad and Tobago, Rome", 1.0),
+        ("Trinidad", 0.0),
+        ("It is Oslo.", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_only_the_first_answer_that_is_listed_is_a_first_hit(output: str, hit: float) -> None:
+    assert first_hit(GoldAnswers([("Oslo", "Christiania"), ("Trinidad and Tobago",)]), output) == hit
+    assert first_hit(GoldAnswers([]), output) == 0.0
 
 
 @given(st.lists(NAMES, max_size=4, unique=True), st.lists(NAMES, max_size=4, unique=True))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
 
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import ArtifactError, InputError, ModelError
@@ -49,6 +51,52 @@ def test_every_retriever_finds_the_document_that_a_text_comes_from(tmp_path: Pat
         assert [search.read(ranked)[0].document for ranked in found] == [f"d{place}" for place in range(60)]
         for ranked in found:
             assert len(ranked) == 10 and ranked == sorted(ranked, key=lambda item: (-item[1], item[0]))
+
+
+def contriever(folder: Path, seed: int = 0) -> str:
+    """An encoder whose config says that it is a Contriever."""
+    tiny_encoder(folder, seed)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Contriever"]}))
+    return str(folder)
+
+
+def test_a_contriever_is_compared_by_dot_products_of_mean_pooled_states_as_published(tmp_path: Path) -> None:
+    corpus, name = write_jsonl(tmp_path / "c.jsonl", documents(40)), contriever(tmp_path / "model")
+    folder, _, options = index(tmp_path / "index", corpus, name, retriever="dense")
+    texts = ["own3 hill", "king of the river city", "own17"]
+    found = PassageSearch(folder, options).search(texts)
+    tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
+
+    def vector(text: str) -> np.ndarray:
+        with torch.inference_mode():
+            states = model(**tokenizer(text, return_tensors="pt", truncation=True, max_length=64)).last_hidden_state
+        return states[0].mean(0).numpy()
+
+    passages = np.stack([vector(f"{row['title']}: {row['text']}") for row in documents(40)])
+    norms = np.linalg.norm(passages, axis=1)
+    assert norms.max() > 1.02 * norms.min() > 1.02, "lengths differ, so that they decide"
+    for text, ranked in zip(texts, found, strict=True):
+        dots = passages @ vector(text)
+        assert [dots[number] for number, _ in ranked] == pytest.approx([score for _, score in ranked], rel=1e-3)
+        assert ranked[0][1] == pytest.approx(dots.max(), rel=1e-3)
+        assert sorted(dots)[-10] <= ranked[-1][1] * 1.001
+
+
+def test_how_vectors_are_compared_is_a_choice_and_part_of_the_index(tmp_path: Path, encoder: str) -> None:
+    corpus, cache = write_jsonl(tmp_path / "c.jsonl", documents(30)), tmp_path / "cache"
+    plain, first, options = index(tmp_path / "plain", corpus, encoder, retriever="dense", cache=cache)
+    dot, second, by_dot = index(tmp_path / "dot", corpus, encoder, retriever="dense", cache=cache, similarity="dot")
+    assert (first["encoded"], second["encoded"]) == (30, 30), "vectors of another kind are others"
+    made = [json.loads((folder / "index.json").read_text())["dense"]["similarity"] for folder in (plain, dot)]
+    assert made == ["cosine", "dot"], "auto is the cosine where the encoder is no Contriever"
+    scores = [PassageSearch(folder, own).search(["own7 king"])[0] for folder, own in ((plain, options), (dot, by_dot))]
+    assert max(score for _, score in scores[0]) <= 1 < max(score for _, score in scores[1])
+    with pytest.raises(ModelError, match="compared by dot, not by cosine; set passages.similarity=dot"):
+        PassageSearch(dot, options)
+    name = contriever(tmp_path / "model")
+    forced, _, _ = index(tmp_path / "forced", corpus, name, retriever="dense", similarity="cosine")
+    assert json.loads((forced / "index.json").read_text())["dense"]["similarity"] == "cosine"
 
 
 def test_passages_do_not_cross_documents_and_carry_their_title(tmp_path: Path, encoder: str) -> None:
@@ -217,7 +265,7 @@ def test_the_latest_turns_are_searched_for_after_the_query() -> None:
 class Axes:
     """An encoder whose vectors lie on an axis each, so that one number of them is as large as can be."""
 
-    width, digest, weights = 4, "axes", "axes"
+    width, digest, weights, similarity = 4, "axes", "axes", "cosine"
 
     def encode(self, texts: Sequence[str]) -> Any:
         found = np.zeros((len(texts), self.width), dtype=np.int16)

@@ -66,7 +66,7 @@ def test_cost_has_only_the_columns_that_were_measured() -> None:
     assert "Cost of 1,000" in paid.columns and "Cost of 1,000" not in free.columns
     row = dict(zip(free.columns[1:], dict(free.rows)["HopPath facts (rewritten)"], strict=True))
     assert (row["Words"], row["Characters"], row["Prompt tokens"]) == ("74.2", "453", "140")
-    assert row["Unfinished"] == "11 cut off, 1 failed" and str(row["Hit@1 (RRA)"]) == "77.8"
+    assert row["Unfinished"] == "11 cut off, 1 failed" and str(row["Hit (RRA)"]) == "77.8"
     assert cost_table({"scores": AGGREGATES["scores"]}, "builtin").rows == ()
 
 

@@ -87,7 +87,8 @@ def test_fixed_and_broken_questions_stand_in_the_page(whole: str) -> None:
     row = section.split("Helpful and harmful")[1].split("HopPath facts (rewritten)</th>")[1].split("</tr>")[0]
     assert row.count("+208</span>") == 1 and "p &lt; 0.001" in row
     assert "Prompt tokens" in section and "11 cut off, 1 failed" in section and "Cost of 1,000" in section
-    assert "hit@1 with HopPath facts (rewritten)" in whole.split('id="table-1"')[0]
+    assert "Hit with HopPath facts (rewritten)" in whole.split('id="table-1"')[0]
+    assert "%; Random 0.0 %" in whole.split('id="table-1"')[0], "a baseline beside the headline"
 
 
 def test_the_corpus_section_has_acceptance_cost_and_rejects(whole: str) -> None:
@@ -138,6 +139,15 @@ def test_hostile_names_and_outputs_stay_text(page: str) -> None:
     assert "\u202e" not in page
     assert "\x00" not in page
     assert "javascript:" not in page
+
+
+def test_the_page_has_the_published_denominator_only_where_questions_have_no_answer() -> None:
+    data = fake_report()
+    title = "Some questions have no gold answer and score 0"
+    assert title not in render(data)
+    scores = data.aggregates["scores"]
+    text = render(replace(data, aggregates={**data.aggregates, "with_answers": scores}))
+    assert title in text and "With answers" in text
 
 
 def test_hostile_text_is_escaped_wherever_it_may_come_from() -> None:

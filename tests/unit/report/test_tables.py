@@ -98,3 +98,19 @@ def test_path_metrics_have_columns_only_where_a_retriever_predicts_paths() -> No
     assert paths.columns[4:] == ("Hop accuracy", "Path@1", "Path@5")
     assert [str(cell) for cell in dict(paths.rows)["HopPath"]][3:] == ["99.1", "96.2", "99.5"]
     assert dict(paths.rows)["Rigel"][3:] == (None, None, None)
+
+
+def test_a_set_that_needs_no_reading_is_called_easy_on_page_and_console() -> None:
+    cells = lambda hits, recall: {  # noqa: E731
+        "test": {name: {"value": value, "low": 0, "high": 1, "n": 9} for name, value in
+                 (("hits_at_1", hits), ("recall_of_answers", recall))}
+    }  # fmt: skip
+    hard = {"scores": {"random/-/-": cells(0.1, 0.2), "frequent/-/-": cells(0.1, 0.3), "oracle/-/-": cells(0.9, 0.9)}}
+    assert retriever_table(hard).note == "Most frequent relation and Random do not read the question." or (
+        retriever_table(hard).note == "Random and Most frequent relation do not read the question."
+    )
+    assert "easy" not in str(score_tables(hard)[-1].caption)
+    easy = {"scores": hard["scores"] | {"random/-/-": cells(0.2, 0.858)}}
+    expected = "An easy set: Random reaches Recall of answers 85.8 % without reading the question."
+    assert retriever_table(easy).note == expected and expected in str(score_tables(easy)[-1].caption)
+    assert retriever_table({"scores": {"oracle/-/-": cells(0.9, 0.9)}}).note == ""

@@ -46,7 +46,7 @@ def filled(world: World, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 
 
 @pytest.mark.parametrize(
-    "name", ["rigel", "hop_path", "random", "oracle", pytest.param("kaping", marks=pytest.mark.slow)]
+    "name", ["rigel", "hop_path", "random", "frequent", "oracle", pytest.param("kaping", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("parts", [2, 5, 40])
 def test_facts_in_any_number_of_parts_are_those_of_the_whole(

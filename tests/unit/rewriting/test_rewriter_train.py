@@ -87,7 +87,7 @@ def test_the_loss_is_that_of_each_pair_alone(reader: HFModel, tmp_path: Path) ->
 def test_a_causal_model_is_asked_at_the_very_tokens_that_it_learnt_after(tmp_path: Path) -> None:
     reader = HFModel(save_causal(tmp_path / "m"), device="cpu")
     learn, _ = tokenise(read_corpus(save_corpus(tmp_path / "c")), "train", reader, options(tmp_path))
-    assert [reader._encode(instruction, 8) for instruction in learn.instructions] == learn.prompts
+    assert [reader.encode(instruction, 8) for instruction in learn.instructions] == learn.prompts
     assert reader.tokenizer.decode(target_ids(reader, "ann  knows\nbob", " ")[:-1]) == " ann knows bob"
 
 

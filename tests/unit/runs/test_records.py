@@ -12,8 +12,8 @@ from kgqa_core.errors import InputError
 from kgqa_core.report.runs import render, run_tables
 from kgqa_core.runs.answers import answer_table
 from kgqa_core.runs.diff import compare_runs
-from kgqa_core.runs.records import choose_run
-from kgqa_core.store.artifacts import Home
+from kgqa_core.runs.records import choose_run, newest_run
+from kgqa_core.store.artifacts import Home, write_json
 from tests.support.finished import finished_run, questions
 
 EXPERIMENT = "rigel/triples/builtin"
@@ -150,3 +150,46 @@ def test_answer_table_has_gold_answer_and_scores_of_every_experiment(home: Home)
     first = table.row(0, named=True)
     assert (first["question"], first["gold"], first["answer"]) == ("q0000", "<b>gold</b> 0", "now q0000")
     assert table.height == 40
+
+
+@pytest.fixture
+def table(home: Home) -> Home:
+    """The home with a run of two question sets, whose second run is the newest of all, and which lost a third set."""
+    for run_id, name in (("20260103-000001-aaaa", "people"), ("20260103-000002-bbbb", "towns")):
+        record = finished_run(home, run_id, rows([1.0] * 40), ASKED, settings={"questions": {"name": name}})
+        write_json(home.root / "runs" / run_id / "run.json", {**record, "table": "20260103-000000-0000"})
+    whole = {
+        "run_id": "20260103-000000-0000", "status": "done", "stages": [], "profile": record["profile"],
+        "sets": {"people": "20260103-000001-aaaa", "towns": "20260103-000002-bbbb"},
+        "failed_sets": {"lakes": "it burnt"},
+    }  # fmt: skip
+    (home.root / "runs" / whole["run_id"]).mkdir()
+    write_json(home.root / "runs" / whole["run_id"] / "run.json", whole)
+    return home
+
+
+def test_a_run_of_several_sets_stands_for_its_first_set_and_gives_each_by_name(table: Home) -> None:
+    assert newest_run(table)["run_id"] == "20260103-000001-aaaa"
+    assert newest_run(table, whole=True)["run_id"] == "20260103-000000-0000"
+    assert newest_run(table, "newest:towns")["run_id"] == "20260103-000002-bbbb"
+    assert newest_run(table, "20260103-000000-0000:towns")["run_id"] == "20260103-000002-bbbb"
+    assert newest_run(table, "20260103-000002-bbbb")["run_id"] == "20260103-000002-bbbb"
+    assert choose_run(table.root, "newest:people")["run_id"] == "20260103-000001-aaaa"
+    for word, text in (
+        ("newest:town", "has no question set 'town'; it has people, towns; did you mean 'towns'?"),
+        ("newest:lakes", "question set 'lakes' of run 20260103-000000-0000 failed: it burnt"),
+        ("20260102-000000-abbb:towns", "has no question set 'towns'; it has asked"),
+        ("", "no finished run ''"),
+    ):
+        with pytest.raises(InputError) as caught:
+            newest_run(table, word)
+        assert text in str(caught.value)
+    with pytest.raises(InputError, match="say which: newest:people, newest:towns"):
+        choose_run(table.root, "newest")
+
+
+def test_the_sets_of_a_killed_table_stand_for_themselves(table: Home) -> None:
+    path = table.root / "runs" / "20260103-000000-0000" / "run.json"
+    write_json(path, {**json.loads(path.read_text(encoding="utf-8")), "status": "killed"})
+    assert newest_run(table)["run_id"] == "20260103-000002-bbbb"
+    assert choose_run(table.root, "newest")["run_id"] == "20260103-000002-bbbb"

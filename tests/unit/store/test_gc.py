@@ -106,6 +106,20 @@ def test_kept_are_the_last_runs_champions_and_what_they_were_made_of(home: Home)
     assert not list((home.root / "tmp").iterdir())
 
 
+def test_a_run_of_several_question_sets_counts_once_and_keeps_the_runs_of_its_sets(home: Home) -> None:
+    facts = [make(home, "facts", letter, day) for letter, day in (("a", 30), ("b", 19), ("c", 18))]
+    old, whole = finish(home, 30, facts[0]), finish(home, 20)
+    sets = [finish(home, 19, facts[1]), finish(home, 18, facts[2])]
+    for one in sets:
+        path = home.root / "runs" / one / "run.json"
+        write_json(path, {**json.loads(path.read_text(encoding="utf-8")), "table": whole})
+    home.let_go()
+    assert going(plan(home.root, keep=1)) == {f"facts/{'a' * 20}", f"{old}/report.html"}
+    assert plan(home.root, keep=2).items == []
+    write_json(home.root / "runs" / whole / "run.json", {"run_id": whole, "status": "killed", "stages": []})
+    assert f"{sets[0]}/report.html" in going(plan(home.root, keep=1)), "the sets of a killed one stand for themselves"
+
+
 def test_nothing_is_removed_when_no_run_has_finished_or_a_champion_cannot_be_read(home: Home) -> None:
     make(home, "facts", "a", 30)
     finish(home, 29, status="failed")

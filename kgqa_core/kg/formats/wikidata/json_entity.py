@@ -224,6 +224,17 @@ def _claims(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
                         rows.reject(_place(place, claim, key), f"a qualifier: {fault}", _text(qualifier))
 
 
+def readable_claims(value: Any) -> Iterator[tuple[Any, str, Term, int]]:
+    """Claims of an entity with property, value and rank, as `read_entity` reads them, without those that it rejects."""
+    for property_, claims in _pairs(value):
+        for claim in claims if isinstance(claims, list) else [claims]:
+            try:
+                snak, rank = _main(claim)
+                yield claim, _property(snak, property_), term(snak), rank
+            except Unreadable:
+                continue
+
+
 def _place(place: Place, claim: Any, key: str) -> int:
     name = claim.get("id") if isinstance(claim, dict) else None
     return place(name if isinstance(name, str) else key)

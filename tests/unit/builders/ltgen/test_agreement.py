@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.builders.ltgen.sheet import compare, kappa, read_sheet
+from kgqa_core.builders.ltgen.sheet import compare, read_sheet
 from kgqa_core.errors import InputError
+from kgqa_core.metrics.agreement import kappa
 
 
 def labels(text: str) -> dict[str, bool | None]:

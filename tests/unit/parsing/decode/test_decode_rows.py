@@ -57,3 +57,28 @@ def test_what_has_no_form_and_what_needs_all_relations_stay_what_they_are() -> N
     assert {tuple(actions_of(own)) for own in thinned([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
     everything = row("a", "b", "c", "d", "x", END)
     assert thinned([everything], missing=0.0) == [everything]
+
+
+def typed_row(*actions: str) -> DecoderRow:
+    """A question about one topic with three types and two relations."""
+    slots = Slots(topics=("x",), classes=("t.p", "t.q", "t.r"), relations=("a", "b"))
+    number = {slots.name(action): action for action in range(slots.actions)}
+    labels = ("[E1]", *slots.classes, *slots.relations)
+    features = tuple((float(place),) * FEATURES for place in range(6))
+    return DecoderRow("…", slots, labels, (0, 1, 1, 1, 3, 3), features, ("x",), tuple(number[name] for name in actions))
+
+
+def test_a_type_is_lost_as_a_relation_is() -> None:
+    torch.manual_seed(7)
+    actions = ["AND", "t.q", "(R b)", "x", END]
+    kept, without = [], []
+    for own in thinned([typed_row(*actions)] * 600, missing=0.3):
+        (without if own.actions == (NUMBER[NK], NUMBER[END]) else kept).append(own)
+        assert own.labels == ("[E1]", *own.slots.classes, *own.slots.relations)
+        assert len(own.labels) == len(own.kinds) == len(own.features) == 5
+    assert all(actions_of(own) == actions for own in kept)
+    lost = {"t.p", "t.q", "t.r", "a", "b"}
+    assert {one for own in kept for one in lost - {*own.slots.classes, *own.slots.relations}} == {"t.p", "t.r", "a"}
+    assert {one for own in without for one in lost - {*own.slots.classes, *own.slots.relations}} == {"t.q", "b"}
+    shares = [sum(len(own.slots.classes) == 2 for own in rows) / len(rows) for rows in (kept, without)]
+    assert abs(shares[0] - shares[1]) < 0.12  # how many types are left says nothing

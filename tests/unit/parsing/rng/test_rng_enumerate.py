@@ -12,7 +12,8 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import ParseExample, Topic
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.readings import Readings
-from kgqa_core.parsing.rng.slots import View, abstract, values_in
+from kgqa_core.parsing.rng.slots import View, abstract
+from kgqa_core.parsing.values import values_in
 from tests.support.graphs import small_graph
 from tests.support.parsing import key, questions
 

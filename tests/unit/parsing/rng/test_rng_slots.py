@@ -7,7 +7,8 @@ import pytest
 from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import Topic
 from kgqa_core.parsing.rng.ranker import in_words
-from kgqa_core.parsing.rng.slots import abstract, filled, mentions_of, values_in, views_of
+from kgqa_core.parsing.rng.slots import abstract, filled, mentions_of, views_of
+from kgqa_core.parsing.values import values_in
 
 FORMS = (
     "(JOIN (R r) a)",

@@ -15,7 +15,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.retrieval import collect as collecting
 from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, RetrieverInputs, ranked
-from kgqa_core.retrieval.baselines.retriever import Oracle, RandomFacts
+from kgqa_core.retrieval.baselines.retriever import FrequentRelation, Oracle, RandomFacts
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Fact, Question, Retrieved
@@ -91,7 +91,59 @@ def test_oracle_pairs_paths_with_topics_and_skips_unknown_relations(world: Any) 
     assert found[1].facts == ()
 
 
-@pytest.mark.parametrize("name", ["random", "oracle"])
+def films() -> Dkg:
+    """Film 0 by person 2 of genre 3, film 1 of genre 3 only; relations r0 (by), r1 (genre)."""
+    return Dkg.from_triples([0, 0, 1], [0, 1, 1], [2, 3, 3], 4, 2)
+
+
+def asked(name: str, *path: str, split: str = "train", **more: Any) -> Question:
+    return Question(name, "?", split=split, topic_entities=(0,), relation_paths=(path,) if path else (), **more)
+
+
+def test_the_most_frequent_relation_of_training_is_followed_whatever_the_question_asks() -> None:
+    training = [
+        asked("a", "r0"),
+        asked("b", "r0"),
+        asked("c", "r1"),
+        *(asked(f"t{n}", "r1", split="test") for n in "12345"),
+    ]
+    retriever = FrequentRelation(films(), 10, training)
+    assert retriever.paths == [("r0",), ("r1",)]
+    found = retriever.retrieve([asked("q", "r1", split="test", answers=(3,))])[0]
+    assert [entity for entity, _ in found.entities] == [2] and len(found.facts) == 1
+
+
+def test_a_topic_without_the_most_frequent_relation_gets_the_next() -> None:
+    retriever = FrequentRelation(films(), 10, [asked("a", "r0"), asked("b", "r0"), asked("c", "r1")])
+    found = retriever.retrieve([replace(asked("q"), topic_entities=(1,)), Question("none", "?")])
+    assert [entity for entity, _ in found[0].entities] == [3]
+    assert found[1].facts == () and found[1].entities == ()
+
+
+def test_a_stated_number_of_hops_takes_paths_of_as_many_where_training_has_some() -> None:
+    training = [asked("a", "r1"), asked("b", "r1"), asked("c", "r1", "<inv>-r1")]
+    retriever = FrequentRelation(films(), 10, training)
+    two, three = retriever.retrieve([asked("q", hops=2), asked("r", hops=3)])
+    assert [entity for entity, _ in two.entities] == [0, 1]
+    assert [entity for entity, _ in three.entities] == [3]
+
+
+def test_gold_answers_do_not_decide_which_facts_the_most_frequent_relation_keeps() -> None:
+    dkg = star(40)
+    training = [Question("a", "?", split="train", relation_paths=(("r0",),))]
+    kept = [FrequentRelation(dkg, 3, training).retrieve([Question("q", "?", topic_entities=(0,), answers=answers)])[0]
+            for answers in ((), (39,))]  # fmt: skip
+    assert kept[0].facts == kept[1].facts and [fact.triple for fact in kept[0].facts] == [0, 1, 2]
+
+
+def test_without_annotated_paths_the_relations_from_topic_to_answer_are_counted() -> None:
+    retriever = FrequentRelation(
+        films(), 10, [asked("a", answers=(3,)), asked("b", answers=(3,)), asked("c", answers=(2,))]
+    )
+    assert retriever.paths == [("r1",), ("r0",)]
+
+
+@pytest.mark.parametrize("name", ["random", "frequent", "oracle"])
 def test_collected_tables_have_the_agreed_columns_and_the_same_bytes_twice(
     world: Any, tmp_path: Path, name: str
 ) -> None:
@@ -130,7 +182,8 @@ def test_retriever_that_learns_says_that_its_training_is_missing(world: Any, tmp
 
 def test_unknown_retriever_is_named_with_the_known_ones(world: Any) -> None:
     with pytest.raises(
-        ConfigError, match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, kaping, rank_llm.*random"
+        ConfigError,
+        match="'rige' is unknown; did you mean 'rigel'.*rigel, hop_path, transfernet, kaping, rank_llm.*random",
     ):
         open_retriever("rige", RetrieverInputs(world.dkg, RetrievalOptions()))
 

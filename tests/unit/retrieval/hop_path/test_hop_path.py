@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -274,6 +275,7 @@ def test_a_stored_model_opens_on_graphs_that_have_some_of_its_relations(
     opened = load(trained, world.dkg)
     assert opened.relations.tolist() == [0, 1, 3]
     assert (opened.beam, opened.reasoning_paths, opened.gold_hops) == (5, 5, False)
+    assert (opened.sampling, opened.named_first) == ("proportional", True)
     other = Dkg.from_triples([0], [1], [1], 2, 2, relation_keys=["mayor", "currency"])
     assert load(trained, other).relations.tolist() == [-1, 1, -1]
     assert "2 relations of training are not in this graph: capital" in caplog.text
@@ -290,6 +292,11 @@ def test_a_folder_that_holds_no_path_retriever_is_named(world: Any, trained: Pat
     (tmp_path / "config.json").write_text(config.replace('"beam"', '"width"'))
     with pytest.raises(ArtifactError, match="does not say how to retrieve"):
         load(tmp_path, world.dkg)
+    earlier = json.loads(config)
+    for switch in ("sampling", "named_first"):
+        del earlier["retrieval"][switch]
+    (tmp_path / "config.json").write_text(json.dumps(earlier))
+    assert load(tmp_path, world.dkg).sampling == "proportional", "as models of earlier versions retrieve"
     (tmp_path / "config.json").write_text(config)
     (tmp_path / "model.safetensors").write_bytes(b"short")
     with pytest.raises(ArtifactError, match="do not fit their config"):

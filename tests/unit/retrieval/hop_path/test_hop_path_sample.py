@@ -16,7 +16,8 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.hop_path.classifier import PathPrediction
-from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever, ends_of, ground_all, load, sample
+from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever, load
+from kgqa_core.retrieval.hop_path.sampling import ends_of, ground_all, sample, sample_sequential
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Question
@@ -87,6 +88,22 @@ def test_of_several_topics_a_shared_end_comes_first_and_then_they_take_turns() -
 def test_a_chain_that_joins_two_topics_comes_first() -> None:
     found = ground_all(HUB, (0, 7), [((0,), 0.9)], 2, 1_000)
     assert [chain.entities for _, chain in sample(found, 2, nobody)] == [(0, 7), (0, 2)]
+
+
+@pytest.mark.parametrize("scores", [(0.5, 0.3), (0.5, 0.5), (0.9, 0.0001)])
+def test_as_published_the_best_path_takes_every_place_that_it_can_fill(scores: tuple[float, float]) -> None:
+    found = ground_all(HUB, (0,), [((1,), scores[0]), ((0,), scores[1])], 5, 1_000)
+    chains = sample_sequential(found, 5, nobody)
+    assert [(number, chain.entities[-1]) for number, chain in chains] == [(0, 10), (0, 11), (0, 12), (1, 2), (1, 3)]
+    found = ground_all(HUB, (0,), [((0,), scores[0]), ((1,), scores[1])], 5, 1_000)
+    assert [chain.entities[-1] for _, chain in sample_sequential(found, 5, nobody)] == [2, 3, 4, 5, 6]
+
+
+def test_sequential_sampling_keeps_the_rule_of_named_entities_apart() -> None:
+    found = ground_all(HUB, (0,), [((0, 2), 0.9)], 2, 1_000)
+    by_name = sample_sequential(found, 2, lambda entity: {7: 6}.get(entity, 0))
+    assert [chain.entities[1] for _, chain in by_name] == [7, 2]
+    assert [chain.entities[1] for _, chain in sample_sequential(found, 2, nobody)] == [2, 3]
 
 
 def test_the_same_topic_twice_is_one() -> None:
@@ -166,3 +183,6 @@ def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkey
     assert collected.retrieve([question])[0].entities[0][0] == ids["Money G"]
     without = HopPathRetriever(dkg, load(trained, dkg), RetrievalOptions())
     assert without.retrieve([question])[0].entities[0][0] == ids["Money A"]
+    published = replace(load(trained, dkg), sampling="sequential", named_first=False)
+    found = HopPathRetriever(dkg, published, RetrievalOptions(), kg=tmp_path / "kg").retrieve([question])[0]
+    assert found.entities[0][0] == ids["Money A"], "the rule of named entities is ours"

@@ -1,0 +1,283 @@
+"""Writes every generated table of the docs from the result files; `make bench-docs` runs it and leaves no difference.
+
+    python -m benchmarks.docs_tables                       writes the tables into their pages
+    python -m benchmarks.docs_tables --check               names what differs, and result files that are not as declared
+    python -m benchmarks.docs_tables --drop FILE KEY …     takes an entry out of a result file whole (stale, or by hand)
+
+A table stands in its page between `<!-- table: NAME -->` and `<!-- end -->`; nothing between them is typed by hand.
+RESULTS says which script writes which file, TABLES which function writes which table from which file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import docs_writers as writers  # noqa: E402
+from benchmarks import kg_subset_page, kill_commands, performance, results_file  # noqa: E402
+
+RESULTS_FOLDER = Path("benchmarks/results")
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A result file and the script that writes it."""
+
+    name: str
+    script: str
+    """From the root of the repository; its FIELDS say what it writes."""
+    records_commit: bool = True
+    """False where the file was made before its script wrote its conditions; goes with the next run."""
+
+
+RESULTS: tuple[ResultFile, ...] = (
+    ResultFile("abstention", "benchmarks/abstention.py", False),
+    ResultFile("answerability", "benchmarks/answerability.py", False),
+    ResultFile("artifact_digests", "benchmarks/artifact_digests.py"),
+    ResultFile("auto", "benchmarks/auto.py"),
+    ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", False),
+    ResultFile("dkg_follow", "benchmarks/dkg_follow.py", False),
+    ResultFile("dkg_follow_metaqa", "benchmarks/dkg_follow.py", False),
+    ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
+    ResultFile("easiness", "benchmarks/easiness.py"),
+    ResultFile("extended_retriever", "benchmarks/extended_retriever.py", False),
+    ResultFile("formats", "benchmarks/formats.py", False),
+    ResultFile("graph_alone", "benchmarks/graph_alone.py"),
+    ResultFile("ingest", "benchmarks/ingest.py", False),
+    ResultFile("kg_subset", "benchmarks/kg_subset.py"),
+    ResultFile("kill_commands", "benchmarks/kill_commands.py"),
+    ResultFile("linking", "benchmarks/linking.py", False),
+    ResultFile("llm", "benchmarks/llm.py", False),
+    ResultFile("logic", "benchmarks/logic.py", False),
+    ResultFile("ltgen", "benchmarks/ltgen.py", False),
+    ResultFile("operations", "benchmarks/operations.py", False),
+    ResultFile("parsers", "benchmarks/parsers.py"),
+    ResultFile("passages", "benchmarks/passages.py", False),
+    ResultFile("peers", "benchmarks/peers.py"),
+    ResultFile("people_dev_atlas", "benchmarks/people.py"),
+    ResultFile("real_sets", "benchmarks/real_sets.py"),
+    ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
+    ResultFile("rewriter", "benchmarks/rewriter.py", False),
+    ResultFile("sparql_road", "benchmarks/sparql_road.py"),
+    ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
+    ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
+    ResultFile("wikidata_json", "benchmarks/wikidata_json.py", False),
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A generated table, or a paragraph with figures, of a page."""
+
+    name: str
+    page: str
+    result: str
+    write: Callable[[Any], str]
+
+
+def _auto(found: Mapping[str, Any]) -> str:
+    from benchmarks.auto_figures import table  # imports the answerer
+
+    return table(found["results"]) + "\n"
+
+
+def _fuzzer(found: Mapping[str, Any]) -> str:
+    from tests.support.command_fuzzer.table import tables  # imports every command of kgqa
+
+    return tables(found)
+
+
+def _real_sets(found: Mapping[str, Any]) -> str:
+    from benchmarks.real_sets import table  # imports the answerer
+
+    return table(found["results"])
+
+
+def _sparql_road(found: Mapping[str, Any]) -> str:
+    from benchmarks.sparql_road import table  # imports the SPARQL reader
+
+    return table(dict(found))
+
+
+def _parsers(found: Mapping[str, Any]) -> str:
+    from benchmarks.parsers import tables  # imports the parsers
+
+    return tables(found)
+
+
+def _peers(found: Mapping[str, Any]) -> str:
+    from benchmarks.peers import table  # imports transformers
+
+    return table(found)
+
+
+TABLES: tuple[Table, ...] = (
+    Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
+    Table("answerability/sets", "docs/answerability.md", "answerability", writers.answerability_sets),
+    Table("answerability/atlas", "docs/answerability.md", "answerability", partial(writers.parsers, name="atlas")),
+    Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(writers.parsers, name="zjqa")),
+    Table("auto", "docs/auto.md", "auto", _auto),
+    Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
+    Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
+    Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
+    Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
+    Table("linking", "docs/linking.md", "linking", writers.linking),
+    Table("linking/end to end", "docs/linking.md", "extended_retriever", writers.linking_end_to_end),
+    Table("linking/scale", "docs/linking.md", "linking", writers.linking_scale),
+    Table("logic", "docs/logic.md", "logic", writers.logic),
+    Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
+    Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
+    Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
+    Table("parsers", "docs/parsing.md", "parsers", _parsers),
+    Table("passages", "docs/passages.md", "passages", writers.passages),
+    Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),
+    Table("peers", "docs/peers.md", "peers", _peers),
+    *(
+        Table(f"performance/{name}", "docs/performance.md", name, section)
+        for name, section in performance.SECTIONS.items()
+    ),
+    Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
+    Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
+    Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
+    Table("rigel/linked", "docs/extended_retriever.md", "extended_retriever", writers.rigel_linked),
+    Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
+    Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
+    Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
+    Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
+)
+
+WITHOUT_RESULT: Mapping[str, str] = {
+    "docs/atlas.md": "counts of the bundled questions, which the code makes from a seed",
+    "docs/model_cards/builtin.md": "tools/builtin_reader/evaluate.py prints them; the weights of before are not kept",
+    "docs/model_cards/hop_path.md": "tests/scoreboard holds the figures with their tolerances",
+    "docs/model_cards/rigel.md": "tests/scoreboard holds the figures with their tolerances",
+    "docs/security.md": "status codes",
+}
+"""Pages that still have tables of figures that no result file holds, and why; the list may only become shorter."""
+
+COMMIT = re.compile(r"[0-9a-f]{7,40}( with changes)?")
+BLOCK = re.compile(r"<!-- table: (?P<name>[^>]+?) -->\n(?P<text>.*?)<!-- end -->\n", re.DOTALL)
+
+
+def load(result: str) -> Any:
+    """The JSON of a result file."""
+    return json.loads((ROOT / RESULTS_FOLDER / f"{result}.json").read_text(encoding="utf-8"))
+
+
+def rendered(page: str) -> str:
+    """A page with each of its tables written anew.
+
+    Raises ValueError where its markers and TABLES name different tables.
+    """
+    text = (ROOT / page).read_text(encoding="utf-8")
+    own = {table.name: table for table in TABLES if table.page == page} | (
+        {"results": Table("results", page, "", lambda _: result_files())} if page == RESULTS_PAGE else {}
+    )
+    marked = [match["name"] for match in BLOCK.finditer(text)]
+    if sorted(marked) != sorted(own):
+        raise ValueError(f"{page} has markers of {sorted(marked)}, benchmarks/docs_tables.py tables {sorted(own)}")
+
+    def replaced(match: re.Match[str]) -> str:
+        table = own[match["name"]]
+        made = table.write(load(table.result) if table.result else None).strip("\n")
+        return f"<!-- table: {table.name} -->\n{made}\n<!-- end -->\n"
+
+    return BLOCK.sub(replaced, text)
+
+
+RESULTS_PAGE = "docs/evaluation.md"
+
+
+def result_files() -> str:
+    """Every result file with its script and the commits that its figures were made at."""
+    rows = []
+    for one in RESULTS:
+        commits = sorted({commit[:7] for commit in _commits(load(one.name))})
+        rows.append((f"`{one.name}.json`", f"`{one.script}`", ", ".join(commits) or "not recorded"))
+    return writers.result_files(rows)
+
+
+def _commits(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, own in value.items():
+            if name in ("commit", "git") and isinstance(own, str):
+                yield own
+            else:
+                yield from _commits(own)
+    elif isinstance(value, list):
+        for own in value:
+            yield from _commits(own)
+
+
+def faults() -> list[str]:
+    """What a result file holds that its script does not declare, or lacks."""
+    found = []
+    for one in RESULTS:
+        fields = results_file.declared(ROOT / one.script)
+        for problem in results_file.problems(load(one.name), fields):
+            if one.records_commit or not re.fullmatch(r"lacks '(.*/)?(conditions/.*|commit)'", problem):
+                found.append(f"{one.name}.json: {problem} ({one.script})")
+        commits = set(_commits(load(one.name)))
+        found += [
+            f"{one.name}.json: {commit!r} is no commit that a script writes" for commit in sorted(commits)
+            if not COMMIT.fullmatch(commit)
+        ]  # fmt: skip
+        if one.records_commit and not commits:
+            found.append(f"{one.name}.json: records no commit ({one.script})")
+    return found
+
+
+def drop(file: Path, keys: Sequence[str]) -> None:
+    """Takes entries out of a result file, each named by its path with ` > ` between the names."""
+    text = file.read_text(encoding="utf-8")
+    document = json.loads(text)
+    for key in keys:
+        *above, last = key.split(" > ")
+        holder = document
+        for name in above:
+            holder = holder[int(name) if isinstance(holder, list) else name]
+        del holder[last]
+    file.write_text(json.dumps(document, indent=1, ensure_ascii="\\u" in text) + "\n", encoding="utf-8")
+
+
+def pages() -> list[str]:
+    """The pages that have generated tables."""
+    return sorted({table.page for table in TABLES} | {RESULTS_PAGE})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line: 0, or 1 where --check finds a difference."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--drop", nargs="+", metavar=("FILE", "KEY"))
+    given = parser.parse_args(arguments)
+    if given.drop:
+        drop(Path(given.drop[0]), given.drop[1:])
+        return 0
+    found = faults()
+    for page in pages():
+        text = rendered(page)
+        if text == (ROOT / page).read_text(encoding="utf-8"):
+            continue
+        if given.check:
+            found.append(f"{page} is not what the result files say; run make bench-docs")
+        else:
+            (ROOT / page).write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{page} written\n")
+    for line in found:
+        sys.stderr.write(line + "\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

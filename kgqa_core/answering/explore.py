@@ -1,0 +1,185 @@
+"""What the answerers have in common that explore the graph: what they start from, what they return, and their tables.
+
+An explorer answers a question from its topics, without a retriever.  Its answers are written in the tables of computed
+answers, with the triples that it visited as proof, and a table of its own with calls, tokens and steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.answering.exploration import Exploration, Explorer, ExplorerInputs
+from kgqa_core.answering.registry import ANSWERERS
+from kgqa_core.answering.reply import Effort
+from kgqa_core.config import Answerer, LlmOptions, Options
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import choose
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.errors import ConfigError, ModelError, StorageError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.factory import parse_spec
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.tables import read_frame
+from kgqa_core.symbolic.compute import Calculator, proofs, write
+from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.types import Question, Retrieved
+
+MODELS = {"agent": ("openai",), "gcr": ("hf", "builtin")}
+"""Kinds of language models that an answerer can explore with."""
+
+EXPLORED = "explored.parquet"
+
+EXPLORED_SCHEMA: dict[str, Any] = {
+    "question": pl.String, "end": pl.String, "calls": pl.Int32, "prompt_tokens": pl.Int64,
+    "completion_tokens": pl.Int64, "operations": pl.Int32, "refused": pl.Int32, "unreadable": pl.Int32,
+    "steps": pl.List(pl.String),
+}  # fmt: skip
+"""Columns of explored.parquet: what each question took, and what was done, in words."""
+
+
+def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
+    """The explorer of an answerer as a profile names it.  Raises ConfigError for another, ModelError, EndpointError."""
+    check_explorer(answerer, inputs.llm)
+    kind = Answerer.parse(answerer).kind
+    if kind == "agent":
+        from kgqa_core.answering.agent.explorer import GraphAgent
+
+        return GraphAgent.open(inputs)
+    if kind == "gcr":
+        from kgqa_core.answering.constrained.explorer import ConstrainedReasoner
+
+        return ConstrainedReasoner.open(inputs)
+    listed = ", ".join(name for name, spec in ANSWERERS.items() if spec.explores)
+    raise ConfigError(f"answerer {answerer!r} does not explore the graph; those that do are {listed}")
+
+
+def check_explorer(answerer: str, llm: LlmOptions) -> None:
+    """Raise ModelError where the model of an answerer is of a kind that cannot explore; others pass."""
+    kind = Answerer.parse(answerer)
+    if kind.explores:
+        wanted = MODELS[kind.kind]
+        found, _ = parse_spec(str(kind.model), llm)
+        if found not in wanted:
+            why = "calls tools of an endpoint" if kind.kind == "agent" else "masks the tokens of a local model"
+            raise ModelError(
+                f"answerer {answerer!r} {why}, and {kind.model!r} is none; write {kind.kind}:{wanted[0]}:MODEL"
+            )
+
+
+def explore(
+    out: Path,
+    *,
+    kg: Path,
+    dkg: Path,
+    questions: Path,
+    answerer: str,
+    section: Options,
+    llm: LlmOptions,
+    split: str,
+    limit: int | None,
+    seed: int,
+    monitor: Monitor = QUIET,
+    cache: Path | None = None,
+    budget: Budget | None = None,
+) -> dict[str, Any]:
+    """Writes the tables of computed answers and explored.parquet, a row a question, and returns counts.
+
+    questions: with the topics to start from.  split, limit: the questions that are answered, as of `answer`.
+    Counts: questions, ends (how many ended how), answered, calls, prompt_tokens, completion_tokens, calls_a_question
+    and tokens_a_question (means), operations, refused, unreadable.
+    Raises QuestionFileError when the split is empty, and what `Explorer.explore` raises.
+    """
+    chosen = choose(read_questions(questions), split, limit, seed)
+    kind = Answerer.parse(answerer)
+    with KgStore.open(kg) as store:
+        inputs = ExplorerInputs(Dkg.open(dkg), store, str(kind.model), section, llm, seed, cache, budget)
+        found = open_explorer(answerer, inputs).explore(chosen, monitor)
+        names = store.names({topic for question in chosen for topic in question.topic_entities})
+        solved = [
+            one.computed(kind.kind, [names[topic] for topic in question.topic_entities])
+            for one, question in zip(found, chosen, strict=True)
+        ]
+        write(out, solved, proofs(store, solved))
+    write_explored(out, found)
+    return counts_of(found)
+
+
+def counts_of(found: Sequence[Exploration]) -> dict[str, Any]:
+    """Sums and means over explorations."""
+    tokens = sum(one.prompt_tokens + one.completion_tokens for one in found)
+    calls = sum(one.calls for one in found)
+    return {
+        "questions": len(found),
+        "ends": dict(sorted(Counter(one.end for one in found).items())),
+        "answered": sum(bool(one.names) for one in found),
+        "calls": calls,
+        "prompt_tokens": sum(one.prompt_tokens for one in found),
+        "completion_tokens": sum(one.completion_tokens for one in found),
+        "calls_a_question": round(calls / max(1, len(found)), 2),
+        "tokens_a_question": round(tokens / max(1, len(found)), 1),
+        "operations": sum(one.operations for one in found),
+        "refused": sum(one.refused for one in found),
+        "unreadable": sum(one.unreadable for one in found),
+    }
+
+
+def write_explored(out: Path, found: Sequence[Exploration]) -> None:
+    """Writes explored.parquet, rows in order of question.  Raises StorageError."""
+    rows = [
+        (
+            one.question, one.end, one.calls, one.prompt_tokens, one.completion_tokens, one.operations, one.refused,
+            one.unreadable, list(one.steps),
+        )
+        for one in sorted(found, key=lambda one: one.question)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=EXPLORED_SCHEMA, orient="row")
+    try:
+        frame.write_parquet(out / EXPLORED, compression="zstd", statistics=False)
+    except OSError as fault:
+        raise StorageError(f"cannot write what was explored to {out}: {fault}; free space") from fault
+
+
+def read_efforts(folder: Path) -> dict[str, Effort]:
+    """Question id → what it took, of a `computed` artifact; empty where nothing explored.  Raises ArtifactError."""
+    if not (folder / EXPLORED).is_file():
+        return {}
+    columns = ("question", "end", "calls", "prompt_tokens", "completion_tokens", "steps")
+    rows = read_frame(folder / EXPLORED, columns).select(columns).iter_rows()
+    return {
+        question: Effort(end, calls, read, written, tuple(steps)) for question, end, calls, read, written, steps in rows
+    }
+
+
+def read_usage(folder: Path) -> dict[str, tuple[str, int, int]]:
+    """Question id → finish and tokens, as a table of answers has them, of a `computed` artifact that explored."""
+    finishes = {"error": "error", "unreadable": "unreadable", "limit": "length"}
+    return {
+        question: (finishes.get(one.end, "stop"), one.prompt_tokens, one.completion_tokens)
+        for question, one in read_efforts(folder).items()
+    }
+
+
+class ExploringCalculator(Calculator):
+    """Answers questions as they come by an explorer, where `Calculator` computes from facts."""
+
+    ranks_all_roads = False
+
+    def __init__(self, store: KgStore, explorer: Explorer, kind: str) -> None:
+        self.store, self.explorer, self.kind = store, explorer, kind
+        self.efforts: dict[str, Effort] = {}
+
+    def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
+        """What the explorer finds for each question.  retrieved: not read."""
+        found = self.explorer.explore(questions)
+        self.efforts = {one.question: one.effort() for one in found}
+        return [one.computed(self.kind) for one in found]
+
+    def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
+        """As of `Calculator`, with the effort."""
+        return super().reply(solved) | {"effort": self.efforts.get(solved.question)}

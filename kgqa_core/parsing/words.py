@@ -1,0 +1,46 @@
+"""Words of labels and keys, and their stems."""
+
+from __future__ import annotations
+
+import re
+
+_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_./\s-]+")
+_WORD = re.compile(r"[^\W_]+")
+_DOTTED = re.compile(r"[a-z_0-9]+(\.[a-z_0-9]+)+")
+
+
+def in_words(label: str) -> str:
+    """A label in lower-case words: `placeOfBirth`, `place_of_birth` and `people.place of birth` have equal ends.
+
+    >>> in_words("placeOfBirth")
+    'place of birth'
+    """
+    return " ".join(part for part in _BREAK.split(label) if part).lower() or label
+
+
+def key_words(label: str) -> str:
+    """The words of a label, or of the last part of a key such as Freebase's.
+
+    >>> key_words("cvg.computer_game_region")
+    'computer game region'
+    """
+    return in_words(label.rpartition(".")[2] if _DOTTED.fullmatch(label) else label)
+
+
+def stem(word: str) -> str:
+    """A word in lower case without an ending of plurals.
+
+    >>> stem("countries"), stem("cities"), stem("Boxes"), stem("class")
+    ('country', 'city', 'box', 'class')
+    """
+    low = word.lower()
+    if low.endswith("ies") and len(low) > 4:
+        return low[:-3] + "y"
+    if low.endswith(("xes", "ches", "shes", "sses")):
+        return low[:-2]
+    return low[:-1] if low.endswith("s") and not low.endswith(("ss", "us", "is")) and len(low) > 3 else low
+
+
+def stems(text: str) -> list[str]:
+    """The stems of the words of a text, in their order."""
+    return [stem(word) for word in _WORD.findall(text)]

@@ -1,0 +1,1 @@
+"""TransferNet (Shi et al. 2021) over the differentiable KG."""
