@@ -12,7 +12,7 @@ such an answer; random, frequent and oracle retrieve k = 10 facts a hop from gol
 frequent: the relation path most frequent in training that leads anywhere from the topics and has as many relations as
 the question has hops.  frequent_answer: the answer of most training questions, over all test questions;
 frequent_answer_of_type: that of the training questions of the same type.  hop_path: as its profile trains it, on train,
-chosen on dev; hits_at_1 is of the entity that it ranks first.  auto: exact and Hits@1 on a seeded sample of at most 100
+chosen on dev; hits_at_1 is of the entity that it ranks first.  auto: exact and Hits@1 on a seeded sample of 100
 test questions, gold topics, the label parser trained for 60 steps on 600 training questions.  Intervals: normal
 approximation, 95 %.
 """
