@@ -24,7 +24,10 @@ LISTS = ("questions", "answering.answerers")
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """`["rigel.hops=3"]` as a nested mapping; values are read as YAML.  Raises ConfigError."""
+    """`["rigel.hops=3"]` as a nested mapping; values are read as YAML, a single sign as itself.
+
+    Raises ConfigError.
+    """
     tree: dict[str, Any] = {}
     known = known_keys()
     for setting in settings:
@@ -46,6 +49,9 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
             node = node.setdefault(part, {})
             if not isinstance(node, dict):
                 raise ConfigError(f"--set {key}: {part} is set as a whole before; write this key into it")
+        if len(text) == 1 and not text.isalnum() and text != "~":  # a delimiter, which in YAML may mean something else
+            node[leaf] = text
+            continue
         try:
             node[leaf] = yaml.safe_load(text)
         except yaml.YAMLError as fault:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa_core.errors import StorageError
+from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 
 log = logging.getLogger("kgqa.llm")
 
@@ -27,9 +28,6 @@ T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], T]
 Many = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]
 """Writes several items in one go and gives one result for each; a `Raised` is raised to whom that item belongs."""
-
-BUSY_SECONDS = 120.0
-"""How long a write waits for another process that is writing."""
 
 IDLE_SECONDS = 0.05
 """After this long without work the writing thread ends; the next write starts another."""
@@ -84,7 +82,7 @@ class CompletionStore:
             )
             if self._read_only:
                 return connection
-            connection.execute("PRAGMA journal_mode=WAL")
+            write_ahead(connection)
             connection.execute("PRAGMA synchronous=FULL")
             for statement in filter(str.strip, schema.split(";")):
                 connection.execute(statement)

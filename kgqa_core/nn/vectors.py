@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.errors import ArtifactError, StorageError
+from kgqa_core.store.sqlite import BUSY_SECONDS, is_busy, write_ahead
 
 FILE = "vectors.sqlite"
 ONE = 32_767
@@ -43,19 +44,23 @@ class VectorStore:
         try:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path or ":memory:", timeout=120, isolation_level=None)
+            self._connection = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
         except (OSError, sqlite3.Error) as fault:
             raise StorageError(
                 f"{path} cannot be opened ({fault}); free its place or make its folder writable"
             ) from None
         try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            write_ahead(self._connection)
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.executescript(_SCHEMA)
             self._connection.execute("INSERT OR IGNORE INTO encoders(digest) VALUES (?)", [encoder])
             [(self._encoder,)] = self._connection.execute("SELECT id FROM encoders WHERE digest = ?", [encoder])
         except sqlite3.Error as fault:
             self._connection.close()
+            if is_busy(fault):
+                raise StorageError(
+                    f"{path} is held by another process ({fault}); start again when it has ended"
+                ) from None
             raise self._unusable(fault) from None
 
     def __enter__(self) -> VectorStore:

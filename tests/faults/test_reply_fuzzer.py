@@ -142,7 +142,8 @@ def check(seed: int, folder: Path, outcomes: Table, kinds: Sequence[str] = KINDS
             note(outcomes, sent, kept, found, fault, world.prompts)
         spent, limits = world.budget().spent(), world.limits
         honest = sum(sum(usage.values()) for _, odd, usage in server.sent if odd is None)
-        assert spent.calls == len(server.sent) <= (limits.max_calls or spent.calls)
+        assert len(server.sent) <= spent.calls <= (limits.max_calls or spent.calls)
+        assert spent.calls == len(server.sent) or not exact, "only a request that timed out may never have arrived"
         assert honest <= spent.tokens <= (limits.max_tokens or spent.tokens)
         entries = open_cache(folder)
         assert entries.export(folder / "export.jsonl") == entries.stats()["entries"]

@@ -24,6 +24,7 @@ from urllib.parse import quote, urlsplit
 from kgqa_core.config import PopularityOptions
 from kgqa_core.errors import ConfigError, EndpointError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 
 if TYPE_CHECKING:
     import httpx2
@@ -87,9 +88,9 @@ class PageViews:
         self._runner = asyncio.Runner()
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
-        self._store = sqlite3.connect(":memory:" if cache is None else cache / FILE, timeout=60)
+        self._store = sqlite3.connect(":memory:" if cache is None else cache / FILE, timeout=BUSY_SECONDS)
+        write_ahead(self._store)
         with contextlib.closing(self._store.cursor()) as cursor:
-            cursor.execute("PRAGMA journal_mode = WAL")
             cursor.execute("CREATE TABLE IF NOT EXISTS views (request TEXT PRIMARY KEY, views INTEGER) WITHOUT ROWID")
 
     def __enter__(self) -> PageViews:

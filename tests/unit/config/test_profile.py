@@ -243,3 +243,11 @@ def test_a_few_questions_beside_generated_ones_leave_the_run_as_it_is_without_an
     assert (few.retrieval, few.answering) == (alone.retrieval, alone.answering)
     own = choose_profile(None, [Path("g.tsv")], Path("few.jsonl"))
     assert own.retrieval.topics == "gold" and own.retrieval != alone.retrieval
+
+
+@pytest.mark.parametrize("sign", ["|", ">", "#", ",", ":", "&", "-", "\t", ";", "'"])
+def test_single_sign_is_taken_as_it_stands(sign: str) -> None:
+    settings = parse_settings([f"kg.delimiter={sign}"])
+    assert settings["kg"]["delimiter"] == sign
+    assert make_profile(settings).kg.delimiter == sign
+    assert parse_settings(["kg.delimiter=~"])["kg"]["delimiter"] is None
