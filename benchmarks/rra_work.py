@@ -5,7 +5,6 @@ Options are those of flows/profiles/*-rra-published.yaml, and of the profile wit
 
 from __future__ import annotations
 
-import hashlib
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import HopPathOptions, LlmOptions, Profile, make_profile, read_profile
+from kgqa_core.datasets.folds import topic_folds
 from kgqa_core.datasets.load import load
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
@@ -82,6 +82,7 @@ class RraWork:
         self.profile = self._profile(f"{plan.name}-{PUBLISHED}")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cache = folder / "cache"
+        self._folds: dict[str, int] | None = None
 
     def _profile(self, name: str) -> Profile:
         return make_profile(read_profile(PROFILES / f"{name}.yaml"))
@@ -111,8 +112,10 @@ class RraWork:
 
     def fold_of(self, question: Question) -> int:
         """The fold whose test a question is, by its topic."""
-        topic = min(question.topic_keys, default=question.id)
-        return int(hashlib.sha256(f"{SEED} {topic}".encode()).hexdigest(), 16) % self.plan.folds
+        if self._folds is None:
+            groups = {each.id: min(each.topic_keys, default=each.id) for each in self.questions()}
+            self._folds = topic_folds(groups, self.plan.folds, SEED)
+        return self._folds[question.id]
 
     def tests(self, fold: int) -> list[Question]:
         """Test questions of a fold; they are called `test`."""

@@ -9,7 +9,6 @@ from kgqa_core.config import (
     TOPICS,
     EntailmentOptions,
     EvaluationOptions,
-    Knowledge,
     LlmOptions,
     Price,
     Profile,
@@ -99,7 +98,7 @@ def table_sets(
 
 @stage(
     "entailment",
-    variant=lambda call: Knowledge.parse(call.name).short,
+    variant=lambda call: call.name,
     external=lambda call: {"model": classifier_digest(call.model)},
     packages=("torch", "transformers", "tokenizers"),
     tags=("gpu",),
@@ -125,7 +124,7 @@ def entail(
 def entail_all(
     questions: ArtifactRef, answers: dict[str, ArtifactRef], options: EvaluationOptions
 ) -> dict[str, ArtifactRef]:
-    """Judgements of all answers, by `retriever/format`; none where no classifier is wanted, needed or to be had."""
+    """Judgements of all answers, by their key in `answers`; none where no classifier is wanted, needed or to be had."""
     if options.nli is None:
         return {}
     why = None

@@ -47,7 +47,10 @@ def judging(options: EvaluationOptions, questions: list[Question], outputs: dict
         asked = made(run, "questions", f"questions{len(questions)}", lambda out: write_questions(out, questions))
         answers = {
             name: made(
-                run, "answers", f"{name}-{output}".replace(" ", "-"), lambda out, n=name, o=output: write(out, n, o)
+                run,
+                "answers",
+                f"{name}-{output}".replace(" ", "-").replace("/", "-"),
+                lambda out, n=name, o=output: write(out, n, o),
             )
             for name, output in outputs.items()
         }
@@ -55,7 +58,7 @@ def judging(options: EvaluationOptions, questions: list[Question], outputs: dict
 
 
 def write(out: Path, name: str, output: str) -> None:
-    retriever, form = name.split("-")
+    retriever, form = name.replace("-", "/").split("/")[:2]
     row = {"question": "q", "retriever": retriever, "format": form, "model": "m", "output": output}
     pl.DataFrame([row]).write_parquet(out / "answers.parquet")
 
@@ -100,3 +103,11 @@ def test_without_references_nothing_is_judged_or_fetched(caplog: pytest.LogCaptu
 def test_a_folder_that_is_no_classifier_is_the_users_fault(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no config"):
         judging(EvaluationOptions(nli=str(tmp_path)), ASKED, {"none-none": "a"})
+
+
+def test_answers_of_two_answerers_with_the_same_knowledge_are_judged_apart(tmp_path: Path) -> None:
+    options = EvaluationOptions(nli=str(save_classifier(tmp_path / "model")))
+    outputs = {"rigel/triples": "It is there.", "rigel/triples/symbolic": "No."}
+    run, judged = judging(options, ASKED, outputs)
+    assert [stage.title.split()[-1] for stage in run.stages] == list(outputs)
+    assert set(judged) == set(outputs) and len({ref.path for ref in judged.values()}) == 2
