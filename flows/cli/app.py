@@ -29,6 +29,7 @@ from flows.cli.ltgen import ltgen_app
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
+from flows.cli.serve import serve
 from flows.cli.subset import subset
 from flows.cli.ui import ui
 from flows.cli.usage import CommandApp
@@ -42,7 +43,24 @@ app = CommandApp(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, judge, link, datasets, ui, home, gc)
+COMMANDS = (
+    demo,
+    run,
+    ask,
+    answer,
+    serve,
+    report,
+    compare,
+    refresh,
+    forecast,
+    evaluate,
+    judge,
+    link,
+    datasets,
+    ui,
+    home,
+    gc,
+)
 """In the order of `kgqa --help`."""
 for _command in COMMANDS:
     app.command()(_command)
