@@ -12,14 +12,12 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import KnowledgeOption, MinConfidenceOption
+from flows.cli._served import ADDRESS, FOLDER
 from flows.cli._session import Session, err
 from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import write_json
-
-FOLDER, ADDRESS = "serve", "server.json"
-"""Where a home says at which address its server answers, while one does."""
 
 
 def serve(
@@ -84,7 +82,8 @@ def serve(
         address = f"http://{_in_url(host)}:{bound.getsockname()[1]}"
         place.parent.mkdir(exist_ok=True)
         stack.callback(place.unlink, missing_ok=True)
-        write_json(place, {"url": address, "process": os.getpid(), "run": run_id, "knowledge": knowledge})
+        own = {"knowledge": knowledge, "min_confidence": min_confidence}
+        write_json(place, {"url": address, "process": os.getpid(), **own})
         common.out.print(f"answering at {address}  (POST /ask, /v1/chat/completions; Ctrl-C stops)", highlight=False)
         server.serve(options, bound, service)
     common.out.print("stopped")
