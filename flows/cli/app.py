@@ -21,6 +21,7 @@ from flows.cli.cache import cache_app
 from flows.cli.compare import compare
 from flows.cli.datasets import datasets
 from flows.cli.faults import run_command
+from flows.cli.feedback import feedback_app
 from flows.cli.home import gc, home
 from flows.cli.judge import judge
 from flows.cli.kg import kg_app
@@ -66,6 +67,7 @@ for _command in COMMANDS:
     app.command()(_command)
 app.add_typer(kg_app, name="kg")
 app.add_typer(cache_app, name="cache")
+app.add_typer(feedback_app, name="feedback")
 app.add_typer(ltgen_app, name="ltgen")
 app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")

@@ -22,8 +22,9 @@ from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import BudgetReached, EndpointError, InputError, KgqaError, ServerBusy
 from kgqa_core.serving.chat import chunks, completion, question_of
+from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
-from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, served_json
+from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.service import Ask, Served, Service
 
@@ -49,8 +50,16 @@ class HttpOptions:
     token: str | None = None
 
 
-def create_app(service: Service, options: HttpOptions | None = None, metrics: Metrics | None = None) -> Guard:
-    """The ASGI application over a service, which it starts and closes with itself."""
+def create_app(
+    service: Service,
+    options: HttpOptions | None = None,
+    feedback: FeedbackStore | None = None,
+    metrics: Metrics | None = None,
+) -> Guard:
+    """The ASGI application over a service, which it starts and closes with itself.
+
+    feedback: keeps what people say of answers; None takes none.
+    """
     options, metrics = options or HttpOptions(), metrics or Metrics()
 
     @contextlib.asynccontextmanager
@@ -67,6 +76,8 @@ def create_app(service: Service, options: HttpOptions | None = None, metrics: Me
     _answer_faults(app)
     _ask_routes(app, service, options, metrics)
     _chat_routes(app, service, options, metrics)
+    if feedback is not None:
+        _feedback_routes(app, feedback, metrics)
     _state_routes(app, service, metrics)
     hosts = None if options.hosts is None else (*options.hosts, "localhost", "testserver")
     return Guard(
@@ -123,6 +134,14 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
     async def models() -> dict[str, Any]:
         model = {"id": f"kgqa/{service.name}", "object": "model", "created": 0, "owned_by": "kgqa", "run": service.run}
         return {"object": "list", "data": [model]}
+
+
+def _feedback_routes(app: FastAPI, feedback: FeedbackStore, metrics: Metrics) -> None:
+    @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
+    async def give(request: FeedbackRequest) -> dict[str, Any]:
+        number = await asyncio.to_thread(feedback.add, request.feedback())
+        metrics.feedback.labels(request.verdict).inc()
+        return {"id": number}
 
 
 def _state_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:

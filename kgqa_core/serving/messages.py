@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgqa_core.serving.feedback import Feedback
 from kgqa_core.serving.service import Ask, Served
 
 QUESTION_CHARACTERS = 4000
@@ -60,6 +61,41 @@ class BatchRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     questions: Annotated[list[AskRequest], Field(min_length=1, max_length=BATCH)]
+
+
+class FeedbackRequest(BaseModel):
+    """What somebody says of an answer.
+
+    question, topics: as they were asked; topics are the keys that the answer came with.  answers, form, run, trace: of
+    the answer.  verdict: `up`, or `down`.  correction: the right answers, with `down`.  session: a random text that
+    tells people apart, such as a page makes for each visit; its digest is kept.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"question": "What is the capital of Bolivia?", "topics": ["Bolivia"],
+                                         "answers": ["La Paz"], "verdict": "down", "correction": ["Sucre"]}]},
+    )  # fmt: skip
+
+    question: Text
+    verdict: Literal["up", "down"]
+    topics: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
+    answers: Annotated[list[Annotated[str, Field(max_length=QUESTION_CHARACTERS)]], Field(max_length=1000)] = []
+    correction: (
+        Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(min_length=1, max_length=1000)]
+        | None
+    ) = None
+    form: Annotated[str, Field(max_length=10_000)] | None = None
+    run: Annotated[str, Field(max_length=200)] | None = None
+    trace: Annotated[str, Field(max_length=200)] | None = None
+    session: Annotated[str, Field(max_length=200)] = ""
+
+    def feedback(self) -> Feedback:
+        """The same as it is kept."""
+        return Feedback(
+            self.question, self.verdict, tuple(self.topics), tuple(self.answers),
+            None if self.correction is None else tuple(self.correction), self.form, self.run, self.trace, self.session,
+        )  # fmt: skip
 
 
 class ChatMessage(BaseModel):

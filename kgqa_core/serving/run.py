@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.errors import ConfigError, InputError
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.serving.feedback import SERVE_FOLDER, FeedbackStore
 from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback
 from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
@@ -63,6 +64,11 @@ class ServeOptions:
     def service(self, monitor: Monitor = QUIET) -> Service:
         """The service, not started."""
         return Service(self.source(monitor), max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
+
+    def feedback(self) -> FeedbackStore | None:
+        """Where feedback is kept; None in a home that cannot be written."""
+        home = Home(Path(self.home)).look()
+        return FeedbackStore(home.root / SERVE_FOLDER) if home.writable else None
 
     def http(self) -> HttpOptions:
         """The limits of the HTTP server.  Raises ConfigError where others could reach it without a token."""
@@ -122,7 +128,7 @@ def serve(options: ServeOptions, bound: socket.socket, service: Service | None =
         "timeout_graceful_shutdown": GRACE_SECONDS, "h11_max_incomplete_event_size": 64 * 1024,
     }  # fmt: skip
     if options.workers == 1:
-        app = create_app(service or options.service(), options.http())
+        app = create_app(service or options.service(), options.http(), options.feedback())
         uvicorn.Server(uvicorn.Config(app, **config)).run(sockets=[bound])
         return
     os.environ[VARIABLE] = json.dumps(asdict(options))
@@ -143,4 +149,4 @@ def worker_app() -> Guard:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent ends its workers
     given = json.loads(os.environ[VARIABLE])
     options = replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})
-    return create_app(options.service(), options.http())
+    return create_app(options.service(), options.http(), options.feedback())
