@@ -20,9 +20,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from kgqa_core.errors import BudgetReached, EndpointError, InputError, KgqaError, ServerBusy
+from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.graph_routes import add_graph_routes
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
@@ -76,6 +77,7 @@ def create_app(
     _answer_faults(app)
     _ask_routes(app, service, options, metrics)
     _chat_routes(app, service, options, metrics)
+    add_graph_routes(app, lambda: service.view)
     if feedback is not None:
         _feedback_routes(app, feedback, metrics)
     _state_routes(app, service, metrics)
@@ -237,6 +239,8 @@ def _status(fault: Exception) -> tuple[int, str]:
         return 400, "invalid_request_error"
     if isinstance(fault, ServerBusy):
         return 503, "server_busy"
+    if isinstance(fault, FormTimeout):
+        return 504, "timeout"
     if isinstance(fault, BudgetReached):
         return 429, "insufficient_quota"
     if isinstance(fault, EndpointError):

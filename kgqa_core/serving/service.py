@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError, KgqaError, ServerBusy
 from kgqa_core.linking.questions import dialogue_turns
+from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.system import System
 from kgqa_core.types import Question
@@ -70,11 +71,12 @@ class _Waiting:
 
 @dataclass
 class _Opened:
-    """The systems of one run, by knowledge; None is the server's own."""
+    """The systems of one run, by knowledge; None is the server's own.  view: looks into its graph."""
 
     run: str
     name: str
     systems: dict[str | None, System]
+    view: GraphView | None
 
 
 class Service:
@@ -138,6 +140,17 @@ class Service:
         return self._system().systems[None]
 
     @property
+    def view(self) -> GraphView:
+        """Looks into the graph of the system that answers; several threads may.
+
+        Raises InputError where that system reads no graph.
+        """
+        view = self._system().view
+        if view is None:
+            raise InputError("the system that answers reads no graph; start the server with other --knowledge")
+        return view
+
+    @property
     def waiting(self) -> int:
         """Questions that wait."""
         return len(self._waiting)
@@ -174,7 +187,7 @@ class Service:
         system = self.source.open(run)
         if system.model is None and system.words is None:  # the first question of all costs a second, and no money
             system.ask(WARMING)
-        return _Opened(run, self.source.name(run), {None: system})
+        return _Opened(run, self.source.name(run), {None: system}, self.source.view(run))
 
     # -- the answering thread
 

@@ -8,6 +8,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import choose_run, current_champions, newest_run
+from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.store.artifacts import Home
 from kgqa_core.system import System
 
@@ -39,6 +40,14 @@ class SystemSource:
                 + " or ".join(f"--run champion:{name}" for name in sorted(champions))
             )
         return next(iter(champions.values()))
+
+    def view(self, run: str) -> GraphView | None:
+        """Looks into the graph of a run; None where its system reads none.  Raises ArtifactError, GraphMismatch."""
+        record = newest_run(self.home, run)
+        parts = system_parts(self.home, record, self.knowledge, self.min_confidence)
+        if not parts.reads_graph:
+            return None
+        return GraphView.open(parts.kg, parts.dkg, mentions_of_run(self.home, record, self.monitor))
 
     def open(self, run: str, knowledge: str | None = None) -> System:
         """The system of a run.  Raises what `System.open` raises."""

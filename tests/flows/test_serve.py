@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -156,6 +158,25 @@ def test_feedback_becomes_questions_that_the_command_exports(home: Path, server:
         store.remove(entry["id"])
     refused = forked_kgqa("feedback", "export", "--home", home, "--out", tmp_path / "none.jsonl")
     assert refused.code == 2 and "nothing counts yet" in refused.err
+
+
+def test_the_graph_is_looked_into(server: Running) -> None:
+    found = server.call("/entities?q=norlnd")["matches"]
+    assert found[0]["name"] == "Norland" and found[0]["how"] == "typo"
+    key = urllib.parse.quote(found[0]["key"], safe="")
+    page = server.call(f"/entities/{key}?limit=5")
+    capital = next(fact for fact in page["facts"]["facts"] if fact["relation"]["name"] == "capital")
+    assert capital["tail"]["name"] == "Norland City"
+    picture = server.call(f"/entities/{key}/neighbourhood?limit=3")
+    assert len(picture["edges"]) == 3 and picture["total"] == 3 + sum(one["count"] for one in picture["left_out"])
+    paths = server.call("/paths?start=Norland&end=Norland%20City")["paths"]
+    assert paths[0]["relations"][0]["name"] == "capital"
+    form = server.call("/ask", {"question": QUESTION})["form"]
+    assert [one["name"] for one in server.call("/query", {"form": form})["answers"]] == ["Norland City"]
+    for path, body, named in (("/entities/Norlandia", None, "Norland"), ("/query", {"form": "(JOIN"}, "form")):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            server.call(path, body)
+        assert refused.value.code == 400 and named in refused.value.read().decode()
 
 
 def test_slow_and_broken_clients_are_left_and_others_are_answered(server: Running) -> None:

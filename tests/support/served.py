@@ -57,12 +57,16 @@ class EchoSource:
         self.run = next(iter(self.systems))
         self.broken: set[str] = set()
         self.opened: list[tuple[str, str | None]] = []
+        self.looked_into: Any = None
 
     def current(self) -> str:
         return self.run
 
     def name(self, run: str) -> str:
         return "toy"
+
+    def view(self, run: str) -> Any:
+        return self.looked_into
 
     def open(self, run: str, knowledge: str | None = None) -> EchoSystem:
         self.opened.append((run, knowledge))
