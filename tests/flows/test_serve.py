@@ -218,7 +218,7 @@ def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_
         def client() -> None:
             address = urlsplit(running.url)
             connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=60)
-            questions = [{"question": f"{QUESTION} {number}"} for number in range(60)]
+            questions = [{"question": f"{QUESTION} {number}"} for number in range(8)]
             body = json.dumps({"questions": questions}).encode()
             connection.request("POST", "/ask/batch", body, {"Content-Type": "application/json"})
             statuses.append(connection.getresponse().status)
