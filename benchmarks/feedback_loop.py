@@ -120,7 +120,7 @@ def transcript(found: dict[str, Any]) -> str:
     lines = [
         "# A wrong answer, two corrections, a refresh, the right answer", "",
         f"Commit {said['commit']}, {said['date']}, {said['cores']} cores, threads of a process: {said['threads']}, "
-        f"seed {said['seed']}. 200 lines of invented companies, founders and towns; written by `benchmarks/feedback_loop.py`.",
+        f"seed {said['seed']}. 200 lines of invented companies and towns; by `benchmarks/feedback_loop.py`.",
         "",
         "```console", "$ kgqa run --kg graph.tsv", f"… {found['seconds']['run']:,.0f} s, run {found['runs']['before']}",
         "$ kgqa serve &", *_shown(found["asked"]["before"]),
