@@ -34,6 +34,7 @@ from kgqa_core.types import SPLITS
 Floats = NDArray[np.float64]
 
 Z95 = 1.96
+"""Standard errors of half a 95 % interval."""
 STEPS = 200
 """Entity thresholds that are tried at most, at equal shares of the questions."""
 
@@ -106,8 +107,9 @@ class Doubted:
 
 def tune_nothing(doubted: Sequence[Doubted], least_exact: float) -> float:
     """The probability from which "no form" is believed: that with the best exact match of unanswerable questions among
-    those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.  At least:
-    with the lower end of the 95 % interval (normal approximation), since other questions are to have it too.
+    those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.
+
+    At least: with the lower end of the 95 % interval (normal approximation), since other questions are to have it too.
 
     It lies halfway between two that were seen; of equal ones the largest, which believes most forms.
     """
