@@ -149,7 +149,7 @@ def formats(
     if session.as_json:
         print_json({"formats": rows})
         return
-    _table("Formats, found by content and name; .gz, .bz2 and .zst are read as they are", rows)
+    _table("Formats, found by content and name; .gz, .bz2, .zst and .xz are read as they are", rows)
 
 
 @kg_app.command("show")

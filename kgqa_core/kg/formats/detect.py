@@ -21,7 +21,7 @@ from kgqa_core.kg.formats.source import Source
 _PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", re.IGNORECASE)
 """A declaration, which only Turtle and TriG have."""
 
-_PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd"}
+_PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
 
 _LOOKS_LIKE = (("<?xml", "XML"), ("<rdf:RDF", "RDF/XML"), ("<!DOCTYPE", "HTML"), ("{", "JSON"), ("[", "JSON"))
 
