@@ -85,7 +85,7 @@ def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | 
     for prefix, name in _UNREADABLE.items():
         if magic.startswith(prefix):
             raise fault(
-                f"{named} is packed with {name}, which we do not read; unpack it, or pack it with gzip, bzip2, zstd or xz"
+                f"{named} is packed with {name}, which we do not read; unpack it, or use gzip, bzip2, zstd or xz"
             )
     for kind in (_GZIP, _ZSTD, _XZ):
         if kind.begins(magic):
