@@ -1,0 +1,34 @@
+"""What a kind of server is: how its addresses begin, and how its graph is fetched into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.config import KgOptions
+from kgqa_core.kg.subset.work import PassFolder
+from kgqa_core.monitor import Monitor
+
+Fetch = Callable[[str, KgOptions, PassFolder, Path, Monitor], Mapping[str, Any]]
+"""Writes the graph behind an address to a file and returns counts; pages that are finished lie in the folder.
+
+Raises KgInputError for what cannot be fetched as it is named, EndpointError for a server that does not answer.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSpec:
+    """A kind of server of the registry.
+
+    schemes: what addresses begin with.  file: name of the file that is written, whose ending says its format.
+    settings: what decides which statements are fetched, as plain values.
+    """
+
+    name: str
+    label: str
+    schemes: tuple[str, ...]
+    file: str
+    fetch: Fetch
+    settings: Callable[[KgOptions], Mapping[str, Any]]
