@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError, without_passwords
 from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.monitor import Monitor
 
@@ -32,3 +35,14 @@ class RemoteSpec:
     file: str
     fetch: Fetch
     settings: Callable[[KgOptions], Mapping[str, Any]]
+
+
+def host_of(address: str) -> str:
+    """The host of an address, in letters that a file's name may have.  Raises KgInputError for none."""
+    try:
+        host = urlsplit(address).hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise KgInputError(f"{without_passwords(address)} is no address of a server; write it as scheme://host:port")
+    return re.sub(r"[^0-9A-Za-z.-]", "-", host)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from kgqa_core.kg.remote import bolt, sparql
-from kgqa_core.kg.remote.api import RemoteSpec
+from kgqa_core.kg.remote.api import RemoteSpec, host_of
 
 REMOTES: Mapping[str, RemoteSpec] = {spec.name: spec for spec in (sparql.REMOTE, bolt.REMOTE)}
 """Every kind of server by name."""
@@ -26,5 +25,5 @@ def graph_name(file: str | Path) -> str:
     """
     text = str(file)
     if remote_of(text) is not None:
-        return (urlsplit(text).hostname or "server").replace(".", "-").replace(":", "-")
+        return host_of(text).replace(".", "-")
     return Path(text).name.removeprefix("bundled:").split(".")[0]

@@ -7,14 +7,12 @@ import hashlib
 import json
 import logging
 import os
-import re
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import PASSWORD, KgInputError, without_passwords
-from kgqa_core.kg.remote.api import RemoteSpec
+from kgqa_core.kg.remote.api import RemoteSpec, host_of
 from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.monitor import Log, Monitor
 from kgqa_core.store.artifacts import Home
@@ -73,8 +71,7 @@ def folder_of(name: str, spec: RemoteSpec, options: KgOptions) -> Path:
     """Where the graph of a server is fetched to: one folder for each address and choice of statements."""
     root = Path(options.fetched).expanduser() if options.fetched else Home.current().cache / "fetched"
     settings = json.dumps([name, dict(spec.settings(options))], sort_keys=True)
-    host = re.sub(r"[^0-9A-Za-z.-]", "-", urlsplit(name).hostname or "server")
-    return root / f"{host}-{hashlib.sha256(settings.encode()).hexdigest()[:16]}"
+    return root / f"{host_of(name)}-{hashlib.sha256(settings.encode()).hexdigest()[:16]}"
 
 
 def _young(file: Path, hours: float) -> bool:

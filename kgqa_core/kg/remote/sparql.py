@@ -32,6 +32,7 @@ from kgqa_core.kg.vocabulary import RDF_TYPE
 from kgqa_core.monitor import Monitor
 
 ROWS = "rows.nt"
+TERMS = ("uri", "literal", "typed-literal", "bnode")
 COUNT_TRIES = 2
 """Tries of a count, which large endpoints may refuse; nothing is compared then."""
 ADVICE = (
@@ -232,9 +233,9 @@ class _Fetching:
         with (folder / ROWS).open("w", encoding="utf-8") as stream:
             for triple in triples:
                 try:
-                    line = " ".join(ntriples_term(term, scope) for term in triple) + " ."
+                    line = " ".join(ntriples_term(_checked(term), scope) for term in triple) + " ."
                     line.encode()
-                except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
+                except (KeyError, TypeError, UnicodeEncodeError):
                     line = json.dumps(triple)  # no N-Triples: the reader lists it among the rejects
                 stream.write(line.replace("\n", " ") + "\n")
                 lines += 1
@@ -275,6 +276,13 @@ class _Fetching:
             return {"hold": len(two) < 2 or (bool(second) and two[1]["b"] == second[0]["b"])}
 
         return bool(self.work.result("labels", [self.client.shown, self.dataset], make)[1]["hold"])
+
+
+def _checked(term: Any) -> dict[str, str]:
+    """A term of the JSON format.  Raises TypeError for none, and for triple terms of RDF 1.2."""
+    if not isinstance(term, dict) or term.get("type") not in TERMS or not isinstance(term.get("value"), str):
+        raise TypeError
+    return term
 
 
 def _triple(row: Row) -> tuple[Any, Any, Any]:
