@@ -26,7 +26,7 @@ _PLAIN, _WHOLE, _OTHER = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CutRows:
     """Rows of a table: `line`, `text`, `n` (fields), and the fields by name; rejects; how many lines are ignored."""
 
     frame: pl.DataFrame
@@ -59,7 +59,7 @@ class CsvRows:
         self._open: _Open | None = None
         self._headed = False
 
-    def read(self, block: Block) -> Rows:
+    def read(self, block: Block) -> CutRows:
         """The rows of some lines, of which the first that is not blank is the header, left out."""
         lines, ignored = block.lines, 0
         text = pl.col("text")
@@ -72,11 +72,11 @@ class CsvRows:
         blank = text.str.strip_chars(" \t") == ""
         if self._open is None and not lines["text"].str.contains('"', literal=True).any():
             ignored += int(lines.select(blank.sum()).item())
-            return Rows(self._split(lines.filter(~blank)), empty(REJECTS), ignored)
+            return CutRows(self._split(lines.filter(~blank)), empty(REJECTS), ignored)
         plain, rows, bad = self._quoted(lines)
         parts = [self._split(plain.filter(~blank)), self._frame([row for row in rows if row[1].strip(" \t")])]
         ignored += int(plain.select(blank.sum()).item()) + sum(not text.strip(" \t") for _, text, _ in rows)
-        return Rows(pl.concat(parts).sort("line"), bad, ignored)
+        return CutRows(pl.concat(parts).sort("line"), bad, ignored)
 
     def finish(self) -> Iterator[Block]:
         """The lines that are left where the file ends within quotes, which may be rows: those after the opening one."""

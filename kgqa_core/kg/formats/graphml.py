@@ -29,7 +29,7 @@ RELATION = "edge"
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class _Declared:
     """A declared property.  domain: of what, `node`, `edge` or `all`; default: its value where none is given."""
 
     name: str
@@ -62,7 +62,7 @@ class GraphMl:
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a file.  Raises KgInputError for one that is not well-formed, or declares entities."""
         rows = PropertyRows(options.property_graph)
-        reading = _Reading(rows, options)
+        reading = _GraphMlReading(rows, options)
         with source.stream() as stream:
             try:
                 while data := stream.read(FEED):
@@ -84,12 +84,12 @@ class _Refused(Exception):
     """A document that is not read; the text follows a file's name."""
 
 
-class _Reading:
+class _GraphMlReading:
     """One pass over a document."""
 
     def __init__(self, rows: PropertyRows, options: KgOptions) -> None:
         self.rows, self.options = rows, options.property_graph
-        self.keys: dict[str, _Key] = {}
+        self.keys: dict[str, _Declared] = {}
         self.open: list[_Element] = []
         self.parser: Any = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
@@ -154,7 +154,7 @@ class _Reading:
         if own is not None:
             datatype = DATATYPES.get(kind.lower(), "string")
             name = attributes.get("attr.name") or own
-            self.keys[own] = _Key(name, datatype, attributes.get("for", "all"), attributes.get("default"))
+            self.keys[own] = _Declared(name, datatype, attributes.get("for", "all"), attributes.get("default"))
 
     def _datum(self, element: _Element, text: str) -> None:
         if self._data_key in self.keys:

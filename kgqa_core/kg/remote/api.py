@@ -26,6 +26,7 @@ class RemoteSpec:
     """A kind of server of the registry.
 
     schemes: what addresses begin with.  file: name of the file that is written, whose ending says its format.
+    check: raises ConfigError or KgInputError for what is known to be wrong before a server is contacted.
     settings: what decides which statements are fetched, as plain values.
     """
 
@@ -33,6 +34,7 @@ class RemoteSpec:
     label: str
     schemes: tuple[str, ...]
     file: str
+    check: Callable[[str, KgOptions], None]
     fetch: Fetch
     settings: Callable[[KgOptions], Mapping[str, Any]]
 

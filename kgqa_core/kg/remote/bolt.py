@@ -40,6 +40,14 @@ RELATIONSHIPS = (
 )
 
 
+def check(address: str, options: KgOptions) -> None:
+    """Raises ConfigError without the extra `neo4j`, KgInputError where half of a login is set."""
+    require_extra("neo4j", address)
+    user, password = os.environ.get(USER), os.environ.get(PASSWORD)
+    if (user is None) != (password is None):
+        raise KgInputError(f"{USER} and {PASSWORD} belong together; set {PASSWORD if user is not None else USER} too")
+
+
 def fetch(
     address: str,
     options: KgOptions,
@@ -50,16 +58,13 @@ def fetch(
 ) -> Mapping[str, Any]:
     """Writes the graph of a server to `out`; counts of nodes, relationships and queries.
 
-    Raises ConfigError without the extra `neo4j`, KgInputError for an address or a login that is wrong or an empty
-    graph, EndpointError for a server that does not answer.
+    Raises KgInputError for an address or a login that is wrong or an empty graph, EndpointError for a server that does
+    not answer.
     """
-    require_extra("neo4j", address)
     from neo4j import GraphDatabase
     from neo4j.exceptions import ConfigurationError
 
     user, password = os.environ.get(USER), os.environ.get(PASSWORD)
-    if (user is None) != (password is None):
-        raise KgInputError(f"{USER} and {PASSWORD} belong together; set {PASSWORD if user is not None else USER} too")
     auth = (user, password) if user is not None and password is not None else None
     try:
         driver = GraphDatabase.driver(address, auth=auth, connection_timeout=options.neo4j.timeout)
@@ -176,5 +181,11 @@ def _settings(options: KgOptions) -> Mapping[str, Any]:
 
 
 REMOTE = RemoteSpec(
-    "neo4j", "Neo4j servers: neo4j://…, bolt://…, with +s for TLS", SCHEMES, "graph.jsonl", fetch, _settings
+    name="neo4j",
+    label="Neo4j servers: neo4j://…, bolt://…, with +s for TLS",
+    schemes=SCHEMES,
+    file="graph.jsonl",
+    check=check,
+    fetch=fetch,
+    settings=_settings,
 )

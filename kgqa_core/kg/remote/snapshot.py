@@ -46,6 +46,7 @@ def snapshot(name: str, spec: RemoteSpec, options: KgOptions, monitor: Monitor |
     file = folder / spec.file
     if file.is_file() and _young(file, options.max_age):
         return file
+    spec.check(name, options)
     with storage_faults(folder, what="what is fetched", option="kg.fetched"):
         folder.mkdir(parents=True, exist_ok=True)
         work = PassFolder(folder / PAGES)

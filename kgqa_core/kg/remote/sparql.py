@@ -40,6 +40,17 @@ ADVICE = (
 )
 
 
+def check(address: str, options: KgOptions) -> None:
+    """Raises KgInputError for a class or graph that is no IRI, and for a query that cannot be sent."""
+    chosen = options.sparql
+    if chosen.query is not None and chosen.classes:
+        raise KgInputError("kg.sparql.query and kg.sparql.classes are both set; a query says itself what it wants")
+    for one in (*chosen.classes, *chosen.graphs):
+        _iri(one)
+    if chosen.query is not None:
+        read_query(chosen.query, chosen.graphs)
+
+
 def fetch(
     address: str,
     options: KgOptions,
@@ -64,7 +75,7 @@ def fetch(
         with out.open("wb") as stream:
             crawl = _Fetching(client, options, work, stream, monitor)
             if chosen.query is not None:
-                crawl.query(read_query(chosen.query, chosen.graphs))
+                crawl.query(read_query(chosen.query, tuple(map(_iri, chosen.graphs))))
             else:
                 crawl.whole()
     finally:
@@ -86,7 +97,7 @@ class _Fetching:
         self.rows = 0
         self.expected: int | None = 0
         self.scope = "n" + hashlib.sha256(client.shown.encode()).hexdigest()[:8]
-        self.dataset = "".join(f"FROM <{graph}> " for graph in self.chosen.graphs)
+        self.dataset = "".join(f"FROM <{_iri(graph)}> " for graph in self.chosen.graphs)
 
     # -- what is fetched ------------------------------------------------------------------------------------------
 
@@ -318,10 +329,11 @@ def _settings(options: KgOptions) -> Mapping[str, Any]:
 
 
 REMOTE = RemoteSpec(
-    "sparql",
-    "SPARQL 1.1 endpoints: sparql+http://…, sparql+https://…",
-    ("sparql+http://", "sparql+https://"),
-    "graph.nt",
-    fetch,
-    _settings,
+    name="sparql",
+    label="SPARQL 1.1 endpoints: sparql+http://…, sparql+https://…",
+    schemes=("sparql+http://", "sparql+https://"),
+    file="graph.nt",
+    check=check,
+    fetch=fetch,
+    settings=_settings,
 )
