@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import polars as pl
 
@@ -30,7 +33,35 @@ EDGES: list[dict[str, Any]] = [
     {"source": "lana", "relation": "DIRECTED", "target": "matrix"},
     {"source": "lana", "relation": "KNOWS", "target": "keanu"},
 ]
-PROPERTIES = {"born": "int", "height": "double", "alive": "boolean", "released": "int", "tags": "string[]"}
+
+
+@dataclass(frozen=True)
+class PropertyGraph:
+    """Nodes with `id`, `labels`, `name`, edges with `source`, `relation`, `target`; the types of further properties."""
+
+    nodes: Sequence[Mapping[str, Any]]
+    edges: Sequence[Mapping[str, Any]]
+    node_types: Mapping[str, str]
+    edge_types: Mapping[str, str]
+
+    @property
+    def single(self) -> dict[str, str]:
+        """Properties of nodes that are no lists."""
+        return {name: kind for name, kind in self.node_types.items() if not kind.endswith("[]")}
+
+    @property
+    def datatypes(self) -> dict[str, str]:
+        """What CSV does not say."""
+        names = {"int": "integer", "double": "double", "boolean": "boolean"}
+        return {name: names[kind] for name, kind in {**self.single, **self.edge_types}.items() if kind in names}
+
+
+FILMS = PropertyGraph(
+    NODES,
+    EDGES,
+    {"born": "int", "height": "double", "alive": "boolean", "released": "int", "tags": "string[]"},
+    {"role": "string", "year": "int"},
+)
 
 
 def literal(value: Any) -> tuple[str, str]:
@@ -42,7 +73,7 @@ def literal(value: Any) -> tuple[str, str]:
     return (repr(value), XSD + "double") if isinstance(value, float) else (value, XSD + "string")
 
 
-def properties(one: dict[str, Any]) -> dict[str, Any]:
+def properties(one: Mapping[str, Any]) -> dict[str, Any]:
     """What is no structure."""
     return {k: v for k, v in one.items() if k not in ("id", "labels", "source", "relation", "target")}
 
@@ -52,10 +83,10 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def as_triples(folder: Path) -> list[Path]:
+def as_triples(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
     """KGTK of the statements, and of the edges with their qualifiers."""
     rows = ["node1\tlabel\tnode2\tid"]
-    for node in NODES:
+    for node in graph.nodes:
         rows += [f"{node['id']}\t{TYPE}\t{one}\t" for one in node["labels"]]
         rows.append(f"{node['id']}\tlabel\t{quoted(node['name'])}\t")
         for name, value in properties(node).items():
@@ -63,112 +94,102 @@ def as_triples(folder: Path) -> list[Path]:
                 for one in value if isinstance(value, list) else [value]:
                     text, datatype = literal(one)
                     rows.append(f"{node['id']}\t{name}\t!{text}^^{datatype}\t")
-    for number, edge in enumerate(EDGES):
+    for number, edge in enumerate(graph.edges):
         rows.append(f"{edge['source']}\t{edge['relation']}\t{edge['target']}\te{number}")
         for name, value in properties(edge).items():
             text, datatype = literal(value)
             rows.append(f"e{number}\t{name}\t!{text}^^{datatype}\t")
-    path = folder / "triples.tsv"
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return [path]
+    return [written(folder / "triples.tsv", rows)]
 
 
-def as_apoc_json(folder: Path) -> list[Path]:
+def as_apoc_json(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
     """As `CALL apoc.export.json.all(file, {})` writes it."""
     rows: list[dict[str, Any]] = []
-    for node in NODES:
+    for node in graph.nodes:
         rows.append({"type": "node", "id": node["id"], "labels": node["labels"], "properties": properties(node)})
-    by_key = {node["id"]: node for node in NODES}
-    for number, edge in enumerate(EDGES):
+    by_key = {node["id"]: node for node in graph.nodes}
+    for number, edge in enumerate(graph.edges):
         ends = {}
         for end, key in (("start", edge["source"]), ("end", edge["target"])):
             ends[end] = {"id": key, "labels": by_key[key]["labels"], "properties": properties(by_key[key])}
-        rows.append({"id": str(number), "type": "relationship", "label": edge["relation"],
-                     "properties": properties(edge), **ends})  # fmt: skip
-    path = folder / "all.json"
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return [path]
+        own = {"type": "relationship", "label": edge["relation"], "properties": properties(edge)}
+        rows.append({"id": str(number), **own, **ends})
+    return [written(folder / "all.json", [json.dumps(row, ensure_ascii=False) for row in rows])]
 
 
-def cell(value: Any, array: str = ";") -> str:
-    """A field of CSV."""
-    if value is None:
-        return ""
-    text = array.join(value) if isinstance(value, list) else literal(value)[0]
-    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\n') else text
-
-
-def as_neo4j_csv(folder: Path) -> list[Path]:
+def as_neo4j_csv(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
     """Two files for `neo4j-admin database import full`."""
-    names = list(PROPERTIES)
-    rows = [",".join(["key:ID", "name", *(f"{name}:{PROPERTIES[name]}" for name in names), ":LABEL"])]
-    for node in NODES:
-        rows.append(",".join([node["id"], cell(node["name"]), *(cell(node.get(name)) for name in names),
-                              cell(node["labels"])]))  # fmt: skip
-    (folder / "nodes.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    rows = [":START_ID,role,year:int,:END_ID,:TYPE"]
-    for edge in EDGES:
-        rows.append(",".join([edge["source"], cell(edge.get("role")), cell(edge.get("year")), edge["target"],
-                              edge["relation"]]))  # fmt: skip
-    (folder / "edges.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return [folder / "nodes.csv", folder / "edges.csv"]
+    kinds = graph.node_types
+    rows = [["key:ID", "name", *(f"{name}:{kind}" for name, kind in kinds.items()), ":LABEL"]]
+    for node in graph.nodes:
+        rows.append([node["id"], cell(node["name"]), *(cell(node.get(name)) for name in kinds), cell(node["labels"])])
+    nodes = written(folder / "nodes.csv", map(",".join, rows))
+    rows = [[":START_ID", *(f"{name}:{kind}" for name, kind in graph.edge_types.items()), ":END_ID", ":TYPE"]]
+    for edge in graph.edges:
+        own = [cell(edge.get(name)) for name in graph.edge_types]
+        rows.append([edge["source"], *own, edge["target"], edge["relation"]])
+    return [nodes, written(folder / "edges.csv", map(",".join, rows))]
 
 
-def as_graphml(folder: Path) -> list[Path]:
-    """As `apoc.export.graphml.all` with types writes it; lists are no part of GraphML and stand as JSON text."""
-    from xml.sax.saxutils import escape, quoteattr
-
-    kinds = {"born": "long", "height": "double", "alive": "boolean", "released": "long", "name": "string"}
+def as_graphml(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
+    """As `apoc.export.graphml.all` with types writes it; lists are no part of GraphML and left out."""
+    kinds = {"name": "string", **graph.single}
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
     lines += [f'<key id="{n}" for="node" attr.name="{n}" attr.type="{kind}"/>' for n, kind in kinds.items()]
-    lines += [
-        '<key id="tag" for="node" attr.name="tags" attr.type="string"/>',
-        '<key id="labels" for="node" attr.name="labels"/>',
-        '<key id="label" for="edge" attr.name="label"/>',
-        '<key id="role" for="edge" attr.name="role" attr.type="string"/>',
-        '<key id="year" for="edge" attr.name="year" attr.type="long"/>',
-        '<graph id="G" edgedefault="directed">',
-    ]
-    for node in NODES:
+    lines += ['<key id="labels" for="node" attr.name="labels"/>', '<key id="label" for="edge" attr.name="label"/>']
+    lines += [f'<key id="{n}" for="edge" attr.name="{n}" attr.type="{k}"/>' for n, k in graph.edge_types.items()]
+    lines.append('<graph id="G" edgedefault="directed">')
+    for node in graph.nodes:
         labels = "".join(f":{one}" for one in node["labels"])
         own = f" labels={quoteattr(labels)}" if labels else ""
         data = f'<data key="labels">{labels}</data>' if labels else ""
         for name, value in properties(node).items():
             if name in kinds:
                 data += f'<data key="{name}">{escape(literal(value)[0])}</data>'
-        lines.append(f'<node id="{node["id"]}"{own}>{data}</node>')
-    for number, edge in enumerate(EDGES):
-        data = f'<data key="label">{edge["relation"]}</data>'
-        data += "".join(f'<data key="{n}">{literal(v)[0]}</data>' for n, v in properties(edge).items())
-        lines.append(f'<edge id="e{number}" source="{edge["source"]}" target="{edge["target"]}" '
-                     f'label="{edge["relation"]}">{data}</edge>')  # fmt: skip
-    lines += ["</graph>", "</graphml>"]
-    path = folder / "graph.graphml"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return [path]
+        lines.append(f"<node id={quoteattr(node['id'])}{own}>{data}</node>")
+    for number, edge in enumerate(graph.edges):
+        relation = escape(edge["relation"])
+        data = f'<data key="label">{relation}</data>'
+        data += "".join(f'<data key="{n}">{escape(literal(v)[0])}</data>' for n, v in properties(edge).items())
+        ends = f"source={quoteattr(edge['source'])} target={quoteattr(edge['target'])}"
+        lines.append(f'<edge id="e{number}" {ends} label="{relation}">{data}</edge>')
+    return [written(folder / "graph.graphml", [*lines, "</graph>", "</graphml>"])]
 
 
 TABLE = {"id": "id", "label": "name", "type": "labels", "source": "source", "target": "target", "relation": "relation"}
-DATATYPES = {"born": "integer", "height": "double", "alive": "boolean", "released": "integer", "year": "integer"}
 
 
-def as_csv(folder: Path, delimiter: str = ",", ending: str = "csv") -> list[Path]:
+def as_csv(folder: Path, graph: PropertyGraph = FILMS, delimiter: str = ",", ending: str = "csv") -> list[Path]:
     """Tables of nodes and of edges."""
-    names = ["id", "labels", "name", "born", "height", "alive", "released"]
-    rows = [delimiter.join(names)]
-    rows += [delimiter.join(cell(node.get(name)) for name in names) for node in NODES]
-    (folder / f"nodes.{ending}").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    names = ["source", "relation", "target", "role", "year"]
-    rows = [delimiter.join(names), *(delimiter.join(cell(edge.get(name)) for name in names) for edge in EDGES)]
-    (folder / f"edges.{ending}").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return [folder / f"nodes.{ending}", folder / f"edges.{ending}"]
+    paths = []
+    for name, rows, own in (
+        ("nodes", graph.nodes, ["id", "labels", "name", *graph.single]),
+        ("edges", graph.edges, ["source", "relation", "target", *graph.edge_types]),
+    ):
+        lines = [delimiter.join(own), *(delimiter.join(cell(row.get(column)) for column in own) for row in rows)]
+        paths.append(written(folder / f"{name}.{ending}", lines))
+    return paths
 
 
-def as_parquet(folder: Path) -> list[Path]:
+def as_parquet(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
     """Tables of nodes and of edges, with types and lists."""
-    pl.DataFrame(NODES, infer_schema_length=None).write_parquet(folder / "nodes.parquet")
-    pl.DataFrame(EDGES, infer_schema_length=None).write_parquet(folder / "edges.parquet")
+    pl.DataFrame(graph.nodes, infer_schema_length=None).write_parquet(folder / "nodes.parquet")
+    pl.DataFrame(graph.edges, infer_schema_length=None).write_parquet(folder / "edges.parquet")
     return [folder / "nodes.parquet", folder / "edges.parquet"]
+
+
+def cell(value: Any) -> str:
+    """A field of CSV."""
+    if value is None:
+        return ""
+    text = ";".join(value) if isinstance(value, list) else literal(value)[0]
+    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\n') else text
+
+
+def written(path: Path, lines: Iterable[str]) -> Path:
+    """The file of some lines."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
 
 
 TABLES = {

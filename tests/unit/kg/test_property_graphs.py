@@ -17,7 +17,7 @@ from kgqa_core.errors import KgInputError
 from kgqa_core.kg.store import KgStore
 from tests.support.property_graph import (
     COUNTED,
-    DATATYPES,
+    FILMS,
     TABLE,
     as_apoc_json,
     as_csv,
@@ -28,15 +28,15 @@ from tests.support.property_graph import (
     built,
 )
 
+MAPPED: dict[str, Any] = {"table": TABLE, "property_graph": {"datatypes": FILMS.datatypes}}
 FORMS: dict[str, tuple[Any, dict[str, Any], bool]] = {
     "neo4j-json": (as_apoc_json, {}, True),
     "neo4j-csv": (as_neo4j_csv, {}, True),
     "graphml": (as_graphml, {}, False),
-    "csv": (as_csv, {"table": TABLE, "property_graph": {"datatypes": DATATYPES}}, False),
-    "tsv": (lambda folder: as_csv(folder, "\t", "tsv"), {"table": TABLE, "property_graph": {"datatypes": DATATYPES}},
-            False),
+    "csv": (as_csv, MAPPED, False),
+    "tsv": (lambda folder: as_csv(folder, FILMS, "\t", "tsv"), MAPPED, False),
     "parquet": (as_parquet, {"table": TABLE}, True),
-}  # fmt: skip
+}
 """How the graph is written, with which options it is read, and whether lists can be written."""
 
 
