@@ -84,7 +84,7 @@ def quoted(text: str) -> str:
 
 
 def as_triples(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
-    """KGTK of the statements, and of the edges with their qualifiers."""
+    """KGTK of the statements, and of the qualifiers of edges."""
     rows = ["node1\tlabel\tnode2\tid"]
     for node in graph.nodes:
         rows += [f"{node['id']}\t{TYPE}\t{one}\t" for one in node["labels"]]
@@ -94,12 +94,13 @@ def as_triples(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:
                 for one in value if isinstance(value, list) else [value]:
                     text, datatype = literal(one)
                     rows.append(f"{node['id']}\t{name}\t!{text}^^{datatype}\t")
+    qualifiers = rows[:1]
     for number, edge in enumerate(graph.edges):
         rows.append(f"{edge['source']}\t{edge['relation']}\t{edge['target']}\te{number}")
         for name, value in properties(edge).items():
             text, datatype = literal(value)
-            rows.append(f"e{number}\t{name}\t!{text}^^{datatype}\t")
-    return [written(folder / "triples.tsv", rows)]
+            qualifiers.append(f"e{number}\t{name}\t!{text}^^{datatype}\t")
+    return [written(folder / "triples.tsv", rows), written(folder / "qualifiers.tsv", qualifiers)]
 
 
 def as_apoc_json(folder: Path, graph: PropertyGraph = FILMS) -> list[Path]:

@@ -42,10 +42,10 @@ FORMS: dict[str, tuple[Any, dict[str, Any], bool]] = {
 
 def reference(folder: Path, lists: bool) -> tuple[dict[str, int], dict[str, list[Any]]]:
     """The graph of the triples; without the tags where a form has no lists."""
-    [path] = as_triples(folder)
+    path, qualifiers = as_triples(folder)
     if not lists:
         path.write_text("".join(line for line in path.read_text().splitlines(True) if "\ttags\t" not in line))
-    return built(folder / "reference", [path])
+    return built(folder / "reference", [path, qualifiers])
 
 
 @pytest.mark.parametrize("form", FORMS)
