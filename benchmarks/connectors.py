@@ -61,7 +61,7 @@ def property_graph(folder: Path) -> forms.PropertyGraph:
     kinds: dict[str, str] = {}
     for key, own in types:
         if key in nodes:
-            nodes[key]["labels"] = own
+            nodes[key]["labels"] = [one.rpartition(":")[2] for one in own]  # GraphML's labels have no colon
     for key, relation, value, datatype in rows:
         kind = TYPES.get(datatype.rpartition("#")[2], "string")
         name = relation.rpartition(":")[2]

@@ -31,6 +31,6 @@ def figures(found: Mapping[str, Any]) -> str:
         rows.append((text, *(one[column] for column in COLUMNS), same))
     made = found["conditions"]
     return (
-        f"{made['date']}, commit {made['commit'][:10]}, seed {made['seed']}. *Same*: entities, triples, labels, types and "
-        "qualifiers are, by key, those of the file of triples above.\n\n" + table(("through", *COLUMNS, "same"), rows)
+        f"{made['date']}, commit {made['commit'][:10]}, seed {made['seed']}. *Same*: entities, triples, labels, types "
+        "and qualifiers are, by key, those of the file of triples above.\n\n" + table(("through", *COLUMNS, "same"), rows)
     )
