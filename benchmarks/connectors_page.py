@@ -30,7 +30,8 @@ def figures(found: Mapping[str, Any]) -> str:
         same = {None: "–", True: "yes", False: "no"}[one["same_as_triples"]]
         rows.append((text, *(one[column] for column in COLUMNS), same))
     made = found["conditions"]
-    return (
+    text = (
         f"{made['date']}, commit {made['commit'][:10]}, seed {made['seed']}. *Same*: entities, triples, labels, types "
-        "and qualifiers are, by key, those of the file of triples above.\n\n" + table(("through", *COLUMNS, "same"), rows)
+        "and qualifiers are, by key, those of the file of triples above.\n\n"
+        + table(("through", *COLUMNS, "same"), rows)
     )

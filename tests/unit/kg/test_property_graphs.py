@@ -59,10 +59,14 @@ def test_every_form_of_a_property_graph_is_the_graph_of_its_triples(tmp_path, fo
     assert (counts["labels"], counts["qualifiers"], counts["triples"]) == (5, 4, 4 + 5 + 6 + 2 * lists)
 
 
-@pytest.mark.parametrize("form", ["neo4j-json", "neo4j-csv", "graphml", "csv"])
 @pytest.mark.parametrize(
-    ("ending", "pack"),
-    [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.compress), (".xz", lzma.compress)],
+    ("form", "ending", "pack"),
+    [
+        ("neo4j-json", ".gz", gzip.compress),
+        ("neo4j-csv", ".bz2", bz2.compress),
+        ("graphml", ".zst", zstandard.compress),
+        ("csv", ".xz", lzma.compress),
+    ],
 )
 def test_packed_forms_are_read_too(tmp_path, form, ending, pack):
     write, options, _ = FORMS[form]
