@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ import duckdb
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.shortest import relation_paths
 from kgqa_core.errors import FormTimeout, GraphMismatch, InputError
+from kgqa_core.kg.look.search import with_words
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.logic.execute import interrupt_after
@@ -34,11 +35,13 @@ from kgqa_core.serving.graph_records import (
     SearchMatch,
     SearchResult,
 )
-from kgqa_core.serving.graph_search import names_like
+from kgqa_core.serving.graph_search import names_like, nearest_names
 from kgqa_core.serving.neighbours import RULE, chosen_edges
 
 SECONDS = 10.0
 """Most time of a call."""
+SCAN_SECONDS = 2.0
+"""Most time that a search reads all names for, where the dictionary has none."""
 LONGEST = 1000
 """Characters of a key, a name or a text that is searched for."""
 LONGEST_FORM = 20_000
@@ -87,8 +90,9 @@ class GraphView:
     # -- what can be called ------------------------------------------------------------------------------------
 
     def search(self, text: str, limit: int = 20) -> SearchResult:
-        """Entities by name or key, best first: its key, whole names, beginnings, parts of names, typing errors.
+        """Entities by name or key, best first: its key, whole names, names that begin so, parts of names.
 
+        Where there are none of these, those whose names hold all its words, else those at the fewest typing errors.
         Within each the best connected come first.  Raises InputError for a limit or a text that is too long.
         """
         _limit("limit", limit, MOST_SEARCHED)
@@ -98,6 +102,8 @@ class GraphView:
         matches: list[tuple[int, str, Any]] = [(int(i), text.strip(), "key") for (i,) in keyed]
         known = {entity for entity, _, _ in matches}
         matches += [one for one in names_like(self._mentions, self._dkg, text, limit + 1) if one[0] not in known]
+        matches = matches or self._with_words(text, limit + 1)
+        matches = matches or [*nearest_names(self._mentions, self._dkg, text, limit + 1)]
         return SearchResult(
             text,
             tuple(
@@ -235,6 +241,12 @@ class GraphView:
         )
 
     # -- parts -------------------------------------------------------------------------------------------------
+
+    def _with_words(self, text: str, limit: int) -> list[tuple[int, str, Any]]:
+        """Entities whose names hold all words of a text; none where the names are too many to be read in time."""
+        with suppress(FormTimeout), self._reading(text, min(SCAN_SECONDS, self.seconds)) as reader:
+            return [(i, name, "part") for i, name, *_ in with_words(reader.store, text.strip(), limit)]
+        return []
 
     @contextmanager
     def _reading(self, what: str, seconds: float | None = None) -> Iterator[GraphReader]:
