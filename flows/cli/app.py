@@ -26,6 +26,7 @@ from flows.cli.judge import judge
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
+from flows.cli.mcp import mcp
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
@@ -42,7 +43,9 @@ app = CommandApp(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, judge, link, datasets, ui, home, gc)
+COMMANDS = (
+    demo, run, ask, answer, report, compare, refresh, forecast, evaluate, judge, link, mcp, datasets, ui, home, gc
+)  # fmt: skip
 """In the order of `kgqa --help`."""
 for _command in COMMANDS:
     app.command()(_command)

@@ -84,7 +84,10 @@ class McpEndpoint:
 
 
 class TokenGuard:
-    """An ASGI application that lets requests through which carry a token; the others get 401.  None lets all through."""
+    """An ASGI application that lets requests through which carry a token; the others get 401.
+
+    token: None lets all through.
+    """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app, self._expected = app, None if token is None else f"Bearer {token}".encode()

@@ -40,9 +40,10 @@ class OpenSystems:
         knowledge: str | None = None,
         min_confidence: float | None = None,
     ) -> Answer:
-        """The answer; see `Ask`.  Raises InputError for knowledge that the run has not trained, and what `ask` raises."""
+        """The answer; see `Ask`.  Raises InputError for knowledge that the run has not trained, and what it raises."""
         with self._lock:
-            system = self._system(knowledge)
+            own = self._systems.get(None)
+            system = self._system(None if own is not None and knowledge == own.knowledge else knowledge)
             if min_confidence is not None:
                 system = system.with_min_confidence(min_confidence)
             return system.ask(question, topics, dialogue)
