@@ -49,7 +49,7 @@ def mcp(
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", min=0, max=65535, help=f"Port of --http; 0 takes a free one [{PORT}].", show_default=False
+            "--port", min=0, max=65535, help=f"Port of --http; 0 takes any [{PORT}].", show_default=False
         ),
     ] = None,
     host: Annotated[

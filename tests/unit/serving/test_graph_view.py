@@ -22,18 +22,6 @@ from tests.support.served_graph import HOSTILE, GraphFolders, films, offices
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> GraphFolders:
-    return films(tmp_path_factory.mktemp("films"))
-
-
-@pytest.fixture(scope="module")
-def view(folders: GraphFolders) -> Iterator[GraphView]:
-    found = folders.view()
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
 def office_view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphView]:
     found = offices(tmp_path_factory.mktemp("offices")).view()
     yield found
