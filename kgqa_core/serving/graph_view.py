@@ -36,19 +36,20 @@ from kgqa_core.serving.graph_records import (
     SearchResult,
 )
 from kgqa_core.serving.graph_search import names_like, nearest_names
+from kgqa_core.serving.limits import (
+    LONGEST,
+    LONGEST_FORM,
+    MOST_FACTS,
+    MOST_HOPS,
+    MOST_PATHS,
+    MOST_ROWS,
+    MOST_SEARCHED,
+    MOST_SHOWN,
+    SCAN_SECONDS,
+    SECONDS,
+)
 from kgqa_core.serving.neighbours import RULE, chosen_edges
 
-SECONDS = 10.0
-"""Most time of a call."""
-SCAN_SECONDS = 2.0
-"""Most time that a search reads all names for, where the dictionary has none."""
-LONGEST = 1000
-"""Characters of a key, a name or a text that is searched for."""
-LONGEST_FORM = 20_000
-"""Characters of a logical form."""
-MOST_SEARCHED, MOST_FACTS, MOST_SHOWN, MOST_PATHS, MOST_HOPS, MOST_ROWS = 100, 500, 500, 100, 3, 1000
-"""Limits of what one call may ask for: entities searched, facts of a page, edges of a picture, relation paths and their
-hops, answers of a form."""
 NAMES, OTHERS = 50, 10
 """Aliases, and further entities of one name, that the page of an entity holds."""
 SHOWN = 80

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -30,7 +30,7 @@ from kgqa_core.serving.graph_records import (
     QueryResult,
     SearchResult,
 )
-from kgqa_core.serving.graph_view import (
+from kgqa_core.serving.limits import (
     LONGEST,
     LONGEST_FORM,
     MOST_FACTS,
@@ -39,10 +39,12 @@ from kgqa_core.serving.graph_view import (
     MOST_ROWS,
     MOST_SEARCHED,
     MOST_SHOWN,
-    GraphView,
 )
 from kgqa_core.serving.thread_gate import ThreadGate
 from kgqa_core.types import ROLES
+
+if TYPE_CHECKING:
+    from kgqa_core.serving.graph_view import GraphView  # with DuckDB, which the handshake does without
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ import duckdb
 from kgqa_core.config import DkgOptions
 from kgqa_core.dkg.export import export
 from kgqa_core.linking.dictionary import build as build_mentions
-from kgqa_core.serving.graph_view import SECONDS, GraphView
+from kgqa_core.serving.graph_view import GraphView
+from kgqa_core.serving.limits import SECONDS
 from tests.support.graphs import file_of, graph_by_hand
 from tests.support.hostile import CONTROLS, MARKUP
 from tests.support.question_graph import RDFS, X, build_graph, triples

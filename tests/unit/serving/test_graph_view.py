@@ -15,7 +15,8 @@ import pytest
 from kgqa_core.errors import FormError, FormTimeout, GraphMismatch, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.serving.graph_records import GraphRecord
-from kgqa_core.serving.graph_view import LONGEST, LONGEST_FORM, MOST_FACTS, GraphView
+from kgqa_core.serving.graph_view import GraphView
+from kgqa_core.serving.limits import LONGEST, LONGEST_FORM, MOST_FACTS
 from kgqa_core.serving.neighbours import RULE, _shares
 from tests.support.question_graph import X
 from tests.support.served_graph import HOSTILE, GraphFolders, films, offices
