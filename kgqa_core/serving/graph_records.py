@@ -206,7 +206,7 @@ class PathsRecord(GraphRecord):
 
 
 @dataclass(frozen=True)
-class QueryResult(GraphRecord):
+class FormResult(GraphRecord):
     """What a logical form denotes.
 
     form: with the graph's keys for what was named by label.  value: of COUNT a number, of HOLDS yes or no, else None.

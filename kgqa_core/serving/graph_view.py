@@ -25,12 +25,12 @@ from kgqa_core.logic.look import look_up
 from kgqa_core.serving.graph_reader import GraphArrays, GraphReader
 from kgqa_core.serving.graph_records import (
     EntityPage,
+    FormResult,
     NeighbourhoodRecord,
     PathRecord,
     PathsRecord,
     PictureEdge,
     PictureNode,
-    QueryResult,
     RelationRecord,
     SearchMatch,
     SearchResult,
@@ -219,7 +219,7 @@ class GraphView:
             complete=found.complete,
         )
 
-    def query(self, form: str, limit: int = 50, seconds: float | None = None) -> QueryResult:
+    def query(self, form: str, limit: int = 50, seconds: float | None = None) -> FormResult:
         """What a logical form denotes, with the triples that prove it; things may be named by label.
 
         limit: answers, and triples of proof.  seconds: most time, that of the view at most.
@@ -231,7 +231,7 @@ class GraphView:
             found = look_up(reader.store, form, limit=limit, seconds=most)
             nodes = reader.nodes(found.result.nodes)
             proof = reader.facts(found.result.proof)
-        return QueryResult(
+        return FormResult(
             form=str(found.form),
             value=found.result.value,
             answers=tuple(nodes[i] for i in found.result.nodes),

@@ -25,9 +25,9 @@ from kgqa_core.errors import KgqaError
 from kgqa_core.serving.ask_record import Ask, AskResult
 from kgqa_core.serving.graph_records import (
     EntityPage,
+    FormResult,
     NeighbourhoodRecord,
     PathsRecord,
-    QueryResult,
     SearchResult,
 )
 from kgqa_core.serving.limits import (
@@ -159,7 +159,7 @@ def mcp_server(
             Field(description="For example (JOIN (R capital) France) or (COUNT (TYPE city))", max_length=LONGEST_FORM),
         ],
         limit: Annotated[int, Field(description="Most answers, and most triples of proof", ge=1, le=MOST_ROWS)] = 25,
-    ) -> QueryResult:
+    ) -> FormResult:
         """Run a logical form on the graph: its answers or its value, and the triples that prove them."""
         return await look(lambda graph: graph.query(form, limit))
 
