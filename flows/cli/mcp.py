@@ -48,9 +48,7 @@ def mcp(
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdin and stdout.")] = False,
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port", min=0, max=65535, help=f"Port of --http; 0 takes any [{PORT}].", show_default=False
-        ),
+        typer.Option("--port", min=0, max=65535, help=f"Port of --http; 0 takes any [{PORT}].", show_default=False),
     ] = None,
     host: Annotated[
         str | None,
