@@ -71,6 +71,10 @@ def mcp(
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
         if value is not None and not http:
             raise ConfigError(f"{name} {value} is for HTTP; add --http, or leave it out")
+    if knowledge is not None:
+        from kgqa_core.config import Knowledge
+
+        Knowledge.parse(knowledge)  # what is no knowledge of any run is refused before anything is loaded
     chosen = session.look()
     session.start_logging()
     record = newest_run(chosen, run_id)

@@ -201,6 +201,7 @@ def test_the_official_client_over_http(home: Path) -> None:
         (("--http", "--host", "0.0.0.0"), "set KGQA_SERVE_TOKEN"),
         (("--http", "--host", "no.such.host.invalid"), "KGQA_SERVE_TOKEN"),
         (("--run", "nosuchrun"), "nosuchrun"),
+        (("--knowledge", "rigel/poem"), "'rigel/poem' has no known format"),
     ],
 )
 def test_what_cannot_be_served_is_refused_before_anything_is_loaded(
