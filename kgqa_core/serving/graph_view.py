@@ -7,6 +7,7 @@ read.  Every call has an end: numbers of rows are limited, and what takes longer
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -260,10 +261,13 @@ class GraphView:
         with self._lock:
             store = self._store.for_thread()
         watch = threading.Thread(target=interrupt_after, args=(store.connection, most, done), daemon=True)
+        begun = time.monotonic()
         watch.start()
         try:
             yield GraphReader(store, self._arrays)
-        except duckdb.InterruptException:
+        except duckdb.Error as fault:  # what an interrupt leaves half done may fail in other ways, too
+            if not isinstance(fault, duckdb.InterruptException) and time.monotonic() < begun + most:
+                raise
             shown = what if len(what) <= SHOWN else f"{what[:SHOWN]}…"
             raise FormTimeout(f"looking for {shown!r} took longer than {most:g} s; ask for less at a time") from None
         finally:
