@@ -88,7 +88,7 @@ class _Loader:
     """Opens what a run made in the background: first its graph, then its system."""
 
     def __init__(self, home: Home, record: dict[str, Any], knowledge: str | None, min_confidence: float | None) -> None:
-        from kgqa_core.serving.systems import OpenSystems
+        from kgqa_core.serving.open_systems import OpenSystems
 
         self._home, self._record = home, record
         self._knowledge, self._min_confidence = knowledge, min_confidence

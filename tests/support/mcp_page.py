@@ -53,7 +53,7 @@ def call(server: MCPServer, tool: str, arguments: dict[str, Any]) -> dict[str, A
 def main(home: Path) -> None:
     """Write the results of all examples into the page."""
     from kgqa_core.serving.mcp_server import mcp_server
-    from kgqa_core.serving.systems import OpenSystems
+    from kgqa_core.serving.open_systems import OpenSystems
     from kgqa_core.store.artifacts import Home
     from kgqa_core.system import System
     from tests.support.served_graph import films

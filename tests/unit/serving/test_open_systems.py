@@ -12,7 +12,7 @@ import pytest
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError
-from kgqa_core.serving.systems import MOST_OPEN, OpenSystems
+from kgqa_core.serving.open_systems import MOST_OPEN, OpenSystems
 from kgqa_core.system import System
 
 
