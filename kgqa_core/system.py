@@ -247,6 +247,12 @@ class System:
             )
         ]
 
+    def at_confidence(self, least: float) -> System:
+        """The same system with another `min_confidence`, for single requests; graph and networks are shared."""
+        judge = AbstentionJudge(self.store, self.judge.abstainer, least) if self.judge is not None else None
+        calculator = self.calculator.at_confidence(least) if self.calculator is not None else None
+        return replace(self, judge=judge, calculator=calculator)
+
     def _wordings(
         self, batch: Sequence[Question], texts: Sequence[str], computed: Sequence[ComputedAnswer | None]
     ) -> list[str | None]:

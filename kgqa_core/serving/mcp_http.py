@@ -10,7 +10,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
@@ -21,9 +20,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kgqa_core.errors import ConfigError
+from kgqa_core.serving.guard import TOKEN_VARIABLE, is_loopback
 
-TOKEN = "KGQA_SERVE_TOKEN"
-"""Variable with the token that requests must carry; it may be absent on loopback only."""
 LEAST_TOKEN = 16
 """Characters of a token."""
 PATH = "/mcp"
@@ -96,19 +94,13 @@ class TokenGuard:
         if self._expected is not None:
             given = Headers(scope=scope).get("authorization", "").encode("utf-8", "surrogateescape")
             if not hmac.compare_digest(given, self._expected):
-                text = f"this server needs the header 'Authorization: Bearer …' with the token of its {TOKEN}\n"
+                text = (
+                    f"this server needs the header 'Authorization: Bearer …' with the token of its {TOKEN_VARIABLE}\n"
+                )
                 refusal = PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def serve_token(host: str) -> str | None:
@@ -116,16 +108,18 @@ def serve_token(host: str) -> str | None:
 
     Raises ConfigError where there is none and other machines reach `host`, or where it is too short or no ASCII.
     """
-    token = os.environ.get(TOKEN)
+    token = os.environ.get(TOKEN_VARIABLE)
     if not token:
         if is_loopback(host):
             return None
         raise ConfigError(
-            f"--host {host} can be reached from other machines, so a token is needed: set {TOKEN} to at least "
+            f"--host {host} can be reached from other machines, so a token is needed: set {TOKEN_VARIABLE} to at least "
             f"{LEAST_TOKEN} characters, or listen on 127.0.0.1"
         )
     if len(token) < LEAST_TOKEN or not token.isascii() or any(sign.isspace() for sign in token):
-        raise ConfigError(f"{TOKEN} must have at least {LEAST_TOKEN} characters, all of them ASCII and none a space")
+        raise ConfigError(
+            f"{TOKEN_VARIABLE} must have at least {LEAST_TOKEN} characters, all of them ASCII and none a space"
+        )
     return token
 
 

@@ -26,13 +26,12 @@ from mcp_types import CallToolResult
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
 from kgqa_core.errors import ConfigError, InputError
 from kgqa_core.serving.graph_view import GraphView
+from kgqa_core.serving.guard import TOKEN_VARIABLE, is_loopback
 from kgqa_core.serving.mcp_http import (
     LOOPBACK,
     MAX_BODY,
-    TOKEN,
     McpEndpoint,
     host_names,
-    is_loopback,
     listen,
     serve_token,
 )
@@ -361,15 +360,15 @@ def test_another_application_takes_the_endpoint_in(server: MCPServer) -> None:
 
 
 def test_a_server_that_others_reach_needs_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(TOKEN, raising=False)
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     assert serve_token("127.0.0.1") is None and serve_token("localhost") is None and serve_token("::1") is None
     for host in ("0.0.0.0", "::", "192.168.1.5", "example.org"):
-        with pytest.raises(ConfigError, match=f"--host {host} can be reached.*set {TOKEN}"):
+        with pytest.raises(ConfigError, match=f"--host {host} can be reached.*set {TOKEN_VARIABLE}"):
             serve_token(host)
-    monkeypatch.setenv(TOKEN, SECRET)
+    monkeypatch.setenv(TOKEN_VARIABLE, SECRET)
     assert serve_token("0.0.0.0") == SECRET and serve_token("127.0.0.1") == SECRET
     for bad in ("short", "x" * 15, "ä" * 20, "a token with some spaces"):
-        monkeypatch.setenv(TOKEN, bad)
+        monkeypatch.setenv(TOKEN_VARIABLE, bad)
         with pytest.raises(ConfigError, match="at least 16 characters") as fault:
             serve_token("127.0.0.1")
         assert bad not in str(fault.value)
