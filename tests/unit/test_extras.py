@@ -23,6 +23,7 @@ from kgqa_core.store.remote import RemoteStore
 NEEDED_BY: dict[str, dict[str, object]] = {
     "amr": {"retrieval": {"retrievers": ["rank_amr"]}, "answering": {"knowledge": ["none"]}},
     "passages": {"answering": {"knowledge": ["none", "passages"]}, "passages": {"corpus": "texts.jsonl"}},
+    "neo4j": {"kg": {"files": ["bolt://127.0.0.1:7687"]}},
     "cluster": {"operations": {"runner": {"kind": "dask"}}},
 }
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
