@@ -108,7 +108,7 @@ class _Loader:
         knowledge: str | None,
         min_confidence: float | None,
     ) -> Answer:
-        """The answer of the system, once it is open; see `kgqa_core.serving.ask_record.Ask`."""
+        """The answer of the system, once it is open; see `kgqa_core.serving.ask_record.AskSystem`."""
         self._loaded.result()
         return self._systems(question, topics, dialogue, knowledge, min_confidence)
 

@@ -13,7 +13,7 @@ MOST_FACTS = 50
 """Retrieved facts, and texts of proof, that a record holds."""
 
 
-class Ask(Protocol):
+class AskSystem(Protocol):
     """Answers a question with a system that is open; it is called from several threads."""
 
     def __call__(

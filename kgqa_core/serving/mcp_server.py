@@ -22,7 +22,7 @@ from mcp_types import ToolAnnotations
 from pydantic import ConfigDict, Field
 
 from kgqa_core.errors import KgqaError
-from kgqa_core.serving.ask_record import Ask, AskResult
+from kgqa_core.serving.ask_record import AskResult, AskSystem
 from kgqa_core.serving.graph_records import (
     EntityPage,
     FormResult,
@@ -84,7 +84,7 @@ Key = Annotated[str, Field(description="Key or name of an entity of the graph", 
 
 def mcp_server(
     view: GraphView | Future[GraphView],
-    ask: Ask,
+    ask: AskSystem,
     *,
     limits: McpLimits | None = None,
     on_start: Callable[[], None] | None = None,

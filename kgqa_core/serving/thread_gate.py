@@ -13,7 +13,7 @@ from kgqa_core.errors import KgqaError
 T = TypeVar("T")
 
 
-class ServerBusy(KgqaError):
+class GateFull(KgqaError):
     """As many calls are under way or wait as a server bears."""
 
 
@@ -32,10 +32,10 @@ class ThreadGate:
         """What a call returns.
 
         seconds: most time, its wait included; a call that has begun then goes on in the background and keeps its place.
-        Raises ServerBusy, TimeoutError, and what the call raises.
+        Raises GateFull, TimeoutError, and what the call raises.
         """
         if not self._inside.acquire(blocking=False):
-            raise ServerBusy(f"{self._most} {self._what} are under way or wait here; try again in a while")
+            raise GateFull(f"{self._most} {self._what} are under way or wait here; try again in a while")
         future: Future[T] = Future()
 
         def work() -> None:
