@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import results_file  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.results_file import CONDITIONS  # noqa: E402
 from kgqa_core.kg.ingest.sources import find_sources  # noqa: E402
 from kgqa_core.kg.store import KgStore  # noqa: E402
 from tests.support import property_graph as forms  # noqa: E402

@@ -35,3 +35,4 @@ def figures(found: Mapping[str, Any]) -> str:
         "and qualifiers are, by key, those of the file of triples above.\n\n"
         + table(("through", *COLUMNS, "same"), rows)
     )
+    return text

@@ -24,7 +24,7 @@ class Fake:
         self.store = SimpleNamespace(close=lambda: setattr(self, "closed", True))
         self.inside = threading.Semaphore(1)
 
-    def with_min_confidence(self, least: float) -> Fake:
+    def at_confidence(self, least: float) -> Fake:
         return Fake(self.knowledge, least)
 
     def ask(self, text: str, topics: Sequence[str] = (), dialogue: Sequence[tuple[str, str]] = ()) -> Answer:
