@@ -18,7 +18,7 @@ MOST_OPEN = 2
 class OpenSystems:
     """Answers with the system of a run, or of other knowledge of the same run.
 
-    open: opens the one for a `retriever/format`, or the run's own for None.  An object of `kgqa_core.serving.ask_record.AskSystem`.
+    open: opens the one for a `retriever/format`, or the run's own for None.  It is an `ask_record.AskSystem`.
     One question is answered at a time: a system reads through one connection and one model.
     """
 
@@ -40,7 +40,7 @@ class OpenSystems:
         knowledge: str | None = None,
         min_confidence: float | None = None,
     ) -> Answer:
-        """The answer; see `AskSystem`.  Raises InputError for knowledge that the run has not trained, and what it raises."""
+        """The answer; see `AskSystem`.  Raises InputError for knowledge that the run has not trained."""
         with self._lock:
             own = self._systems.get(None)
             system = self._system(None if own is not None and knowledge == own.knowledge else knowledge)
