@@ -30,7 +30,7 @@ from tests.support import property_graph as forms  # noqa: E402
 from tests.support.bolt_server import BoltServer  # noqa: E402
 from tests.support.sparql_server import SparqlServer  # noqa: E402
 
-FIELDS = (*results_file.CONDITIONS, "rows/*/...")
+FIELDS = (*CONDITIONS, "rows/*/...")
 TYPES = {"integer": "int", "decimal": "double", "double": "double", "boolean": "boolean"}
 FIFTH = 5
 
