@@ -72,6 +72,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("sparql_road", "benchmarks/sparql_road.py"),
     ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
     ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
+    ResultFile("whole_table", "benchmarks/whole_table.py"),
     ResultFile("wikidata_json", "benchmarks/wikidata_json.py", False),
 )
 
@@ -122,6 +123,12 @@ def _peers(found: Mapping[str, Any]) -> str:
     return table(found)
 
 
+def _whole_table(found: Mapping[str, Any]) -> str:
+    from benchmarks.whole_table import figures  # imports the report
+
+    return figures(dict(found))
+
+
 TABLES: tuple[Table, ...] = (
     Table("connectors", "docs/graphs.md", "connectors", connectors_page.figures),
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
@@ -156,6 +163,7 @@ TABLES: tuple[Table, ...] = (
     Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
     Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
     Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
+    Table("whole_table", "docs/whole_table.md", "whole_table", _whole_table),
 )
 
 WITHOUT_RESULT: Mapping[str, str] = {

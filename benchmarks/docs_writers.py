@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.performance import table
+from kgqa_core.report.answerability import rule_of
 
 Json = Mapping[str, Any]
 DATA_NAMES = {"atlas": "Atlas", "zjqa": "ZJQA", "metaqa": "MetaQA", "simplequestions": "SimpleQuestions",
@@ -103,7 +104,7 @@ def parsers(found: Json, name: str) -> str:
         for system in evaluated["systems"]:
             test = system["scores"]["test"]
             sizes = {group: test[group]["EM"]["n"] for group in ("A", "U")}
-            label = f"{PARSERS[system['parser']]}, {system['training']}{' + T' if system.get('thresholds') else ''}"
+            label = f"{PARSERS[system['parser']]}, {system['training']}{rule_of(system)}"
             cells = [percent(test[g][m]["value"]) for g in ("all", "A", "U") for m in ("F1(L)", "F1(R)", "EM")]
             more = [percent(test[g]["EM"]["value"]) if g in test else "–"
                     for g in ("NK", "NA", "iid", "zero-shot", "full zero-shot")]  # fmt: skip

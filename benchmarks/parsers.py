@@ -37,6 +37,7 @@ from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.parsing.examples import ParseExample, Topic
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.readings import Readings, coverage
+from kgqa_core.report.answerability import rule_of
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESULTS = Path(__file__).resolve().parent / "results" / "parsers.json"
@@ -200,7 +201,7 @@ def tables(record: Mapping[str, Any]) -> str:
                     f"{100 * scores[group][metric]['value']:.1f}" if group in scores else "–"
                     for group, metric in COLUMNS
                 ]
-                label = f"{LABELS[parser]}, {training}{'' if system['thresholds'] is None else ' + T'}"
+                label = f"{LABELS[parser]}, {training}{rule_of(system)}"
                 lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

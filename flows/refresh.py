@@ -19,7 +19,7 @@ from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
-from tasks.questions import questions_of
+from tasks.questions import questions_of, with_feedback
 from tasks.resume.refresh import Decision, decide, remember
 from tasks.resume.reuse import reuse, reuse_all
 from tasks.resume.starting_point import (
@@ -40,7 +40,8 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
 
     Goes on from the champion of the same graph and questions, else from the newest run; without one this is a whole
     run of the pipeline.  What learns is trained again when a relation came or went, when more of the triples changed
-    than `operations.retrain_share`, or when questions or options of a training changed.  With the same files as
+    than `operations.retrain_share`, or when questions or options of a training changed; what people agree on in the
+    home's feedback is among the questions.  With the same files as
     before nothing is done.
 
     Args:
@@ -49,6 +50,7 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
     """
     if files:
         profile = profile.model_copy(update={"kg": profile.kg.model_copy(update={"files": tuple(files)})})
+    profile = with_feedback(profile, Home.current())
     same = run_of_these_inputs(Home.current(), profile)
     if same is not None:
         since = read_since(Home.current(), profile, same["run_id"])

@@ -102,6 +102,10 @@ class BudgetReached(KgqaError):
         )
 
 
+class ServerBusy(KgqaError):
+    """A server that answers questions has as many as it may, is not ready, or is stopping."""
+
+
 class FormTimeout(KgqaError):
     """A logical form took longer than it may on this graph."""
 

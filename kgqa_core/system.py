@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,18 @@ class System:
             language=profile.questions.language,
         )
 
+    def with_min_confidence(self, least: float) -> System:
+        """The same system, which shares all that is loaded, with another confidence below which nothing is answered."""
+        if self.judge is None:
+            return self
+        calculator = self.calculator
+        if isinstance(calculator, Calculator) and isinstance(calculator.solver, AutoSolver):
+            solver = copy(calculator.solver)  # not `replace`, which would read the graph again
+            solver.min_confidence = least
+            calculator = Calculator(calculator.store, solver)
+        judge = AbstentionJudge(self.judge.store, self.judge.abstainer, least)
+        return replace(self, judge=judge, calculator=calculator)
+
     def ask(self, text: str, topics: Sequence[str] = (), dialogue: Sequence[tuple[str, str]] = ()) -> Answer:
         """The answer to one question.
 
@@ -233,6 +246,12 @@ class System:
                 inputs, written, retrieved, outputs, wordings, verdicts, strict=True
             )
         ]
+
+    def at_confidence(self, least: float) -> System:
+        """The same system with another `min_confidence`, for single requests; graph and networks are shared."""
+        judge = AbstentionJudge(self.store, self.judge.abstainer, least) if self.judge is not None else None
+        calculator = self.calculator.at_confidence(least) if self.calculator is not None else None
+        return replace(self, judge=judge, calculator=calculator)
 
     def _wordings(
         self, batch: Sequence[Question], texts: Sequence[str], computed: Sequence[ComputedAnswer | None]

@@ -195,12 +195,20 @@ def benchmark_examples(
     "answerability_scores",
     packages=("numpy", "polars"),
 )
-def score_parsers(stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> Counts:
+def score_parsers(
+    stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], least_exact: float, seed: int
+) -> Counts:
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
     from kgqa_core.builders.answerability.evaluate import evaluate
 
     return evaluate(
-        stage.out, benchmark=benchmark.folder, parsed=folders(parsed), seed=seed, monitor=stage.monitor, work=stage.work
+        stage.out,
+        benchmark=benchmark.folder,
+        parsed=folders(parsed),
+        least_exact=least_exact,
+        seed=seed,
+        monitor=stage.monitor,
+        work=stage.work,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,18 +11,25 @@ from kgqa_core.config import GeneratedQuestionsOptions, LlmOptions, Profile, Que
 from kgqa_core.datasets.registry import GENERATED
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.page import GENERATED_SCORES
-from kgqa_core.store.artifacts import ArtifactRef, read_manifest
+from kgqa_core.serving.feedback import FILE as FEEDBACK
+from kgqa_core.serving.feedback import SERVE_FOLDER, FeedbackStore, write_lessons
+from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
 from tasks.engine.context import Call, Counts, StageContext, folders
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
 from tasks.engine.stage import stage
 
+log = logging.getLogger("kgqa")
+
 
 def _question_files(call: Call) -> dict[str, str]:
     options = call.options
+    further = {}
+    if options.also_train:
+        further = {"also_train": file_digest(Path(options.also_train).expanduser())}
     if options.source == "atlas":
-        return {"atlas": file_digest(find_sources(("bundled:atlas",))[0].path)}
-    return {"questions": file_digest(Path(options.path).expanduser())} if options.path else {}
+        return {"atlas": file_digest(find_sources(("bundled:atlas",))[0].path), **further}
+    return ({"questions": file_digest(Path(options.path).expanduser())} if options.path else {}) | further
 
 
 @stage(
@@ -121,3 +130,21 @@ def training_questions(kg: ArtifactRef, questions: ArtifactRef, profile: Profile
 def question_digests(options: QuestionsOptions) -> dict[str, str]:
     """Digests of the files that questions would be read from, as they enter their key."""
     return _question_files(SimpleNamespace(options=options))
+
+
+def with_feedback(profile: Profile, home: Home) -> Profile:
+    """The profile, with the home's feedback among what its questions train on; a file of the profile's own stays.
+
+    What people agree on is written to a file whose name follows its content, so that a run can be made again.
+    """
+    folder = home.root / SERVE_FOLDER
+    if profile.questions.also_train is not None or not (folder / FEEDBACK).is_file():
+        return profile
+    with contextlib.closing(FeedbackStore(folder)) as store:
+        found = store.lessons()
+    if not found:
+        return profile
+    path = write_lessons(folder, found)
+    log.info("%d questions of the home's feedback train besides: %s", len(found), path)
+    questions = profile.questions.model_copy(update={"also_train": str(path)})
+    return profile.model_copy(update={"questions": questions})

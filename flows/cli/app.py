@@ -21,14 +21,17 @@ from flows.cli.cache import cache_app
 from flows.cli.compare import compare
 from flows.cli.datasets import datasets
 from flows.cli.faults import run_command
+from flows.cli.feedback import feedback_app
 from flows.cli.home import gc, home
 from flows.cli.judge import judge
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
+from flows.cli.mcp import mcp
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
+from flows.cli.serve import serve
 from flows.cli.subset import subset
 from flows.cli.ui import ui
 from flows.cli.usage import CommandApp
@@ -42,12 +45,31 @@ app = CommandApp(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = (demo, run, ask, answer, report, compare, refresh, forecast, evaluate, judge, link, datasets, ui, home, gc)
+COMMANDS = (
+    demo,
+    run,
+    ask,
+    answer,
+    serve,
+    report,
+    compare,
+    refresh,
+    forecast,
+    evaluate,
+    judge,
+    link,
+    mcp,
+    datasets,
+    ui,
+    home,
+    gc,
+)
 """In the order of `kgqa --help`."""
 for _command in COMMANDS:
     app.command()(_command)
 app.add_typer(kg_app, name="kg")
 app.add_typer(cache_app, name="cache")
+app.add_typer(feedback_app, name="feedback")
 app.add_typer(ltgen_app, name="ltgen")
 app.add_typer(questions_app, name="questions")
 app.add_typer(answerability_app, name="answerability")

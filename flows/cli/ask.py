@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, KnowledgeOption, MinConfidenceOption, RunOption
+from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
 from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.store.artifacts import Home
+from kgqa_core.types import ROLES
 
 
 def ask(
@@ -36,38 +40,63 @@ def ask(
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
+    own_process: Annotated[
+        bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
+    ] = False,
 ) -> None:
     """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
     chosen = session.look()
     session.start_logging()
     record = newest_run(chosen, run_id)
     from kgqa_core.report.console import ask_tables
-    from kgqa_core.runs.finished import system_parts, with_mentions
-    from kgqa_core.system import System
-    from kgqa_core.types import ROLES
-    from tasks.engine.secrets import load_secrets
 
-    started = time.monotonic()
-    parts = system_parts(chosen, record, knowledge, min_confidence)
-    load_secrets(parts.profile)
-    if parts.reads_graph and not topic:
-        graph = stage_artifact(record, "kg")
-        parts = with_mentions(parts, common.mentions_folder(chosen, graph, record))
-    with err.status("loading the graph, the retriever and the model …"):
-        system = System.open(parts)
-        loaded = time.monotonic()
-        dialogue = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(turn or ())]
-        reply = system.ask(question, topic or (), dialogue)
-    result = {
-        **reply.to_json(),
-        "seconds": round(time.monotonic() - loaded, 3),
-        "load_seconds": round(loaded - started, 3),
+    dialogue = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(turn or ())]
+    request = {
+        "question": question,
+        "topics": topic or [],
+        "dialogue": [{"role": role, "content": text} for role, text in dialogue],
+        "knowledge": knowledge,
+        "min_confidence": min_confidence,
     }
+    result = None if own_process else ask_server(chosen.root, record["run_id"], request)
+    if result is None:
+        result = _ask_here(chosen, record, question, topic or [], dialogue, knowledge, min_confidence)
     if session.as_json:
         print_json(result)
         return
     for part in ask_tables(result):
         common.out.print(part)
+
+
+def _ask_here(
+    home: Home,
+    record: dict[str, Any],
+    question: str,
+    topics: Sequence[str],
+    dialogue: Sequence[tuple[str, str]],
+    knowledge: str | None,
+    min_confidence: float | None,
+) -> dict[str, Any]:
+    """The answer of a system that is loaded in this process."""
+    from kgqa_core.runs.finished import system_parts, with_mentions
+    from kgqa_core.system import System
+    from tasks.engine.secrets import load_secrets
+
+    started = time.monotonic()
+    parts = system_parts(home, record, knowledge, min_confidence)
+    load_secrets(parts.profile)
+    if parts.reads_graph and not topics:
+        graph = stage_artifact(record, "kg")
+        parts = with_mentions(parts, common.mentions_folder(home, graph, record))
+    with err.status("loading the graph, the retriever and the model …"):
+        system = System.open(parts)
+        loaded = time.monotonic()
+        reply = system.ask(question, topics, dialogue)
+    return {
+        **reply.to_json(),
+        "seconds": round(time.monotonic() - loaded, 3),
+        "load_seconds": round(loaded - started, 3),
+    }
 
 
 def answer(

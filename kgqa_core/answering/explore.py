@@ -174,6 +174,10 @@ class ExploringCalculator(Calculator):
         self.store, self.explorer, self.kind = store, explorer, kind
         self.efforts: dict[str, Effort] = {}
 
+    def at_confidence(self, least: float) -> ExploringCalculator:
+        """Itself: an explorer knows no confidence."""
+        return self
+
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What the explorer finds for each question.  retrieved: not read."""
         found = self.explorer.explore(questions)

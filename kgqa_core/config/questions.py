@@ -36,6 +36,11 @@ class QuestionSource(Options):
     as not answerable."""
     unscored: bool = False
     """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
+    also_train: Execution[str | None] = None
+    """Question file whose questions train besides, such as the feedback that `kgqa feedback export` writes; those that
+    the set itself has for dev or test, in the same words, are left out.  Its content decides, not its place."""
+    also_train_repeat: int = Field(default=5, ge=1)
+    """How often each of them is there, beside the many others."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
     folds: int = Field(default=1, ge=1)

@@ -12,13 +12,15 @@ from typing import Any
 from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.base import Reject
 from kgqa_core.datasets.folds import fold_rows
-from kgqa_core.datasets.jsonl import RawQuestion, canonical
+from kgqa_core.datasets.found_paths import with_found_paths
+from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
 from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.datasets.registry import loader_of, resolved
 from kgqa_core.datasets.splits import hold_out, leakage, split_by_group, write_leakage
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.normalise import normalise
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import SPLITS, Question
 
@@ -71,11 +73,19 @@ def load_rows(
 ) -> dict[str, Any]:
     """`load` of questions that are read already, as `jsonl.canonical` has them."""
     rows, unanswerable = _divided(rows, options)
+    further: set[str] = set()
+    if options.also_train and not options.unscored:
+        added = _further(rows, options, monitor)
+        rows, further = [*rows, *added], {row["id"] for row in added}
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
         if (complete := loader_of(options.source).complete) is not None and not options.unscored:
             linked = replace(linked, questions=complete(linked.questions, store))
+        if further:
+            own = [question for question in linked.questions if question.id not in further]
+            besides = [question for question in linked.questions if question.id in further]
+            linked = replace(linked, questions=[*own, *with_found_paths(besides, store)])
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(out, questions)
@@ -108,6 +118,31 @@ def load_rows(
         )
     monitor.progress(len(rows), len(rows), "questions")
     return counts
+
+
+def _further(rows: Sequence[RawQuestion], options: QuestionSource, monitor: Monitor) -> list[RawQuestion]:
+    """The questions of `also_train` as often as they are to be there; they train.
+
+    What the set has for dev, test, or for a split that is yet to be drawn, in the same words, is left out.
+    """
+    further = read_question_file(Path(str(options.also_train)).expanduser())
+    further = [row for row in further if row.get("answerable", True) and row["answers"]]
+    held = {normalise(row["question"]) for row in rows if row["split"] != "train"}
+    taken = [row for row in further if normalise(row["question"]) not in held]
+    monitor.note(
+        f"{len(taken)} questions of {options.also_train} train besides, {len(further) - len(taken)} are left out: "
+        "the set itself has them for dev or test"
+    )
+    used = {row["id"] for row in rows}
+    added = []
+    for row in taken:
+        for time in range(options.also_train_repeat):
+            name = row["id"] if time == 0 else f"{row['id']}#{time + 1}"
+            while name in used:
+                name = f"further-{name}"
+            used.add(name)
+            added.append({**row, "id": name, "split": "train"})
+    return added
 
 
 def sizes_of(rows: Sequence[RawQuestion], options: QuestionSource, seed: int) -> dict[str, int]:

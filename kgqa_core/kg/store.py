@@ -83,10 +83,10 @@ class KgStore:
     its tables and no other file.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, meta: dict[str, Any] | None = None) -> None:
         self.connection = connection
         self.path = path
-        self.meta: dict[str, Any] = {
+        self.meta: dict[str, Any] = meta or {
             key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()
         }
         self.languages: tuple[str, ...] = tuple(self.meta.get("languages", ("en", "")))
@@ -123,6 +123,16 @@ class KgStore:
                 f"{path} is not a graph of ours, or is damaged ({_first_line(fault)}); build it again"
             ) from None
         return store
+
+    def for_thread(self) -> KgStore:
+        """The same open graph with a connection of its own, for another thread, as a connection serves one at a time.
+
+        Close it; it also goes with this one.  It does not see temporary tables of this one's connection, as those of
+        `logic.lookup.index`.
+        """
+        connection = self.connection.cursor()
+        connection.execute("USE kg")
+        return KgStore(connection, self.path, self.meta)
 
     def __enter__(self) -> KgStore:
         return self

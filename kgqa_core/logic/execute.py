@@ -73,7 +73,7 @@ def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[
     Raises FormTimeout, and FormError for a form that needs too much memory or has more parts than one query may.
     """
     seconds, done = min(seconds, threading.TIMEOUT_MAX), threading.Event()
-    watch = threading.Thread(target=_interrupt, args=(store.connection, seconds, done), daemon=True)
+    watch = threading.Thread(target=interrupt_after, args=(store.connection, seconds, done), daemon=True)
     watch.start()
     try:
         return store.connection.execute(query.sql, list(query.parameters)).fetchall()
@@ -91,8 +91,8 @@ def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[
         watch.join()
 
 
-def _interrupt(connection: duckdb.DuckDBPyConnection, seconds: float, done: threading.Event) -> None:
-    """Ends the query when its time is over; again and again, since one that has not begun yet is not ended by it."""
+def interrupt_after(connection: duckdb.DuckDBPyConnection, seconds: float, done: threading.Event) -> None:
+    """Ends a query when its time is over; again and again, since one that has not begun yet is not ended by it."""
     over = done.wait(seconds)
     while not over:
         connection.interrupt()

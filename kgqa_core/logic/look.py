@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kgqa_core.errors import FormError, nearest
@@ -16,7 +16,7 @@ from kgqa_core.kg.look.show import described
 from kgqa_core.kg.store import REMOVED, KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.logic.compile import compile_sql
-from kgqa_core.logic.execute import SECONDS, execute
+from kgqa_core.logic.execute import SECONDS, Result, execute
 from kgqa_core.logic.forms import Class, Entity, Form, Literal, Step, Where, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
@@ -94,6 +94,38 @@ def _renamed(part: Any, entities: Mapping[str, str], relations: Mapping[str, str
     return replace(whole, **{field.name: again(getattr(whole, field.name)) for field in fields(whole)})
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What an s-expression denotes.
+
+    form: with the graph's keys for what was named by label.  why: what cannot be, where there is no answer and the
+    types of the graph say so.  seconds: that the query took.
+    """
+
+    form: Form
+    result: Result
+    why: str | None
+    seconds: float
+
+
+def look_up(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS) -> Lookup:
+    """Read and run an s-expression.
+
+    limit: most answers, and most triples of proof.  Raises FormError and FormTimeout.
+    """
+    form = by_key(parse(text), store)
+    start = time.perf_counter()
+    result = execute(form, store, rows=limit, seconds=seconds)
+    elapsed = time.perf_counter() - start
+    why = None
+    if result.empty:
+        try:
+            typed(form, Schema.read(store), types_of(store, elements(form).entities))
+        except FormError as fault:
+            why = str(fault)
+    return Lookup(form, result, why, round(elapsed, 4))
+
+
 def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS) -> dict[str, Any]:
     """What an s-expression denotes: `{form, value, answers, proof, triples, more, why, seconds}`.
 
@@ -102,26 +134,18 @@ def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS
     triples their ids, at most `limit`.  more: there are more of either.  why: what cannot be, where there is no answer
     and the types of the graph say so.  Raises FormError and FormTimeout.
     """
-    form = by_key(parse(text), store)
-    start = time.perf_counter()
-    result = execute(form, store, rows=limit, seconds=seconds)
-    elapsed = time.perf_counter() - start
+    found = look_up(store, text, limit=limit, seconds=seconds)
+    result = found.result
     named = described(store, result.nodes)
-    why = None
-    if result.empty:
-        try:
-            typed(form, Schema.read(store), types_of(store, elements(form).entities))
-        except FormError as fault:
-            why = str(fault)
     return {
-        "form": str(form),
+        "form": str(found.form),
         "value": result.value,
         "answers": [named[i] for i in result.nodes],
         "proof": Wording(store, result.proof, qualifiers=True).texts([(triple, 1) for triple in result.proof]),
         "triples": list(result.proof),
         "more": result.truncated,
-        "why": why,
-        "seconds": round(elapsed, 4),
+        "why": found.why,
+        "seconds": found.seconds,
     }
 
 

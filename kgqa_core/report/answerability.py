@@ -27,15 +27,25 @@ DROPS = (
 NEW = ("iid", "partial zero-shot", "full zero-shot", "zero-shot")
 
 
+def rule_of(system: Mapping[str, Any]) -> str:
+    """` + T`, ` + N`, or nothing."""
+    if not system["thresholds"]:
+        return ""
+    return " + N" if "nothing" in system["thresholds"] else " + T"
+
+
 def system_label(system: Mapping[str, Any]) -> str:
-    """`Rank and generate, A+U + T`; T: with thresholds."""
+    """`Rank and generate, A+U + T`; T: with thresholds, N: with one on "no form"."""
     name = PARSERS.get(system["parser"], system["parser"])
-    return f"{name}, {system['training']}{' + T' if system['thresholds'] else ''}"
+    return f"{name}, {system['training']}{rule_of(system)}"
 
 
 def paper_table(aggregates: Mapping[str, Any], split: str = "test") -> Grid:
     """Parser and training × metric, of all, answerable and unanswerable questions (Patidar et al. 2023, Table 3)."""
-    note = "Percent. T: with an entity and a form threshold tuned on dev. A: answerable, U: unanswerable."
+    note = (
+        "Percent. T: with an entity and a form threshold tuned on dev, N: with one on “no form”. A: answerable, "
+        "U: unanswerable."
+    )
     return _grid(aggregates, "Table 3", WHOLE, METRICS, split, note)
 
 
@@ -65,7 +75,9 @@ def metric_rows(aggregates: Mapping[str, Any]) -> list[tuple[str, float]]:
     names = {"F1(L)": "f1_lenient", "F1(R)": "f1_regular", "EM": "em"}
     return [
         (
-            "/".join((s["parser"], s["training"], "T" if s["thresholds"] else "no T", split, group, names[metric])),
+            "/".join(
+                (s["parser"], s["training"], rule_of(s).removeprefix(" + ") or "no T", split, group, names[metric])
+            ),
             float(cell["value"]),
         )
         for s in aggregates["systems"]

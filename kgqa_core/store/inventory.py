@@ -207,6 +207,7 @@ PLACES = {
     "locks": "locks",
     "unpushed": "notes for the object store",
     "champions": "the best runs",
+    "serve": "the server's address, and feedback",
 }
 
 

@@ -37,7 +37,7 @@ READER_SECONDS = 10.0
 LONGEST = 200
 """Bytes of a name; what is beside it while it is written has a longer one."""
 
-OWN = {*FOLDERS, "champions", "unpushed", RECORD}
+OWN = {*FOLDERS, "champions", "serve", "unpushed", RECORD}
 """What of a home only kgqa writes."""
 
 Paths = Iterable[Path | str]

@@ -8,6 +8,7 @@ none needs to be trusted before another.  Where no form is likely enough the que
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from kgqa_core.config import SymbolicOptions
@@ -70,6 +71,12 @@ class AutoSolver:
         if self.min_confidence is not None:
             return self.min_confidence
         return self.calibration.threshold if self.calibration is not None else UNCALIBRATED
+
+    def at_confidence(self, least: float) -> AutoSolver:
+        """The same solver with another `min_confidence`; graph and network are shared."""
+        other = copy(self)
+        other.min_confidence = least
+        return other
 
     def solve(
         self,

@@ -123,6 +123,10 @@ class Calculator:
     def __init__(self, store: KgStore, solver: Solver | AutoSolver) -> None:
         self.options, self.store, self.solver = solver.options, store, solver
 
+    def at_confidence(self, least: float) -> Calculator:
+        """The same calculator with another `min_confidence`, where the solver has one."""
+        return Calculator(self.store, self.solver.at_confidence(least)) if isinstance(self.solver, AutoSolver) else self
+
     @property
     def ranks_all_roads(self) -> bool:
         """Whether this is the answerer `auto`, which reads several entities of a mention."""

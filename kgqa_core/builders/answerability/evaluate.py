@@ -3,6 +3,10 @@
 What a parser proposes first is its prediction; nothing falls back on another form, for that would defeat abstention.
 It is believed when it passes an entity and a form threshold; below them the answer is NK.  The thresholds are tuned on
 the dev questions for the best exact match, and used on dev and test.
+
+A parser that was trained on unanswerable questions too proposes "no form" itself.  Its third row, N, is ours: "no form"
+is believed from a probability on, and below it the best form stands.  The probability is the one that is right of most
+unanswerable dev questions while the answerable ones keep an exact match whose 95 % interval lies above `least_exact`.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ from kgqa_core.types import SPLITS
 
 Floats = NDArray[np.float64]
 
+Z95 = 1.96
+"""Standard errors of half a 95 % interval."""
 STEPS = 200
 """Entity thresholds that are tried at most, at equal shares of the questions."""
 
@@ -37,11 +43,13 @@ STEPS = 200
 class Thresholds:
     """entity: smallest confidence in the least certain entity of a form.  form: smallest probability of the form.
 
-    0 lets everything through.
+    0 lets everything through.  nothing: smallest probability of "no form" from which it is believed; below it the best
+    form stands.  None believes what is first.
     """
 
     entity: float = 0.0
     form: float = 0.0
+    nothing: float | None = None
 
     def hold(self, best: ParsedForm) -> bool:
         """Whether a form is believed."""
@@ -66,9 +74,63 @@ def decide(rows: Sequence[ParsedForm], thresholds: Thresholds | None = None) -> 
     if not rows:
         return None if thresholds is None else Predicted()
     best = rows[0]
+    if thresholds is not None and thresholds.nothing is not None:
+        proposed = next((row for row in rows if row.form is not None), None)
+        if proposed is None or nothing_share(rows) >= thresholds.nothing:
+            return Predicted()
+        return Predicted(proposed.form, frozenset(proposed.answers))
     if best.form is None or (thresholds is not None and not thresholds.hold(best)):
         return Predicted()
     return Predicted(best.form, frozenset(best.answers))
+
+
+def nothing_share(rows: Sequence[ParsedForm]) -> float:
+    """Probability of "no form" among what is proposed, in [0, 1]."""
+    if not rows:
+        return 1.0
+    top = max(row.score for row in rows)
+    shares = [math.exp(row.score - top) for row in rows]
+    return sum(share for share, row in zip(shares, rows, strict=True) if row.form is None) / sum(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A question.  nothing: probability of "no form" among its proposals.  believed: exact match of the best form, and
+    dropped: of NK.  answerable: whether the graph holds the answer.
+    """
+
+    nothing: float
+    believed: float
+    dropped: float
+    answerable: bool
+
+
+def tune_nothing(doubted: Sequence[Doubted], least_exact: float) -> float:
+    """The probability from which "no form" is believed: that with the best exact match of unanswerable questions among
+    those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.
+
+    At least: with the lower end of the 95 % interval (normal approximation), since other questions are to have it too.
+
+    It lies halfway between two that were seen; of equal ones the largest, which believes most forms.
+    """
+    values = np.unique([one.nothing for one in doubted])
+    cuts = [2.0, *((values[1:] + values[:-1]) / 2)[::-1].tolist()]
+    known = [one for one in doubted if one.answerable]
+    lost = [one for one in doubted if not one.answerable]
+    best, found = (-1, -np.inf), 2.0
+    for cut in cuts:
+        kept = _mean_exact(known, cut)
+        low = kept - Z95 * math.sqrt(kept * (1 - kept) / max(1, len(known)))
+        rank = (1, _mean_exact(lost, cut)) if low >= least_exact else (0, kept)
+        if rank > best:
+            best, found = rank, cut
+    return found
+
+
+def _mean_exact(doubted: Sequence[Doubted], cut: float) -> float:
+    if not doubted:
+        return 1.0
+    return sum(one.dropped if one.nothing >= cut else one.believed for one in doubted) / len(doubted)
 
 
 def tune(tried: Sequence[Tried]) -> Thresholds:
@@ -114,10 +176,12 @@ AGGREGATES, SCORES = "aggregates.json", "scores.parquet"
 DEV, TEST = SPLITS[1:]
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
-    "parser": pl.String, "training": pl.String, "thresholds": pl.Boolean, "split": pl.String, "question": pl.String,
+    "parser": pl.String, "training": pl.String, "thresholds": pl.Boolean, "rule": pl.String, "split": pl.String,
+    "question": pl.String,
     "form": pl.String, "missing": pl.Boolean, **dict.fromkeys(METRICS, pl.Float64),
 }  # fmt: skip
-"""Columns of scores.parquet; form: None where the answer is NK; missing: whether nothing was predicted."""
+"""Columns of scores.parquet.  rule: `T` with thresholds, `N`, or None.  form: None where the answer is NK.  missing:
+whether nothing was predicted."""
 
 
 def evaluate(
@@ -126,10 +190,13 @@ def evaluate(
     benchmark: Path,
     parsed: Mapping[str, Path],
     seed: int,
+    least_exact: float = 0.8,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes aggregates.json and scores.parquet, and returns counts.
+
+    least_exact: of answerable dev questions, in [0, 1], for the row N.
 
     parsed: `parser/training` → what that parser says of the dev and test questions.  A score is a mean with its 95 %
     bootstrap interval.  Raises InputError for a parser that parsed questions of another benchmark, and ArtifactError.
@@ -141,16 +208,20 @@ def evaluate(
         parser, _, training = name.partition("/")
         forms = read_parsed(folder)
         _check(name, forms, made)
-        for thresholds in (None, tune_on(made, forms)):
+        ruled: list[tuple[str | None, Thresholds | None]] = [(None, None), ("T", tune_on(made, forms))]
+        if (least := nothing_on(made, forms, least_exact)) is not None:
+            ruled.append(("N", least))
+        for rule, thresholds in ruled:
             predicted = {one.id: decide(forms.get(one.id, ()), thresholds) for one in made.questions}
             given = {question: one for question, one in predicted.items() if one is not None}
             system: dict[str, Any] = {"parser": parser, "training": training, "thresholds": None, "scores": {}}
             if thresholds is not None:
-                system["thresholds"] = {key: round(value, 6) for key, value in asdict(thresholds).items()}
+                used = ("nothing",) if rule == "N" else ("entity", "form")
+                system["thresholds"] = {key: round(asdict(thresholds)[key], 6) for key in used}
             for split in (DEV, TEST):
                 scored = score(made, given, split)
                 system["scores"][split] = {group: _cells(members, seed) for group, members in by_group(scored).items()}
-                row_key = (parser, training, thresholds is not None, split)
+                row_key = (parser, training, rule == "T", rule, split)
                 rows += [(*row_key, *_row(one, given.get(one.question.id))) for one in scored]
             systems.append(system)
         monitor.progress(number, len(parsed), "parsers")
@@ -176,6 +247,24 @@ def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], sp
             )
             tried.append(Tried(rows[0].rho, math.exp(rows[0].score), believed, dropped))
     return tune(tried)
+
+
+def nothing_on(
+    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], least_exact: float, split: str = DEV
+) -> Thresholds | None:
+    """The threshold on "no form" of a parser, tuned on a split; None where the parser never proposes that."""
+    doubted, some = [], False
+    for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
+        if question.split != split:
+            continue
+        rows = parsed.get(question.id, ())
+        some = some or any(row.form is None for row in rows)
+        wanted, best = gold(question, ideal), next((row for row in rows if row.form is not None), None)
+        dropped = exact_match(wanted, Predicted(), same_form)
+        believed = dropped if best is None else exact_match(wanted, Predicted(best.form, frozenset()), same_form)
+        share = 1.0 if best is None else nothing_share(rows)
+        doubted.append(Doubted(share, believed, dropped, question.answerable))
+    return Thresholds(nothing=tune_nothing(doubted, least_exact)) if some else None
 
 
 def _check(name: str, forms: Mapping[str, Sequence[ParsedForm]], benchmark: Benchmark) -> None:
@@ -204,5 +293,5 @@ def _headline(systems: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         f"{system['parser']}/{system['training']}/{group}": system["scores"][TEST][group]["EM"]["value"]
         for system in systems
         for group in ("A", "U")
-        if system["thresholds"] is not None and group in system["scores"][TEST]
+        if "form" in (system["thresholds"] or ()) and group in system["scores"][TEST]
     }

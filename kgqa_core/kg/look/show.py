@@ -104,8 +104,8 @@ def described(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
     wanted = sorted(ids)
     names, keys = store.names(wanted), store.entity_keys(wanted)
     rows = store.connection.execute(
-        "SELECT id, unit, precision, calendar FROM entities "
-        "WHERE list_contains($1, id) AND (unit IS NOT NULL OR precision IS NOT NULL) ORDER BY id",
+        "SELECT id, unit, precision, calendar FROM (SELECT unnest($1::BIGINT[]) AS id) JOIN entities USING (id) "
+        "WHERE unit IS NOT NULL OR precision IS NOT NULL ORDER BY id",
         [wanted],
     ).fetchall()
     units = _unit_names(store, {unit for _, unit, _, _ in rows if unit})

@@ -78,6 +78,7 @@ RECIPES: dict[str, Recipe] = {
     "gc": Recipe(more=("--yes",)),
     "judge": Recipe({"model": "builtin"}, loads=True),
     "link": Recipe({"kg": "kg", "mentions": "mentions"}),
+    "mcp": Recipe({"run_id": "asked"}, ("--http", "--port", "0"), serves=True),
     "compare": Recipe(),
     "refresh": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
     "demo": Recipe(more=QUICK, flow=True),
@@ -89,6 +90,11 @@ RECIPES: dict[str, Recipe] = {
     "datasets": Recipe(),
     "report": Recipe(),
     "ui": Recipe(more=("--prefect-port", "0", "--mlflow-port", "0"), serves=True),
+    "serve": Recipe({"run_id": "asked"}, more=("--port", "0"), serves=True),
+    "feedback list": Recipe(),
+    "feedback confirm": Recipe(),
+    "feedback remove": Recipe(),
+    "feedback export": Recipe(),
     "kg build": Recipe(),
     "kg update": Recipe({"files": "newer.tsv"}),
     "kg diff": Recipe({"out": "differences"}),
@@ -169,6 +175,7 @@ ROLES: dict[str, tuple[Role, str]] = {
     "train": ("text", "A"),
     "topics": ("text", "gold"),
     "parsed": ("text", "rng/A=parsed"),
+    "number": ("text", "1"),
 }
 """Role and good value of parameters by name, where `OWN` says nothing else."""
 
@@ -185,6 +192,7 @@ OWN: dict[tuple[str, str], tuple[Role, str]] = {
     ("cache export", "out"): ("out_file", "completions.jsonl"),
     ("judge", "labelled"): ("file", "labelled.jsonl"),
     ("judge", "out"): ("out_file", "verdicts.jsonl"),
+    ("feedback export", "out"): ("out_file", "lessons.jsonl"),
     ("kg build", "out"): ("out_folder", "graph"),
     ("kg update", "out"): ("out_folder", "graph"),
     ("kg diff", "out"): ("out_folder", "differences"),

@@ -133,6 +133,7 @@ def _home(root: Path, user: Path) -> None:
         write_json(home.root / "runs" / run / "run.json", record)
         (home.root / "runs" / run / "report.html").write_text("<html></html>", encoding="utf-8")
     _completions(home.cache)
+    _feedback(home.root / "serve")
     (root / "notes.txt").write_text("a file of the user in the home\n", encoding="utf-8")
 
 
@@ -167,6 +168,16 @@ def _completions(folder: Path) -> None:
         identity = Identity("openai", "http://127.0.0.1:9/v1", "stub", "")
         cache.put(Request(identity, GenerationParams(), f"prompt {n}"), Completion(f"[/bold] {n}"))
     cache.flush()
+
+
+def _feedback(folder: Path) -> None:
+    """What two people said of one answer, so that there is something to confirm, to export and to lose."""
+    from kgqa_core.serving.feedback import Feedback, FeedbackStore
+
+    store = FeedbackStore(folder)
+    for session in "ab":
+        store.add(Feedback("What is [bold]0[/bold]?", "down", ("Kasi",), ("no",), ("[/bold] yes",), session=session))
+    store.close()
 
 
 def _lines(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -8,7 +8,15 @@ import random
 
 import pytest
 
-from kgqa_core.builders.answerability.evaluate import Thresholds, Tried, decide, tune
+from kgqa_core.builders.answerability.evaluate import (
+    Doubted,
+    Thresholds,
+    Tried,
+    decide,
+    nothing_share,
+    tune,
+    tune_nothing,
+)
 from kgqa_core.metrics.answerability import Predicted
 from kgqa_core.parsing.parsed_forms import ParsedForm
 
@@ -64,3 +72,29 @@ def test_no_other_thresholds_are_better(seed: int) -> None:
     found = value(tried, tune(tried))
     grid = [number / 20 - 0.01 for number in range(22)]
     assert found == max(value(tried, Thresholds(*pair)) for pair in itertools.product(grid, grid))
+
+
+def form(text: str | None, score: float) -> ParsedForm:
+    return ParsedForm("q", 0, text, score, answers=() if text is None else ("a",))
+
+
+def test_no_form_is_believed_from_its_probability_on() -> None:
+    rows = [form(None, math.log(0.6)), form("(A)", math.log(0.3)), form("(B)", math.log(0.1))]
+    assert nothing_share(rows) == pytest.approx(0.6)
+    believed = decide(rows, Thresholds(nothing=0.7))
+    assert believed is not None and believed.form == "(A)" and believed.answers == {"a"}
+    dropped = decide(rows, Thresholds(nothing=0.5))
+    assert dropped is not None and dropped.form is None
+    assert decide([], Thresholds(nothing=0.5)) == decide([form(None, -1.0)], Thresholds(nothing=0.9))
+
+
+def test_the_threshold_on_no_form_keeps_what_can_be_answered() -> None:
+    answerable = [Doubted(n / 1000, 1.0, 0.0, True) for n in range(400)]
+    lost = [Doubted(0.1 + n / 1000, 0.0, 1.0, False) for n in range(500)]
+    cut = tune_nothing([*answerable, *lost], 0.8)
+    kept = sum(one.nothing < cut for one in answerable) / 400
+    half = 1.96 * math.sqrt(kept * (1 - kept) / 400)
+    assert 0.8 <= kept - half < 0.803, "no more is kept than the interval asks for"
+    assert tune_nothing([*answerable, *lost], 0.5) < cut
+    assert tune_nothing([*answerable, *lost], 1.0) > 0.398, "no answerable question may lose its form"
+    assert tune_nothing([Doubted(0.5, 0.0, 0.0, True), *lost], 0.8) > 0.59, "out of reach: nothing is dropped in vain"

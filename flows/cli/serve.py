@@ -1,0 +1,94 @@
+"""`kgqa serve`: the system of a home over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from typing import Annotated
+
+import typer
+
+from flows.cli import _session as common
+from flows.cli._options import KnowledgeOption, MinConfidenceOption
+from flows.cli._served import ADDRESS, FOLDER
+from flows.cli._session import Session, err
+from kgqa_core.extras import require_extra
+from kgqa_core.runs.finished import system_parts
+from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.store.artifacts import write_json
+
+
+def serve(
+    session: Session,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1,
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            help="A run's id, newest, champion or champion:SYSTEM; without it the champion is followed as it changes.",
+            show_default=False,
+        ),
+    ] = None,
+    knowledge: KnowledgeOption = None,
+    min_confidence: MinConfidenceOption = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Further name by which clients reach the server, such as that of a proxy; may be repeated."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0,
+    queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256,
+    body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024,
+) -> None:
+    """Answer questions over HTTP: JSON, OpenAI's chat protocol, the graph; Ctrl-C stops it.
+
+    Others than this machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
+    """
+    require_extra("serve", "kgqa serve")
+    chosen = session.prepare()
+    session.start_logging()
+    from kgqa_core.serving import run as server
+    from kgqa_core.serving.metrics import MULTIPROCESS_VARIABLE
+    from kgqa_core.serving.systems import SystemSource
+    from tasks.engine.secrets import load_secrets
+
+    record = newest_run(chosen, SystemSource(chosen, run_id).current())
+    parts = system_parts(chosen, record, knowledge, min_confidence)
+    load_secrets(parts.profile)
+    if parts.reads_graph:
+        common.mentions_folder(chosen, stage_artifact(record, "kg"), record)
+    options = server.ServeOptions(
+        str(chosen.root), run_id, knowledge, min_confidence, host, port, workers,
+        queue=queue, hosts=tuple(allowed_host or ()), body_kb=body_kb, timeout_seconds=timeout,
+    )  # fmt: skip
+    options.http()
+    bound = server.listen(host, port)
+    place = chosen.root / FOLDER / ADDRESS
+    with contextlib.ExitStack() as stack:
+        stack.callback(bound.close)
+        service = None
+        if workers == 1:
+            started = time.monotonic()
+            with err.status("loading the graph, the retriever and the model …"):
+                service = options.service()
+                service.start()
+            err.print(f"run {service.run} is loaded, {time.monotonic() - started:.1f} s", highlight=False)
+        else:  # before the workers import prometheus_client
+            os.environ[MULTIPROCESS_VARIABLE] = stack.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-metrics-"))
+        address = f"http://{_in_url(host)}:{bound.getsockname()[1]}"
+        place.parent.mkdir(exist_ok=True)
+        stack.callback(place.unlink, missing_ok=True)
+        own = {"knowledge": knowledge, "min_confidence": min_confidence}
+        write_json(place, {"url": address, "process": os.getpid(), **own})
+        common.out.print(f"answering at {address}  (POST /ask, /v1/chat/completions; Ctrl-C stops)", highlight=False)
+        server.serve(options, bound, service)
+    common.out.print("stopped")
+
+
+def _in_url(host: str) -> str:
+    named = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{named}]" if ":" in named else named

@@ -1,0 +1,84 @@
+"""Relation paths of questions that come with topics and answers only: those that lead to exactly the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgqa_core.kg.store import KgStore
+from kgqa_core.types import INVERSE, Question
+
+PAIRS = 64
+"""Pairs of relations between a topic and an answer that are followed at most."""
+ENDS = 10_000
+"""Ends of a path that are read at most."""
+
+_EDGES = """
+(SELECT head AS start, relation, false AS back, tail AS finish FROM triples WHERE {head}
+ UNION ALL SELECT tail, relation, true, head FROM triples WHERE {tail})
+"""
+
+Step = tuple[int, bool]
+"""A relation, and whether it is followed against its direction."""
+
+
+def with_found_paths(questions: Sequence[Question], store: KgStore) -> list[Question]:
+    """The questions; one without path and form gets the shortest path that leads from a topic to its answers alone."""
+    keys = store.relation_keys()
+    found = []
+    for question in questions:
+        bare = not question.relation_paths and question.s_expression is None
+        path = path_to(store, question.topic_entities, question.answers) if bare else None
+        if path is not None:
+            named = tuple((INVERSE if back else "") + keys[relation] for relation, back in path)
+            question = replace(question, relation_paths=(named,), hops=len(named))
+        found.append(question)
+    return found
+
+
+def path_to(store: KgStore, topics: Sequence[int], answers: Sequence[int]) -> tuple[Step, ...] | None:
+    """A path of one relation or two from a topic whose ends, without the topic, are exactly the answers; else None.
+
+    Of several the one with the fewest relations, then with the smallest ids.  Edges of hubs: of the pairs of relations
+    that lead to the first answer, `PAIRS` are followed.
+    """
+    wanted = set(answers)
+    if not wanted:
+        return None
+    for topic in topics:
+        for path in (*_single(store, topic, min(wanted)), *_double(store, topic, min(wanted))):
+            if _ends(store, topic, path) - {topic} == wanted:
+                return path
+    return None
+
+
+def _single(store: KgStore, topic: int, answer: int) -> list[tuple[Step, ...]]:
+    sql = f"SELECT DISTINCT relation, back FROM {_edges('$1')} WHERE finish = $2 ORDER BY ALL"
+    rows = store.connection.execute(sql, [topic, answer]).fetchall()
+    return [((relation, back),) for relation, back in rows]
+
+
+def _double(store: KgStore, topic: int, answer: int) -> list[tuple[Step, ...]]:
+    sql = f"""
+        SELECT DISTINCT a.relation, a.back, b.relation, NOT b.back FROM {_edges("$1")} a JOIN {_edges("$2")} b
+        ON a.finish = b.finish WHERE a.finish NOT IN ($1, $2) ORDER BY ALL LIMIT {PAIRS}
+    """
+    rows = store.connection.execute(sql, [topic, answer]).fetchall()
+    return [((first, back), (second, other)) for first, back, second, other in rows]
+
+
+def _ends(store: KgStore, topic: int, path: Sequence[Step]) -> set[int]:
+    ends = {topic}
+    for relation, back in path:
+        near, far = ("tail", "head") if back else ("head", "tail")
+        rows = store.connection.execute(
+            f"SELECT DISTINCT {far} FROM triples WHERE relation = $1 AND {near} IN (SELECT unnest($2::INTEGER[])) "
+            f"LIMIT {ENDS}",
+            [relation, sorted(ends)],
+        ).fetchall()
+        ends = {row[0] for row in rows}
+    return ends
+
+
+def _edges(start: str) -> str:
+    return _EDGES.format(head=f"head = {start}", tail=f"tail = {start}")

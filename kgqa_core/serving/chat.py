@@ -1,0 +1,95 @@
+"""OpenAI's chat protocol over an answer: its text with the proof as citations, whole or in pieces."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kgqa_core.answering.reply import Answer
+from kgqa_core.errors import InputError
+from kgqa_core.serving.messages import ChatMessage, ChatRequest
+from kgqa_core.serving.service import Ask
+
+CITED = 5
+"""Triples of the proof that a text cites at most."""
+
+
+def question_of(request: ChatRequest) -> Ask:
+    """The question of a chat: its last message, which is the user's, with the turns before.
+
+    Raises InputError where the last message is not the user's or is empty.
+    """
+    spoken = [message for message in request.messages if message.role in ("user", "assistant")]
+    if not spoken or spoken[-1].role != "user" or not spoken[-1].text.strip():
+        raise InputError("the last message must be the user's and have a text; it is the question")
+    dialogue = tuple(_turn(message) for message in spoken[:-1])
+    topics, least = tuple(request.topics), request.min_confidence
+    return Ask(spoken[-1].text.strip(), topics, dialogue, request.knowledge, least)
+
+
+def _turn(message: ChatMessage) -> tuple[str, str]:
+    text = message.text
+    if message.role == "assistant":  # citations are no part of what was said
+        return "agent", text.split("\n\n[1] ", 1)[0].replace(" [1]", "")
+    return "user", text
+
+
+def answer_text(answer: Answer) -> str:
+    """What a chat shows: the answer with its proof as numbered citations, or why there is none."""
+    if answer.answer is None or not answer.listed:
+        return refusal_text(answer)
+    said = answer.wording or ", ".join(answer.listed)
+    cited = answer.proof[:CITED]
+    if not cited:
+        return said
+    rest = answer.proof_rows - len(cited)
+    lines = [f"[{number}] {text}" for number, text in enumerate(cited, start=1)]
+    lines += [f"… and {rest:,} more"] if rest > 0 else []
+    return f"{said} [1]\n\n" + "\n".join(lines)
+
+
+def refusal_text(answer: Answer) -> str:
+    """`This graph does not hold the answer: no such relation: height (nearest: population).`"""
+    why = answer.reason or "nothing was found"
+    missing = f": {answer.missing}" if answer.missing else ""
+    near = f" (nearest: {answer.nearest})" if answer.nearest else ""
+    return f"This graph does not hold the answer: {why}{missing}{near}."
+
+
+def usage(ask: Ask, text: str) -> dict[str, int]:
+    """Words read and written, where the protocol has tokens: a graph's answer costs none."""
+    read = len(ask.question.split()) + sum(len(said.split()) for _, said in ask.dialogue)
+    written = len(text.split())
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def completion(identity: str, created: int, model: str, ask: Ask, answer: Answer, found: dict[str, Any]) -> Any:
+    """A whole chat completion; `kgqa` has the answer as `POST /ask` gives it."""
+    text = answer_text(answer)
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return {
+        "id": identity, "object": "chat.completion", "created": created, "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "usage": usage(ask, text), "kgqa": found,
+    }  # fmt: skip
+
+
+def chunks(
+    identity: str, created: int, model: str, ask: Ask, answer: Answer, found: dict[str, Any], *, with_usage: bool
+) -> Iterator[str]:
+    """The same as server-sent events; `kgqa` is in the one that ends the text."""
+
+    def event(choices: Sequence[dict[str, Any]], **more: Any) -> str:
+        head = {"id": identity, "object": "chat.completion.chunk", "created": created, "model": model}
+        return f"data: {json.dumps({**head, 'choices': list(choices), **more}, ensure_ascii=False)}\n\n"
+
+    text = answer_text(answer)
+    for place, piece in enumerate(re.findall(r"\S+\s*", text)):
+        delta = {"content": piece} if place else {"role": "assistant", "content": piece}
+        yield event([{"index": 0, "delta": delta, "finish_reason": None}])
+    yield event([{"index": 0, "delta": {}, "finish_reason": "stop"}], kgqa=found)
+    if with_usage:
+        yield event([], usage=usage(ask, text))
+    yield "data: [DONE]\n\n"

@@ -1,0 +1,135 @@
+"""What stands before the HTTP server: who may speak to it, how long a request may be, and how slowly it may come.
+
+On loopback a page of another origin can make a browser send requests; it cannot hide its `Origin`, nor the `Host` that
+a rebound name leaves.  A server that others reach asks for a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.exceptions import HTTPException
+
+TOKEN_VARIABLE = "KGQA_SERVE_TOKEN"
+"""The environment variable of the token that clients send as `Authorization: Bearer TOKEN`."""
+OPEN_PATHS = ("/health", "/ready")
+"""Paths that need no token: probes have none, and learn nothing."""
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Refused(HTTPException):
+    """A request that is not handed on.  status: of HTTP.  message: what the client is told.
+
+    FastAPI lets it through where it reads a body, and makes the reply; the guard does so before that.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        headers = {"Connection": "close"} if status in (408, 413) else None
+        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else headers
+        super().__init__(status, message, headers)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """An ASGI application that refuses what is foreign, too long or too slow, and hands on all else.
+
+    token: that requests must bear; None asks for none.  hosts: names that `Host` may have, IP addresses of loopback
+    always; None takes any.  body_bytes: of a request's body at most.  body_seconds: from the headers to its end.
+    """
+
+    def __init__(
+        self, app: App, *, token: str | None, hosts: Iterable[str] | None, body_bytes: int, body_seconds: float
+    ) -> None:
+        self._app, self._token = app, token
+        self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+        self._body_bytes, self._body_seconds = body_bytes, body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is refused; hand all others on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            self._check(scope, headers)
+            receive = self._limited(receive, headers) if scope["type"] == "http" else receive
+        except Refused as refused:
+            await _refuse(scope, send, refused)
+            return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope, headers: dict[str, str]) -> None:
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        if self._hosts is not None and host.lower() not in self._hosts and not is_loopback(host):
+            raise Refused(403, f"Host {host!r} is none of this server's; start it with --allowed-host {host or 'NAME'}")
+        origin = headers.get("origin")
+        if origin and urlsplit(origin).netloc != headers.get("host"):
+            raise Refused(403, f"requests by pages of {origin!r} are refused; ask from a page of this server")
+        if self._token is None or scope["path"] in OPEN_PATHS:
+            return
+        given = headers.get("authorization", "").removeprefix("Bearer ").strip()
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise Refused(401, f"give the token of the server's {TOKEN_VARIABLE} as `Authorization: Bearer TOKEN`")
+
+    def _limited(self, receive: Receive, headers: dict[str, str]) -> Receive:
+        """Receives a body that ends in time and in size.  Raises Refused."""
+        length = headers.get("content-length", "0")
+        if not length.isdecimal():
+            raise Refused(400, f"Content-Length {length[:40]!r} is no number")
+        too_long = Refused(
+            413, f"the body may have {self._body_bytes:,} bytes; send less, or start the server with more --body-kb"
+        )
+        if int(length) > self._body_bytes:
+            raise too_long
+        seen, whole = 0, False
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._body_seconds
+
+        async def limited() -> Message:
+            nonlocal seen, whole
+            if whole:
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, end - loop.time()))
+            except TimeoutError:
+                raise Refused(408, f"the body did not end within {self._body_seconds:g} seconds") from None
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > self._body_bytes:
+                    raise too_long
+            whole = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        return limited
+
+
+async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": refused.detail[:120]})
+        return
+    error = {"message": refused.detail, "type": "invalid_request_error", "code": refused.status_code}
+    body = json.dumps({"error": error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(name.lower().encode(), value.encode()) for name, value in (refused.headers or {}).items()]
+    await send({"type": "http.response.start", "status": refused.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

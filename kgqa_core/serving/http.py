@@ -1,0 +1,280 @@
+"""The HTTP server: questions, OpenAI's chat protocol, the graph, feedback, health and counts.
+
+Built by `create_app`; who may speak to it is in `guard`, what it answers with in `service`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
+from kgqa_core.serving.chat import chunks, completion, question_of
+from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.graph_routes import add_graph_routes
+from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
+from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
+from kgqa_core.serving.metrics import Metrics
+from kgqa_core.serving.service import Ask, Served, Service
+
+log = logging.getLogger("kgqa")
+
+RETRY_SECONDS = 1
+"""`Retry-After` of a server that is busy."""
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    """Limits of the server.
+
+    body_kb: of a request's body.  body_seconds: in which it must come.  timeout_seconds: for an answer, waiting
+    included.  hosts: names beside loopback's addresses that `Host` may have; None takes any.  token: that requests
+    must bear; None asks for none.
+    """
+
+    body_kb: int = 1024
+    body_seconds: float = 20.0
+    timeout_seconds: float = 120.0
+    hosts: Sequence[str] | None = ()
+    token: str | None = None
+
+
+def create_app(
+    service: Service,
+    options: HttpOptions | None = None,
+    feedback: FeedbackStore | None = None,
+    metrics: Metrics | None = None,
+) -> Guard:
+    """The ASGI application over a service, which it starts and closes with itself.
+
+    feedback: keeps what people say of answers; None takes none.
+    """
+    options, metrics = options or HttpOptions(), metrics or Metrics()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if not service.ready:
+            await asyncio.to_thread(service.start)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(service.close)
+
+    app = FastAPI(title="kgqa", description=DESCRIPTION, version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.service = service
+    _answer_faults(app)
+    _ask_routes(app, service, options, metrics)
+    _chat_routes(app, service, options, metrics)
+    add_graph_routes(app, lambda: service.view)
+    if feedback is not None:
+        _feedback_routes(app, feedback, metrics)
+    _state_routes(app, service, metrics)
+    hosts = None if options.hosts is None else (*options.hosts, "localhost", "testserver")
+    return Guard(
+        Counted(app, metrics),
+        token=options.token,
+        hosts=hosts,
+        body_bytes=options.body_kb * 1024,
+        body_seconds=options.body_seconds,
+    )
+
+
+DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and confidence, or why there is none."
+
+
+def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
+    @app.post("/ask", summary="The answer to a question, with its proof")
+    async def ask(request: AskRequest) -> dict[str, Any]:
+        [served] = await _served(service, [request.ask()], options, metrics)
+        return served_json(_answered(served))
+
+    @app.post("/ask/batch", summary="The answers to several questions, those that cannot be answered as rejects")
+    async def ask_batch(request: BatchRequest) -> dict[str, Any]:
+        found = await _served(service, [one.ask() for one in request.questions], options, metrics)
+        answers = []
+        for one, given in zip(found, request.questions, strict=True):
+            if isinstance(one, Served):
+                answers.append(served_json(one))
+            elif isinstance(one, InputError):
+                answers.append({"question": given.question, "answer": None, "answers": [], "reject": str(one)})
+            else:
+                raise one
+        rejects = [place for place, one in enumerate(found) if not isinstance(one, Served)]
+        return {"answers": answers, "rejects": rejects}
+
+
+def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
+    @app.post("/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming", response_model=None)
+    async def chat(request: ChatRequest) -> Response | dict[str, Any]:
+        asked = question_of(request)
+        known = f"kgqa/{service.name}"
+        if request.model not in ("", known, "kgqa", service.name):
+            message = f"model {request.model!r} is not here; there is {known}"
+            return _error(404, message, "model_not_found")
+        [one] = await _served(service, [asked], options, metrics)
+        served, identity, created = _answered(one), f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+        found = served_json(served)
+        if not request.stream:
+            return dict(completion(identity, created, known, asked, served.answer, found))
+        counted = request.stream_options is not None and request.stream_options.include_usage
+        events = chunks(identity, created, known, asked, served.answer, found, with_usage=counted)
+        return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    @app.get("/v1/models", summary="The one model: the graph's name")
+    async def models() -> dict[str, Any]:
+        model = {"id": f"kgqa/{service.name}", "object": "model", "created": 0, "owned_by": "kgqa", "run": service.run}
+        return {"object": "list", "data": [model]}
+
+
+def _feedback_routes(app: FastAPI, feedback: FeedbackStore, metrics: Metrics) -> None:
+    @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
+    async def give(request: FeedbackRequest) -> dict[str, Any]:
+        number = await asyncio.to_thread(feedback.add, request.feedback())
+        metrics.feedback.labels(request.verdict).inc()
+        return {"id": number}
+
+
+def _state_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
+    @app.get("/health", summary="Whether the process is alive")
+    async def health() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/ready", summary="Whether questions are answered, and by which run")
+    async def ready() -> JSONResponse:
+        if not service.ready:
+            return JSONResponse({"ready": False}, status_code=503)
+        fault = {"fault": service.fault} if service.fault else {}
+        return JSONResponse({"ready": True, "run": service.run, "graph": service.name, "swaps": service.swaps, **fault})
+
+    @app.get("/metrics", summary="Counts, in Prometheus' text format")
+    async def counts() -> Response:
+        text, kind = metrics.text(service)
+        return Response(text, headers={"Content-Type": kind})
+
+
+async def _served(
+    service: Service, asks: Sequence[Ask], options: HttpOptions, metrics: Metrics
+) -> list[Served | Exception]:
+    """What came of each question.  Raises ServerBusy, or TimeoutError when the answers took too long."""
+    try:
+        futures: list[Future[Served]] = service.submit(asks)
+    except ServerBusy:
+        metrics.answers.labels("rejected").inc(len(asks))
+        raise
+    waiting = [asyncio.wrap_future(future) for future in futures]
+    try:
+        async with asyncio.timeout(options.timeout_seconds):
+            found = await asyncio.gather(*waiting, return_exceptions=True)
+    except TimeoutError:
+        metrics.answers.labels("failed").inc(len(asks))
+        raise
+    finally:
+        for future in futures:
+            future.cancel()
+    for one in found:
+        if isinstance(one, Served):
+            metrics.answered(one)
+        else:
+            metrics.answers.labels("rejected" if isinstance(one, InputError) else "failed").inc()
+            if not isinstance(one, Exception):
+                raise one
+    return [one for one in found if isinstance(one, Served | Exception)]
+
+
+def _answered(one: Served | Exception) -> Served:
+    if isinstance(one, Exception):
+        raise one
+    return one
+
+
+def _answer_faults(app: FastAPI) -> None:
+    """Errors of the project as replies that say what to do, in the shape that OpenAI's clients read."""
+
+    async def invalid(request: Request, fault: Exception) -> JSONResponse:
+        assert isinstance(fault, RequestValidationError)
+        lines = []
+        for error in fault.errors()[:5]:
+            place = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
+            lines.append(f"{place}: {error['msg']}")
+        return _error(422, "; ".join(lines), "invalid_request_error")
+
+    async def timeout(request: Request, fault: Exception) -> JSONResponse:
+        return _error(
+            504, "the answer took too long; ask again later, or start the server with more --timeout", "timeout"
+        )
+
+    async def known(request: Request, fault: Exception) -> JSONResponse:
+        status, kind = _status(fault)
+        headers = {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else None
+        return _error(status, str(fault), kind, headers)
+
+    async def refused(request: Request, fault: Exception) -> JSONResponse:
+        assert isinstance(fault, HTTPException)
+        return _error(fault.status_code, fault.detail, "invalid_request_error", dict(fault.headers or {}))
+
+    async def unknown(request: Request, fault: Exception) -> JSONResponse:
+        return _error(500, f"an error of the server, {type(fault).__name__}; its log has more", "server_error")
+
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(TimeoutError, timeout)
+    app.add_exception_handler(KgqaError, known)
+    app.add_exception_handler(Exception, unknown)
+
+
+def _status(fault: Exception) -> tuple[int, str]:
+    if isinstance(fault, InputError):
+        return 400, "invalid_request_error"
+    if isinstance(fault, ServerBusy):
+        return 503, "server_busy"
+    if isinstance(fault, FormTimeout):
+        return 504, "timeout"
+    if isinstance(fault, BudgetReached):
+        return 429, "insufficient_quota"
+    if isinstance(fault, EndpointError):
+        return 502, "endpoint_error"
+    return 500, "server_error"
+
+
+def _error(status: int, message: str, kind: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    body = {"error": {"message": message, "type": kind, "code": status}}
+    return JSONResponse(body, status_code=status, headers=headers)
+
+
+class Counted:
+    """An ASGI application that counts its requests."""
+
+    def __init__(self, app: App, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on, and count it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), "499"  # the client went before a reply began
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            path = getattr(scope.get("route"), "path", "other")
+            self._metrics.requests.labels(path, status).inc()
+            self._metrics.request_seconds.labels(path).observe(time.perf_counter() - began)

@@ -1,0 +1,152 @@
+"""What clients send to the HTTP server and get back, with examples for its OpenAPI page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kgqa_core.serving.feedback import Feedback
+from kgqa_core.serving.service import Ask, Served
+
+QUESTION_CHARACTERS = 4000
+"""Characters of a question, or of a turn, at most."""
+BATCH = 256
+"""Questions of one request at most."""
+TURNS = 64
+"""Turns of a dialogue at most."""
+
+Text = Annotated[str, Field(min_length=1, max_length=QUESTION_CHARACTERS)]
+Confidence = Annotated[float, Field(ge=0, le=1)]
+
+
+class Turn(BaseModel):
+    """An earlier turn of the dialogue.  role: who spoke; `assistant` is the agent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["user", "agent", "assistant"]
+    content: Annotated[str, Field(max_length=QUESTION_CHARACTERS)]
+
+
+class AskRequest(BaseModel):
+    """A question.
+
+    topics: keys or labels of the entities that it is about; found in it when absent.  dialogue: earlier turns, oldest
+    first.  knowledge: `retriever/format` that is read, in place of the server's.  min_confidence: below which nothing
+    is answered, in place of the system's; 0 always answers.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"question": "What is the capital of New Zealand?"},
+                                        {"question": "And its currency?", "topics": ["New Zealand"]}]},
+    )  # fmt: skip
+
+    question: Text
+    topics: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
+    dialogue: Annotated[list[Turn], Field(max_length=TURNS)] = []
+    knowledge: Annotated[str, Field(max_length=200)] | None = None
+    min_confidence: Confidence | None = None
+
+    def ask(self) -> Ask:
+        """The question as the service takes it."""
+        turns = tuple(("user" if turn.role == "user" else "agent", turn.content) for turn in self.dialogue)
+        return Ask(self.question, tuple(self.topics), turns, self.knowledge, self.min_confidence)
+
+
+class BatchRequest(BaseModel):
+    """Several questions, which are answered together."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    questions: Annotated[list[AskRequest], Field(min_length=1, max_length=BATCH)]
+
+
+class FeedbackRequest(BaseModel):
+    """What somebody says of an answer.
+
+    question, topics: as they were asked; topics are the keys that the answer came with.  answers, form, run, trace: of
+    the answer.  verdict: `up`, or `down`.  correction: the right answers, with `down`.  session: a random text that
+    tells people apart, such as a page makes for each visit; its digest is kept.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"question": "What is the capital of Bolivia?", "topics": ["Bolivia"],
+                                         "answers": ["La Paz"], "verdict": "down", "correction": ["Sucre"]}]},
+    )  # fmt: skip
+
+    question: Text
+    verdict: Literal["up", "down"]
+    topics: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
+    answers: Annotated[list[Annotated[str, Field(max_length=QUESTION_CHARACTERS)]], Field(max_length=1000)] = []
+    correction: (
+        Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(min_length=1, max_length=1000)]
+        | None
+    ) = None
+    form: Annotated[str, Field(max_length=10_000)] | None = None
+    run: Annotated[str, Field(max_length=200)] | None = None
+    trace: Annotated[str, Field(max_length=200)] | None = None
+    session: Annotated[str, Field(max_length=200)] = ""
+
+    def feedback(self) -> Feedback:
+        """The same as it is kept."""
+        return Feedback(
+            self.question, self.verdict, tuple(self.topics), tuple(self.answers),
+            None if self.correction is None else tuple(self.correction), self.form, self.run, self.trace, self.session,
+        )  # fmt: skip
+
+
+class ChatMessage(BaseModel):
+    """A message of OpenAI's chat protocol; content in parts is joined."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message."""
+        if isinstance(self.content, list):
+            return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """include_usage: whether the last chunk counts tokens."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A request of OpenAI's chat protocol; what it says of sampling has no meaning here and is not read.
+
+    messages: the last one by the user is the question, those before it the dialogue; system messages are not read.
+    topics, knowledge, min_confidence: as in `POST /ask`.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={"examples": [{"model": "kgqa/atlas",
+                                         "messages": [{"role": "user", "content": "What is the capital of Fiji?"}]}]},
+    )  # fmt: skip
+
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=2 * TURNS)]
+    model: str = ""
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Annotated[int, Field(ge=1, le=1)] = 1
+    topics: list[str] = []
+    knowledge: str | None = None
+    min_confidence: Confidence | None = None
+
+
+def served_json(served: Served) -> dict[str, Any]:
+    """An answer as `kgqa ask --json` prints it, with the run that gave it and its seconds."""
+    return {
+        **served.answer.to_json(),
+        "run": served.run,
+        "seconds": round(served.waited + served.answered, 4),
+        "stages": {"waiting": round(served.waited, 4), "answering": round(served.answered, 4)},
+        "batch": served.batch,
+    }

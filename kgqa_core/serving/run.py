@@ -1,0 +1,152 @@
+"""Running the HTTP server: one process, or several that share its port, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kgqa_core.errors import ConfigError, InputError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.serving.feedback import SERVE_FOLDER, FeedbackStore
+from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback
+from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.service import Service
+from kgqa_core.serving.systems import SystemSource
+from kgqa_core.store.artifacts import Home
+
+VARIABLE = "KGQA_SERVE_OPTIONS"
+"""Where a worker finds the options of its server, as JSON; they hold no secret."""
+HEADER_SECONDS = 15.0
+"""In which a connection must send the headers of its first request."""
+GRACE_SECONDS = 30
+"""In which requests that are under way are finished after a signal."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How a home is served.
+
+    home: its folder.  run, knowledge, min_confidence: as `SystemSource` takes them.  host, port: 0 takes any free port.
+    workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
+    a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, body_kb, body_seconds, timeout_seconds:
+    as `HttpOptions` has them.
+    """
+
+    home: str
+    run: str | None = None
+    knowledge: str | None = None
+    min_confidence: float | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    connections: int = 512
+    max_batch: int = 16
+    queue: int = 256
+    poll_seconds: float = 2.0
+    hosts: tuple[str, ...] = ()
+    body_kb: int = 1024
+    body_seconds: float = 20.0
+    timeout_seconds: float = 120.0
+
+    def source(self, monitor: Monitor = QUIET) -> SystemSource:
+        """Which run answers."""
+        return SystemSource(Home(Path(self.home)).look(), self.run, self.knowledge, self.min_confidence, monitor)
+
+    def service(self, monitor: Monitor = QUIET) -> Service:
+        """The service, not started."""
+        return Service(self.source(monitor), max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
+
+    def feedback(self) -> FeedbackStore | None:
+        """Where feedback is kept; None in a home that cannot be written."""
+        home = Home(Path(self.home)).look()
+        return FeedbackStore(home.root / SERVE_FOLDER) if home.writable else None
+
+    def http(self) -> HttpOptions:
+        """The limits of the HTTP server.  Raises ConfigError where others could reach it without a token."""
+        token = os.environ.get(TOKEN_VARIABLE) or None
+        if token is None and not is_loopback(self.host):
+            raise ConfigError(
+                f"--host {self.host} can be reached from other machines, so a token is needed: set the environment "
+                f"variable {TOKEN_VARIABLE}; clients send it as `Authorization: Bearer TOKEN`"
+            )
+        wild = self.host in ("0.0.0.0", "::") and not self.hosts
+        hosts = None if wild else (*self.hosts, self.host)
+        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token)
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP/1.1 on a connection that is closed where no request begins in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Starts the clock."""
+        super().connection_made(transport)
+        self._clock = self.loop.call_later(HEADER_SECONDS, self._too_slow)
+
+    def _too_slow(self) -> None:
+        cycle: object = self.cycle
+        if cycle is None:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops the clock."""
+        self._clock.cancel()
+        super().connection_lost(exc)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address.  Raises InputError when it is in use or none of this machine."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except (OSError, OverflowError) as fault:
+        bound.close()
+        raise InputError(f"nothing can listen at {host}:{port} ({fault}); choose another --port or --host") from None
+    bound.set_inheritable(True)
+    return bound
+
+
+def serve(options: ServeOptions, bound: socket.socket, service: Service | None = None) -> None:
+    """Answers requests at a socket until SIGINT or SIGTERM; requests under way are finished first.
+
+    service: started already, for one process.  Raises ConfigError as `ServeOptions.http`.
+    """
+    options.http()
+    config: dict[str, Any] = {
+        "http": ImpatientProtocol, "ws": "auto", "lifespan": "on", "log_config": None, "access_log": False,
+        "server_header": False, "limit_concurrency": options.connections, "timeout_keep_alive": 15,
+        "timeout_graceful_shutdown": GRACE_SECONDS, "h11_max_incomplete_event_size": 64 * 1024,
+    }  # fmt: skip
+    if options.workers == 1:
+        app = create_app(service or options.service(), options.http(), options.feedback())
+        uvicorn.Server(uvicorn.Config(app, **config)).run(sockets=[bound])
+        return
+    os.environ[VARIABLE] = json.dumps(asdict(options))
+    from uvicorn.supervisors import Multiprocess
+
+    chosen = uvicorn.Config(
+        "kgqa_core.serving.run:worker_app",
+        factory=True,
+        workers=options.workers,
+        timeout_worker_healthcheck=60,
+        **config,
+    )
+    Multiprocess(chosen, sockets=[bound]).run()
+
+
+def worker_app() -> Guard:
+    """The application of one worker of several."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent ends its workers
+    given = json.loads(os.environ[VARIABLE])
+    options = replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})
+    return create_app(options.service(), options.http(), options.feedback())

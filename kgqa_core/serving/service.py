@@ -1,0 +1,289 @@
+"""Answers the questions of many clients with one system, and follows the champion.
+
+One thread answers: what waits is answered together, as a batch, so that many clients cost little more than one.  A new
+champion is opened beside the old one and takes its place between two batches, so that no request is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from kgqa_core.answering.reply import Answer
+from kgqa_core.errors import InputError, KgqaError, ServerBusy
+from kgqa_core.linking.questions import dialogue_turns
+from kgqa_core.serving.graph_view import GraphView
+from kgqa_core.serving.systems import SystemSource
+from kgqa_core.system import System
+from kgqa_core.types import Question
+
+log = logging.getLogger("kgqa")
+
+WARMING = "What is this?"
+"""A question that is asked before any client's, so that what is loaded at the first use is there."""
+MOST_KNOWLEDGE = 4
+"""Systems of other knowledge than the server's own that stay open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question of a client; fields as of `System.ask`.
+
+    knowledge: `retriever/format` in place of the server's.  min_confidence: in [0, 1], in place of the system's.
+    """
+
+    question: str
+    topics: tuple[str, ...] = ()
+    dialogue: tuple[tuple[str, str], ...] = ()
+    knowledge: str | None = None
+    min_confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An answer, the run whose system gave it, and seconds: waiting for its batch, and answering the batch.
+
+    batch: questions that were answered together.
+    """
+
+    answer: Answer
+    run: str
+    waited: float
+    answered: float
+    batch: int
+
+
+@dataclass(slots=True)
+class _Waiting:
+    ask: Ask
+    future: Future[Served]
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def group(self) -> tuple[str | None, float | None]:
+        return self.ask.knowledge, self.ask.min_confidence
+
+
+@dataclass
+class _Opened:
+    """The systems of one run, by knowledge; None is the server's own.  view: looks into its graph."""
+
+    run: str
+    name: str
+    systems: dict[str | None, System]
+    view: GraphView | None
+
+
+class Service:
+    """The system of a home as a service; `start` opens it, `close` ends it when all that waits is answered.
+
+    source: which run answers.  max_batch: questions that are answered together at most.  queue: that wait at most.
+    poll_seconds: between two looks at who is champion.
+    """
+
+    def __init__(
+        self, source: SystemSource, *, max_batch: int = 16, queue: int = 256, poll_seconds: float = 2.0
+    ) -> None:
+        self.source, self.max_batch, self.queue, self.poll_seconds = source, max_batch, queue, poll_seconds
+        self.swaps = 0
+        self.fault: str | None = None
+        self.on_swap: Callable[[System], None] | None = None
+        self._opened: _Opened | None = None
+        self._next: _Opened | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._some = threading.Condition()
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Opens the system and begins to answer.  Raises what `SystemSource.open` raises."""
+        self._opened = self._open(self.source.current())
+        for work in (self._answer_all, self._follow):
+            self._threads.append(threading.Thread(target=work, name=f"kgqa-{work.__name__.strip('_')}", daemon=True))
+            self._threads[-1].start()
+
+    def close(self, seconds: float = 30.0) -> None:
+        """Answers what waits, refuses what comes, and ends; after `seconds` what still waits is refused."""
+        self._ended.set()
+        with self._some:
+            self._some.notify_all()
+        end = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        with self._some:
+            while self._waiting:
+                self._waiting.popleft().future.set_exception(ServerBusy("the server is stopping; ask again later"))
+
+    @property
+    def ready(self) -> bool:
+        """Whether questions are answered."""
+        return self._opened is not None and not self._ended.is_set()
+
+    @property
+    def run(self) -> str:
+        """Id of the run whose system answers."""
+        return self._system().run
+
+    @property
+    def name(self) -> str:
+        """What clients call the system: the name of its graph."""
+        return self._system().name
+
+    @property
+    def system(self) -> System:
+        """The system that answers; only the answering thread may ask it."""
+        return self._system().systems[None]
+
+    @property
+    def view(self) -> GraphView:
+        """Looks into the graph of the system that answers; several threads may.
+
+        Raises InputError where that system reads no graph.
+        """
+        view = self._system().view
+        if view is None:
+            raise InputError("the system that answers reads no graph; start the server with other --knowledge")
+        return view
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait."""
+        return len(self._waiting)
+
+    def submit(self, asks: Sequence[Ask]) -> list[Future[Served]]:
+        """The coming answers, in order; a future holds InputError where the question cannot be answered as asked.
+
+        A future that is cancelled before its batch begins costs nothing.
+        Raises ServerBusy when more would wait than may, or the server is stopping.
+        """
+        waiting = [_Waiting(ask, Future()) for ask in asks]
+        with self._some:
+            if self._ended.is_set() or self._opened is None:
+                raise ServerBusy("the server is stopping or not ready; ask again later")
+            if len(self._waiting) + len(waiting) > self.queue:
+                raise ServerBusy(
+                    f"{len(self._waiting)} questions wait and {self.queue} may; ask again later, or start the server "
+                    "with a longer --queue or more --workers"
+                )
+            self._waiting.extend(waiting)
+            self._some.notify_all()
+        return [one.future for one in waiting]
+
+    def ask(self, ask: Ask, timeout: float | None = None) -> Served:
+        """The answer to one question, waited for.  Raises what `submit` and its future raise."""
+        return self.submit([ask])[0].result(timeout)
+
+    def _system(self) -> _Opened:
+        if self._opened is None:
+            raise ServerBusy("the server is not ready; ask again later")
+        return self._opened
+
+    def _open(self, run: str) -> _Opened:
+        system = self.source.open(run)
+        if system.model is None and system.words is None:  # the first question of all costs a second, and no money
+            system.ask(WARMING)
+        return _Opened(run, self.source.name(run), {None: system}, self.source.view(run))
+
+    # -- the answering thread
+
+    def _answer_all(self) -> None:
+        while True:
+            with self._some:
+                while not self._waiting and not self._ended.is_set() and self._next is None:
+                    self._some.wait()
+                batch = self._batch()
+                if not batch and self._ended.is_set():
+                    return
+            if self._next is not None:
+                self._swap()
+            if batch:
+                self._answer(batch)
+
+    def _batch(self) -> list[_Waiting]:
+        """The longest waiting question, and with it those that ask the same knowledge and confidence."""
+        if not self._waiting:
+            return []
+        group = self._waiting[0].group
+        batch: list[_Waiting] = []
+        rest: list[_Waiting] = []
+        while self._waiting and len(batch) < self.max_batch:
+            one = self._waiting.popleft()
+            if one.group != group:
+                rest.append(one)
+            elif one.future.set_running_or_notify_cancel():
+                batch.append(one)
+        self._waiting.extendleft(reversed(rest))
+        return batch
+
+    def _swap(self) -> None:
+        opened, self._next = self._next, None
+        assert opened is not None and self._opened is not None
+        log.info("run %s answers from now on, in place of %s", opened.run, self._opened.run)
+        self._opened = opened
+        self.swaps += 1
+        if self.on_swap is not None:
+            self.on_swap(opened.systems[None])
+
+    def _answer(self, batch: Sequence[_Waiting]) -> None:
+        opened, began = self._system(), time.monotonic()
+        try:
+            answers = self._answers(opened, [one.ask for one in batch])
+        except InputError as fault:
+            if len(batch) == 1:
+                batch[0].future.set_exception(fault)
+            else:  # one of them is not to be answered as asked: each on its own
+                for one in batch:
+                    self._answer([one])
+            return
+        except Exception as fault:
+            if not isinstance(fault, KgqaError):
+                log.exception("a question could not be answered")
+            for one in batch:
+                one.future.set_exception(fault)
+            return
+        seconds = time.monotonic() - began
+        for one, answer in zip(batch, answers, strict=True):
+            one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch)))
+
+    def _answers(self, opened: _Opened, asks: Sequence[Ask]) -> list[Answer]:
+        knowledge, least = asks[0].knowledge, asks[0].min_confidence
+        if knowledge not in opened.systems:
+            if len(opened.systems) > MOST_KNOWLEDGE:
+                opened.systems.pop(next(name for name in opened.systems if name is not None))
+            opened.systems[knowledge] = self.source.open(opened.run, knowledge)
+        system = opened.systems[knowledge]
+        if least is not None:
+            system = system.at_confidence(least)
+        questions = [
+            Question(
+                str(place), ask.question, language=system.language, topic_keys=ask.topics,
+                dialogue=dialogue_turns(ask.dialogue),
+            )
+            for place, ask in enumerate(asks)
+        ]  # fmt: skip
+        return system.answer(questions)
+
+    # -- the following thread
+
+    def _follow(self) -> None:
+        failed = None
+        while not self._ended.wait(self.poll_seconds):
+            try:
+                run = self.source.current()
+                if run in (self.run, failed):
+                    continue
+                opened = self._open(run)
+            except Exception as fault:
+                failed = locals().get("run")
+                self.fault = f"run {failed} cannot be opened and the old one goes on: {fault}"
+                log.warning("%s", self.fault, exc_info=not isinstance(fault, KgqaError))
+                continue
+            failed, self.fault = None, None
+            with self._some:
+                self._next = opened
+                self._some.notify_all()

@@ -1,0 +1,63 @@
+"""Which finished run a server answers with, and how its system is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgqa_core.errors import InputError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
+from kgqa_core.runs.records import choose_run, current_champions, newest_run
+from kgqa_core.serving.graph_view import GraphView
+from kgqa_core.store.artifacts import Home
+from kgqa_core.system import System
+
+
+@dataclass(frozen=True)
+class SystemSource:
+    """The systems of a home that a server answers with.
+
+    run: a run's id, `newest`, `champion` or `champion:SYSTEM`.  Without it the home's champion is followed, or its
+    newest finished run where there is no champion yet.  knowledge, min_confidence: as `System.from_run` takes them.
+    """
+
+    home: Home
+    run: str | None = None
+    knowledge: str | None = None
+    min_confidence: float | None = None
+    monitor: Monitor = QUIET
+
+    def current(self) -> str:
+        """Id of the run that is to answer now.  Raises InputError when there is none, or several champions."""
+        if self.run is not None:
+            return str(choose_run(self.home.root, self.run)["run_id"])
+        champions = current_champions(self.home.root)
+        if not champions:
+            return str(newest_run(self.home, None)["run_id"])
+        if len(champions) > 1:
+            raise InputError(
+                f"the home {self.home.root} has several champions; say which one answers: "
+                + " or ".join(f"--run champion:{name}" for name in sorted(champions))
+            )
+        return next(iter(champions.values()))
+
+    def view(self, run: str) -> GraphView | None:
+        """Looks into the graph of a run; None where its system reads none.  Raises ArtifactError, GraphMismatch."""
+        record = newest_run(self.home, run)
+        parts = system_parts(self.home, record, self.knowledge, self.min_confidence)
+        if not parts.reads_graph:
+            return None
+        return GraphView.open(parts.kg, parts.dkg, mentions_of_run(self.home, record, self.monitor))
+
+    def open(self, run: str, knowledge: str | None = None) -> System:
+        """The system of a run.  Raises what `System.open` raises."""
+        record = newest_run(self.home, run)
+        parts = system_parts(self.home, record, knowledge or self.knowledge, self.min_confidence)
+        if parts.reads_graph:
+            parts = with_mentions(parts, mentions_of_run(self.home, record, self.monitor))
+        return System.open(parts)
+
+    def name(self, run: str) -> str:
+        """What the system of a run is called by clients: the name of its graph."""
+        profile = newest_run(self.home, run).get("profile") or {}
+        return str((profile.get("kg") or {}).get("name") or "graph")

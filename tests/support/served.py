@@ -1,0 +1,75 @@
+"""A system that answers by a function, and a source of such systems, for tests of what is around them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kgqa_core.answering.reply import Answer
+from kgqa_core.errors import InputError
+from kgqa_core.types import Question
+
+
+def echo(question: Question) -> str:
+    """The question itself; `nowhere` is no topic."""
+    if "nowhere" in question.topic_keys:
+        raise InputError("topic entity 'nowhere' is not in this graph")
+    return question.text
+
+
+@dataclass
+class EchoSystem:
+    """Answers each question by `reply`; `batches` has the sizes of the batches.  gate: waited for before each."""
+
+    reply: Callable[[Question], str] = echo
+    batches: list[int] = field(default_factory=list)
+    gate: threading.Event | None = None
+    least: float | None = None
+    model: Any = None
+    words: Any = None
+    language: str = "en"
+
+    def ask(self, text: str) -> Answer:
+        return Answer("warm", text, text)
+
+    def at_confidence(self, least: float) -> EchoSystem:
+        return replace(self, least=least)
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        if self.gate is not None:
+            self.gate.wait(30)
+        texts = [self.reply(question) for question in questions]
+        self.batches.append(len(questions))
+        return [
+            Answer(question.id, question.text, text, answers=(text,), proof=(f"(a, says, {text})",), proof_rows=7,
+                   operation="none", min_confidence=self.least, answerable=True, confidence=0.9, calibrated=True)
+            for question, text in zip(questions, texts, strict=True)
+        ]  # fmt: skip
+
+
+class EchoSource:
+    """Systems by run; `run` is the champion now, `broken` runs cannot be opened."""
+
+    def __init__(self, **systems: EchoSystem) -> None:
+        self.systems = systems or {"one": EchoSystem()}
+        self.run = next(iter(self.systems))
+        self.broken: set[str] = set()
+        self.opened: list[tuple[str, str | None]] = []
+        self.looked_into: Any = None
+
+    def current(self) -> str:
+        return self.run
+
+    def name(self, run: str) -> str:
+        return "toy"
+
+    def view(self, run: str) -> Any:
+        return self.looked_into
+
+    def open(self, run: str, knowledge: str | None = None) -> EchoSystem:
+        self.opened.append((run, knowledge))
+        if run in self.broken:
+            raise InputError(f"run {run} is damaged")
+        return self.systems[run]

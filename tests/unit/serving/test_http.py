@@ -1,0 +1,210 @@
+"""The HTTP server: replies, errors that say what to do, limits, tokens, and foreign requests."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from kgqa_core.errors import BudgetReached, EndpointError
+from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.service import Service
+from tests.support.served import EchoSource, EchoSystem
+
+
+@contextmanager
+def serving(
+    system: EchoSystem | None = None, feedback: FeedbackStore | None = None, queue: int = 256, **options: Any
+) -> Iterator[TestClient]:
+    service = Service(EchoSource(one=system or EchoSystem()), queue=queue, poll_seconds=0.05)
+    with TestClient(create_app(service, HttpOptions(**options), feedback), raise_server_exceptions=False) as client:
+        yield client
+
+
+def error(reply: Any) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error"]["message"]
+
+
+def test_a_question_is_answered_with_proof_run_and_seconds() -> None:
+    with serving() as client:
+        reply = client.post("/ask", json={"question": "hello"}).json()
+        assert (reply["answer"], reply["answers"], reply["proof"]) == ("hello", ["hello"], ["(a, says, hello)"])
+        assert reply["run"] == "one" and reply["confidence"] == 0.9 and reply["batch"] == 1
+        assert set(reply["stages"]) == {"waiting", "answering"} and reply["seconds"] >= 0
+
+
+def test_a_batch_keeps_its_good_questions_and_lists_the_others() -> None:
+    with serving() as client:
+        asked = [{"question": "a"}, {"question": "b", "topics": ["nowhere"]}, {"question": "c"}]
+        reply = client.post("/ask/batch", json={"questions": asked}).json()
+    assert [row["answer"] for row in reply["answers"]] == ["a", None, "c"]
+    assert reply["rejects"] == [1] and "nowhere" in reply["answers"][1]["reject"]
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"question": ""}, "question"),
+        ({}, "question: Field required"),
+        ({"question": "a", "topic": ["b"]}, "topic: Extra inputs"),
+        ({"question": "a", "min_confidence": 2}, "min_confidence"),
+        ({"question": "a", "dialogue": [{"role": "robot", "content": "b"}]}, "dialogue.0.role"),
+        ({"question": "a" * 5000}, "4000 characters"),
+        ([], "the body"),
+    ],
+)  # fmt: skip
+def test_a_request_that_is_wrong_is_told_where(body: Any, named: str) -> None:
+    with serving() as client:
+        status, message = error(client.post("/ask", json=body))
+    assert status == 422 and named in message
+
+
+def test_what_is_no_json_is_refused_in_the_same_shape() -> None:
+    with serving() as client:
+        reply = client.post("/ask", content=b"{no json", headers={"content-type": "application/json"})
+        assert error(reply)[0] == 422
+        assert error(client.get("/nothing")) == (404, "Not Found")
+        assert error(client.get("/ask"))[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [(EndpointError("the endpoint is down"), 502), (BudgetReached("max_calls", "1 call", "1"), 429),
+     (RuntimeError("secret inside"), 500)],
+)  # fmt: skip
+def test_a_fault_while_answering_has_its_status(fault: Exception, status: int) -> None:
+    def reply(question: Any) -> str:
+        raise fault
+
+    with serving(EchoSystem(reply=reply)) as client:
+        found, message = error(client.post("/ask", json={"question": "a"}))
+    assert found == status and "secret inside" not in message
+
+
+def test_a_body_that_is_too_long_is_refused_with_and_without_its_length() -> None:
+    with serving(body_kb=1) as client:
+        long = json.dumps({"question": "a" * 3000}).encode()
+        status, message = error(client.post("/ask", content=long))
+        assert status == 413 and "1,024 bytes" in message
+        pieces = (long[start : start + 100] for start in range(0, len(long), 100))
+        assert error(client.post("/ask", content=pieces))[0] == 413
+        assert client.post("/ask", json={"question": "a"}).status_code == 200
+
+
+def test_an_answer_that_takes_too_long_ends_and_the_server_goes_on() -> None:
+    gate = threading.Event()
+    with serving(EchoSystem(gate=gate), timeout_seconds=0.2) as client:
+        status, message = error(client.post("/ask", json={"question": "slow"}))
+        assert status == 504 and "too long" in message
+        gate.set()
+        assert client.post("/ask", json={"question": "fast"}).status_code == 200
+
+
+def test_a_full_queue_says_when_to_ask_again() -> None:
+    with serving(queue=1) as client:
+        reply = client.post("/ask/batch", json={"questions": [{"question": "a"}] * 2})
+        assert reply.status_code == 503 and reply.headers["retry-after"] == "1"
+
+
+def test_a_token_is_asked_of_all_but_probes() -> None:
+    with serving(token="s3cret") as client:
+        reply = client.post("/ask", json={"question": "a"})
+        assert error(reply)[0] == 401 and reply.headers["www-authenticate"] == "Bearer" and "s3cret" not in reply.text
+        assert client.get("/ready").status_code == client.get("/health").status_code == 200
+        assert client.get("/metrics").status_code == 401
+        right = {"Authorization": "Bearer s3cret"}
+        assert client.post("/ask", json={"question": "a"}, headers=right).status_code == 200
+        assert client.post("/ask", json={"question": "a"}, headers={"Authorization": "Bearer s3"}).status_code == 401
+
+
+def test_pages_of_other_origins_and_rebound_names_are_refused() -> None:
+    with serving() as client:
+        assert error(client.post("/ask", json={"question": "a"}, headers={"Origin": "http://evil.example"}))[0] == 403
+        status, message = error(client.get("/ready", headers={"Host": "evil.example"}))
+        assert status == 403 and "--allowed-host evil.example" in message
+        assert client.get("/ready", headers={"Host": "127.0.0.1:8000"}).status_code == 200
+    with serving(hosts=("kg.example",)) as client:
+        assert client.get("/ready", headers={"Host": "kg.example"}).status_code == 200
+
+
+def test_a_chat_is_answered_with_its_proof_as_citations_and_the_whole_answer_beside() -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "first"},
+        {"role": "assistant", "content": "one [1]\n\n[1] (a, says, one)"},
+        {"role": "user", "content": [{"type": "text", "text": "second"}]},
+    ]  # fmt: skip
+    seen: list[Any] = []
+    with serving(EchoSystem(reply=lambda question: seen.append(question) or question.text)) as client:
+        reply = client.post("/v1/chat/completions", json={"model": "kgqa/toy", "messages": messages}).json()
+    assert seen[0].dialogue == (("user", "first"), ("agent", "one"))
+    content = reply["choices"][0]["message"]["content"]
+    assert content == "second [1]\n\n[1] (a, says, second)\n… and 6 more"
+    assert reply["kgqa"]["answers"] == ["second"] and reply["model"] == "kgqa/toy"
+
+
+def test_a_stream_says_the_same_as_the_whole() -> None:
+    body = {"messages": [{"role": "user", "content": "two words"}], "stream": True,
+            "stream_options": {"include_usage": True}}  # fmt: skip
+    with serving() as client:
+        text = client.post("/v1/chat/completions", json=body).text
+        whole = client.post("/v1/chat/completions", json={"messages": body["messages"]}).json()
+    events = [line.removeprefix("data: ") for line in text.split("\n\n") if line]
+    assert events[-1] == "[DONE]"
+    pieces = [json.loads(one) for one in events[:-1]]
+    said = "".join(one["choices"][0]["delta"].get("content", "") for one in pieces if one["choices"])
+    assert said == whole["choices"][0]["message"]["content"]
+    assert pieces[-1]["usage"] == whole["usage"] and pieces[-2]["kgqa"]["answers"] == ["two words"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "named"),
+    [
+        ({"messages": [{"role": "assistant", "content": "a"}]}, 400, "last message"),
+        ({"messages": [{"role": "user", "content": " "}]}, 400, "last message"),
+        ({"messages": []}, 422, "messages"),
+        ({"messages": [{"role": "user", "content": "a"}], "n": 2}, 422, "n:"),
+        ({"messages": [{"role": "user", "content": "a"}], "model": "gpt"}, 404, "there is kgqa/toy"),
+    ],
+)  # fmt: skip
+def test_a_chat_that_is_no_question_is_refused(body: Any, status: int, named: str) -> None:
+    with serving() as client:
+        found, message = error(client.post("/v1/chat/completions", json=body))
+    assert found == status and named in message
+
+
+def test_counts_say_what_was_answered_and_refused() -> None:
+    with serving() as client:
+        client.post("/ask", json={"question": "a"})
+        client.post("/ask", json={"question": "b", "topics": ["nowhere"]})
+        text = client.get("/metrics").text
+    for line in (
+        'kgqa_requests_total{path="/ask",status="200"} 1.0', 'kgqa_requests_total{path="/ask",status="400"} 1.0',
+        'kgqa_answers_total{outcome="answered"} 1.0', 'kgqa_answers_total{outcome="rejected"} 1.0', "kgqa_ready 1.0",
+    ):  # fmt: skip
+        assert line in text
+
+
+def test_feedback_is_kept(tmp_path: Path) -> None:
+    store = FeedbackStore(tmp_path)
+    given = {"question": "q", "topics": ["t"], "answers": ["a"], "verdict": "down", "correction": ["b"], "session": "x"}
+    with serving(feedback=store) as client:
+        assert client.post("/feedback", json=given).status_code == 201
+        assert error(client.post("/feedback", json={**given, "verdict": "up"}))[0] == 400
+        assert error(client.post("/feedback", json={**given, "verdict": "meh"}))[0] == 422
+    assert [row["correction"] for row in store.rows()] == [["b"]]
+
+
+def test_openapi_describes_every_path_with_examples() -> None:
+    with serving() as client:
+        found = client.get("/openapi.json").json()
+    assert {"/ask", "/ask/batch", "/v1/chat/completions", "/v1/models", "/health", "/ready", "/metrics"} <= set(
+        found["paths"]
+    )
+    assert found["components"]["schemas"]["AskRequest"]["examples"]

@@ -1,0 +1,148 @@
+"""One system answers many clients: in batches, each in its own right, and through a change of champion."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kgqa_core.errors import InputError, ServerBusy
+from kgqa_core.serving.service import Ask, Service
+from tests.support.served import EchoSource, EchoSystem
+
+
+@pytest.fixture
+def opened() -> Iterator[Any]:
+    """Starts services, and closes them."""
+    services: list[Service] = []
+
+    def start(source: Any, **options: Any) -> Service:
+        services.append(Service(source, **{"poll_seconds": 0.02, **options}))
+        services[-1].start()
+        return services[-1]
+
+    yield start
+    for service in services:
+        service.close()
+
+
+def until(true: Any) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_waits_is_answered_together_and_in_order(opened: Any) -> None:
+    gate = threading.Event()
+    system = EchoSystem(gate=gate)
+    service = opened(EchoSource(one=system), max_batch=4)
+    first = service.submit([Ask("first")])
+    until(lambda: service.waiting == 0)
+    rest = service.submit([Ask(f"q{n}") for n in range(9)])
+    gate.set()
+    assert [one.result(20).answer.output for one in (*first, *rest)] == ["first", *(f"q{n}" for n in range(9))]
+    assert system.batches == [1, 4, 4, 1]
+
+
+def test_a_question_that_cannot_be_asked_fails_alone(opened: Any) -> None:
+    gate = threading.Event()
+    service = opened(EchoSource(one=EchoSystem(gate=gate)))
+    blocked = service.submit([Ask("block")])
+    until(lambda: service.waiting == 0)
+    good, bad, other = service.submit([Ask("a"), Ask("b", topics=("nowhere",)), Ask("c")])
+    gate.set()
+    assert blocked[0].result(20) and good.result(20).answer.output == "a" and other.result(20).answer.output == "c"
+    with pytest.raises(InputError, match="nowhere"):
+        bad.result(20)
+
+
+def test_questions_of_another_confidence_or_knowledge_are_answered_by_their_own_system(opened: Any) -> None:
+    source = EchoSource(one=EchoSystem())
+    service = opened(source)
+    answers = [one.result(20).answer for one in service.submit(
+        [Ask("a"), Ask("b", min_confidence=0.0), Ask("c"), Ask("d", knowledge="rigel/triples")]
+    )]  # fmt: skip
+    assert [one.min_confidence for one in answers] == [None, 0.0, None, None]
+    assert source.opened == [("one", None), ("one", "rigel/triples")]
+
+
+def test_a_full_queue_refuses_and_a_cancelled_question_costs_nothing(opened: Any) -> None:
+    gate = threading.Event()
+    asked: list[str] = []
+    system = EchoSystem(reply=lambda question: asked.append(question.text) or question.text, gate=gate)
+    service = opened(EchoSource(one=system), queue=2)
+    first = service.submit([Ask("first")])
+    until(lambda: service.waiting == 0)
+    kept, gone = service.submit([Ask("kept"), Ask("gone")])
+    with pytest.raises(ServerBusy, match="2 questions wait and 2 may"):
+        service.submit([Ask("too many")])
+    assert gone.cancel()
+    gate.set()
+    assert first[0].result(20) and kept.result(20)
+    assert asked == ["first", "kept"]
+
+
+def test_a_new_champion_takes_over_between_batches_and_nothing_is_lost(opened: Any) -> None:
+    source = EchoSource(old=EchoSystem(), new=EchoSystem())
+    service = opened(source)
+    stop, found, faults = threading.Event(), [], []
+
+    def client() -> None:
+        while not stop.is_set():
+            try:
+                found.append(service.ask(Ask("q"), 20).run)
+            except Exception as fault:
+                faults.append(fault)
+
+    clients = [threading.Thread(target=client) for _ in range(4)]
+    for one in clients:
+        one.start()
+    until(lambda: len(found) > 50)
+    source.run = "new"
+    until(lambda: service.swaps == 1)
+    after = len(found)
+    until(lambda: len(found) > after + 50)
+    stop.set()
+    for one in clients:
+        one.join(20)
+    assert not faults and set(found) == {"old", "new"}
+    assert set(found[after + 4 :]) == {"new"}, "only what was under way is the old one's"
+
+
+def test_a_champion_that_cannot_be_opened_leaves_the_old_one(opened: Any) -> None:
+    source = EchoSource(old=EchoSystem(), bad=EchoSystem(), good=EchoSystem())
+    service = opened(source)
+    source.broken, source.run = {"bad"}, "bad"
+    until(lambda: service.fault is not None)
+    assert "bad" in service.fault and service.ask(Ask("q"), 20).run == "old"
+    opened_before = len(source.opened)
+    time.sleep(0.2)
+    assert len(source.opened) == opened_before, "it is not tried again and again"
+    source.run = "good"
+    until(lambda: service.swaps == 1)
+    assert service.ask(Ask("q"), 20).run == "good" and service.fault is None
+
+
+def test_closing_answers_what_waits_and_refuses_what_comes(opened: Any) -> None:
+    service = opened(EchoSource(one=EchoSystem()))
+    waiting = service.submit([Ask(f"q{n}") for n in range(40)])
+    service.close()
+    assert [one.result(0).answer.output for one in waiting] == [f"q{n}" for n in range(40)]
+    with pytest.raises(ServerBusy, match="stopping"):
+        service.submit([Ask("late")])
+
+
+def test_a_fault_of_the_system_reaches_the_client_and_the_next_question_is_answered(opened: Any) -> None:
+    def reply(question: Any) -> str:
+        if question.text == "bad":
+            raise RuntimeError("broken")
+        return str(question.text)
+
+    service = opened(EchoSource(one=EchoSystem(reply=reply)))
+    with pytest.raises(RuntimeError, match="broken"):
+        service.ask(Ask("bad"), 20)
+    assert service.ask(Ask("good"), 20).answer.output == "good"
