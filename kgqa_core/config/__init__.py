@@ -46,6 +46,7 @@ from kgqa_core.config.retrieval import (
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 from kgqa_core.config.subset import SparqlEndpointOptions, SubsetOptions
+from kgqa_core.config.tracking import TrackingOptions
 
 __all__ = [
     "AbstentionOptions",
@@ -54,6 +55,7 @@ __all__ = [
     "CONSTRAINED",
     "ConstrainedOptions",
     "TOPICS",
+    "TrackingOptions",
     "TransferNetOptions",
     "Answerer",
     "Experiment",
