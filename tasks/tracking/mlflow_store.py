@@ -207,20 +207,20 @@ class MlflowStore:
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
         logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever calls reports its faults
-        self._uri = tracking_uri(home)
+        self.uri = tracking_uri(home)
         hand_to_clients(home.root, os.environ)
-        if not answers(self._uri):
-            raise ConnectionError(f"no answer from {self._uri}")
+        if not answers(self.uri):
+            raise ConnectionError(f"no answer from {self.uri}")
         from mlflow import MlflowClient
 
         with home.locked("mlflow", "opening the MLflow store"):
-            ensure_database(self._uri)
-            self._client = MlflowClient(tracking_uri=self._uri)
+            ensure_database(self.uri)
+            self._client = MlflowClient(tracking_uri=self.uri)
             self.experiment: str = self._open_experiment(home)
 
     def alive(self) -> bool:
         """Whether the store can be reached now."""
-        if not answers(self._uri):
+        if not answers(self.uri):
             return False
         try:
             self._client.get_experiment(self.experiment)
