@@ -86,12 +86,12 @@ def _steps(
         )  # fmt: skip
     if answer.operation is not None:
         effort = answer.effort
-        found = {
+        computed = {
             "operation": answer.operation, "form": answer.form, "answers": list(answer.answers or ()),
             "proof": list(answer.proof), "proof_rows": answer.proof_rows, "road": answer.road,
         } | ({"steps": list(effort.steps), "end": effort.end} if effort is not None else {})  # fmt: skip
         tokens = (effort.prompt_tokens, effort.completion_tokens) if effort is not None else (None, None)
-        steps["forms"] = ({"question": question.text, "facts": len(answer.facts)}, found, *tokens)
+        steps["forms"] = ({"question": question.text, "facts": len(answer.facts)}, computed, *tokens)
     if completion is not None:
         steps["model"] = (
             {"prompt": prompt, "model": answer.model}, {"text": completion.text, "finish": completion.finish},

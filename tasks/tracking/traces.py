@@ -8,6 +8,7 @@ once.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import logging
 import math
@@ -111,10 +112,8 @@ class MlflowTracer:
         """Wait until what was recorded is sent, or dropped, but no longer than so many seconds."""
         if self._thread is None:
             return
-        try:
+        with contextlib.suppress(queue.Full):
             self._queue.put(None, timeout=seconds)
-        except queue.Full:
-            pass
         self._thread.join(seconds)
         if self._thread.is_alive():
             log.warning("MLflow at %s takes long; traces of the last questions may be lost", self._where)

@@ -1,0 +1,187 @@
+"""A finished system as an MLflow model: chat messages in, the answer's text out, and the whole answer beside it.
+
+Only what logs or loads such a model imports this module, since it imports MLflow.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import mlflow
+from mlflow.entities import SpanType
+from mlflow.exceptions import MlflowException
+from mlflow.models import Model
+from mlflow.pyfunc import ResponsesAgent
+from mlflow.types.responses import ResponsesAgentRequest, ResponsesAgentResponse, ResponsesAgentStreamEvent
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kgqa_core.answering.reply import Answer
+from kgqa_core.errors import InputError
+from kgqa_core.serving.chat import question_of, refusal_text
+from kgqa_core.serving.messages import ChatMessage, ChatRequest
+from kgqa_core.serving.service import Ask
+from kgqa_core.system import System
+from kgqa_core.tracing import QuestionTrace
+from tasks.tracking.model_reference import Reference, open_system
+from tasks.tracking.traces import SPAN_TYPES, span_attributes
+
+MODEL_CODE = Path(__file__).with_name("model_code.py")
+MESSAGE_ID = "answer"
+_SAVING: ContextVar[bool] = ContextVar("kgqa_saving_model", default=False)
+
+
+class CustomInputs(BaseModel):
+    """What a request may say beside its messages.
+
+    topics: keys or labels of the entities that the question is about; found in it when absent.  min_confidence: in
+    [0, 1], below which nothing is answered; the system's own when absent.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    topics: list[str] = []
+    min_confidence: float | None = Field(default=None, ge=0, le=1)
+
+
+class SystemAgent(ResponsesAgent):
+    """Answers the last user message of a chat; the messages before it are the dialogue.
+
+    The response's text is the answer, or why there is none.  `custom_outputs` has `answer`, as `kgqa ask --json` prints
+    it, and `run`, the run whose system answered.
+    """
+
+    def __init__(self) -> None:
+        self._system: System | None = None
+        self._run = ""
+        self._lock = threading.Lock()
+
+    def load_context(self, context: Any) -> None:
+        """Open the system that the model refers to.  Raises what `open_system` raises."""
+        if not _SAVING.get():
+            reference = context.model_config or {}
+            self._run = str(reference["run"])
+            self._system = open_system(reference, ActiveTracer())
+
+    def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:  # type: ignore[override]
+        """The answer to the last user message.  Raises MlflowException for a request that cannot be answered."""
+        if _SAVING.get():  # MLflow checks the shape of a response when it saves; no system is opened for that
+            return ResponsesAgentResponse(output=[self.create_text_output_item("", MESSAGE_ID)])
+        answer = self._answer(request)
+        item = self.create_text_output_item(answer_text(answer), f"{MESSAGE_ID}-{uuid4().hex[:12]}")
+        return ResponsesAgentResponse(output=[item], custom_outputs=self._outputs(answer))
+
+    def predict_stream(  # type: ignore[override]
+        self, request: ResponsesAgentRequest
+    ) -> Generator[ResponsesAgentStreamEvent, None, None]:
+        """The same as one event, since an answer is there as a whole."""
+        answer = self._answer(request)
+        item = self.create_text_output_item(answer_text(answer), f"{MESSAGE_ID}-{uuid4().hex[:12]}")
+        yield ResponsesAgentStreamEvent(
+            type="response.output_item.done", item=item, custom_outputs=self._outputs(answer)
+        )  # fmt: skip
+
+    def _answer(self, request: ResponsesAgentRequest) -> Answer:
+        assert self._system is not None, "MLflow calls load_context first"
+        try:
+            ask = read_request(request)
+            with self._lock:
+                system = self._system
+                if ask.min_confidence is not None:
+                    system = system.at_confidence(ask.min_confidence)
+                return system.ask(ask.question, ask.topics, ask.dialogue)
+        except InputError as fault:
+            raise MlflowException.invalid_parameter_value(str(fault)) from None
+
+    def _outputs(self, answer: Answer) -> dict[str, Any]:
+        return {"answer": answer.to_json(), "run": self._run}
+
+
+class ActiveTracer:
+    """A `Tracer` that puts the steps of an answer under the span that MLflow has open around `predict`.
+
+    Whether there is one is MLflow's to say: its tracing may be off, and samples by `MLFLOW_TRACE_SAMPLING_RATIO`.
+    """
+
+    def wants(self) -> bool:
+        """Whether MLflow traces the call under way."""
+        return mlflow.get_current_active_span() is not None
+
+    def record(self, trace: QuestionTrace) -> str | None:
+        """Add a span for each step; the id of the trace under way."""
+        parent = mlflow.get_current_active_span()
+        if parent is None:
+            return None
+        parent.set_attributes(dict(trace.attributes))
+        for step in trace.spans:
+            span = mlflow.start_span_no_context(
+                step.name,
+                span_type=SPAN_TYPES.get(step.name, SpanType.CHAIN),
+                parent_span=parent,
+                inputs=dict(step.inputs),
+                attributes=span_attributes(step),
+                start_time_ns=int(step.started * 1e9),
+            )
+            span.end(outputs=dict(step.outputs), end_time_ns=int((step.started + step.seconds) * 1e9))
+        return str(parent.trace_id)
+
+
+def read_request(request: ResponsesAgentRequest) -> Ask:
+    """The question, dialogue and options of a request.  Raises InputError for one that cannot be read."""
+    try:
+        custom = CustomInputs.model_validate(request.custom_inputs or {})
+        messages = [_message(item.model_dump()) for item in request.input]
+        chat = ChatRequest(messages=messages, topics=custom.topics, min_confidence=custom.min_confidence)
+    except ValidationError as fault:
+        said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in fault.errors())
+        raise InputError(
+            f"the request cannot be read ({said}); input is a list of messages, and custom_inputs may have topics (a "
+            "list of texts) and min_confidence (0 to 1)"
+        ) from None
+    return question_of(chat)
+
+
+def answer_text(answer: Answer) -> str:
+    """The answer in words, its names or values, or why there is none."""
+    if answer.answer is None or not answer.listed:
+        return refusal_text(answer)
+    return answer.wording or ", ".join(answer.listed)
+
+
+def save_model(folder: Path, reference: Reference, **ids: Any) -> None:
+    """Write the model that a reference means into a folder that is not there yet.
+
+    ids: run_id, model_id, artifact_path and model_uuid, of the logged model.  No system is opened, and nothing is
+    pickled.
+    """
+    with _saving():
+        mlflow.pyfunc.save_model(
+            path=str(folder),
+            python_model=str(MODEL_CODE),
+            model_config=dict(reference),
+            pip_requirements=list(reference["requirements"]),
+            input_example={"input": [{"role": "user", "content": "What is the capital of France?"}]},
+            mlflow_model=Model(**ids),
+        )
+
+
+@contextmanager
+def _saving() -> Iterator[None]:
+    token = _SAVING.set(True)
+    try:
+        yield
+    finally:
+        _SAVING.reset(token)
+
+
+def _message(item: Mapping[str, Any]) -> ChatMessage:
+    """A message, or an output item of an earlier response, as one of the chat protocol."""
+    content = item.get("content")
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text") or "") for part in content)
+    return ChatMessage(role=str(item.get("role") or item.get("type") or ""), content=content)
