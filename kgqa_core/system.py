@@ -160,18 +160,24 @@ class System:
             language=profile.questions.language,
         )
 
-    def ask(self, text: str, topics: Sequence[str] = (), dialogue: Sequence[tuple[str, str]] = ()) -> Answer:
+    def ask(
+        self,
+        text: str,
+        topics: Sequence[str] = (),
+        dialogue: Sequence[tuple[str, str]] = (),
+        traces: dict[str, str] | None = None,
+    ) -> Answer:
         """The answer to one question.
 
         topics: keys or labels of the entities that it is about; without any they are linked in the question.
         dialogue: earlier turns as (`user` or `agent`, text), oldest first.  Topics are linked in them too, passages are
-        searched for with them, and the template `ltgen2024` shows them to the model.
+        searched for with them, and the template `ltgen2024` shows them to the model.  traces: as of `answer`.
         Raises InputError when a topic is not in the graph or a role is unknown.
         """
         question = Question(
             "ask", text, language=self.language, topic_keys=tuple(topics), dialogue=dialogue_turns(dialogue)
         )
-        return self.answer([question])[0]
+        return self.answer([question], traces)[0]
 
     def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         """The answers to a batch of questions, in its order.

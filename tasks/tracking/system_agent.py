@@ -29,7 +29,7 @@ from kgqa_core.serving.service import Ask
 from kgqa_core.system import System
 from kgqa_core.tracing import QuestionTrace
 from tasks.tracking.model_reference import Reference, open_system
-from tasks.tracking.traces import SPAN_TYPES, span_attributes
+from tasks.tracking.traces import SPAN_TYPES, span_attributes, trace_tags
 
 MODEL_CODE = Path(__file__).with_name("model_code.py")
 MESSAGE_ID = "answer"
@@ -66,7 +66,7 @@ class SystemAgent(ResponsesAgent):
         if not _SAVING.get():
             reference = context.model_config or {}
             self._run = str(reference["run"])
-            self._system = open_system(reference, ActiveTracer())
+            self._system = open_system(reference, ActiveTracer(self._run))
 
     def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:  # type: ignore[override]
         """The answer to the last user message.  Raises MlflowException for a request that cannot be answered."""
@@ -106,7 +106,11 @@ class ActiveTracer:
     """A `Tracer` that puts the steps of an answer under the span that MLflow has open around `predict`.
 
     Whether there is one is MLflow's to say: its tracing may be off, and samples by `MLFLOW_TRACE_SAMPLING_RATIO`.
+    run: whose system answers.
     """
+
+    def __init__(self, run: str) -> None:
+        self.run = run
 
     def wants(self) -> bool:
         """Whether MLflow traces the call under way."""
@@ -118,6 +122,7 @@ class ActiveTracer:
         if parent is None:
             return None
         parent.set_attributes(dict(trace.attributes))
+        mlflow.update_current_trace(tags=trace_tags(self.run, "model", trace))
         for step in trace.spans:
             span = mlflow.start_span_no_context(
                 step.name,
@@ -159,12 +164,13 @@ def save_model(folder: Path, reference: Reference, **ids: Any) -> None:
     ids: run_id, model_id, artifact_path and model_uuid, of the logged model.  No system is opened, and nothing is
     pickled.
     """
+    wanted = list(reference["requirements"])
     with _saving():
         mlflow.pyfunc.save_model(
             path=str(folder),
             python_model=str(MODEL_CODE),
-            model_config=dict(reference),
-            pip_requirements=list(reference["requirements"]),
+            model_config={**reference, "requirements": wanted[:1]},
+            pip_requirements=wanted,
             input_example={"input": [{"role": "user", "content": "What is the capital of France?"}]},
             mlflow_model=Model(**ids),
         )

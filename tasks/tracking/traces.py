@@ -82,7 +82,7 @@ class MlflowTracer:
     ) -> None:
         self._sampler = Sampler(share)
         self._connect, self._where = connect or (lambda: MlflowStore(home)), without_credentials(tracking_uri(home))
-        self._tags = {RUN_ID: run, "kgqa.command": command}
+        self._run, self._command = run, command
         self._metadata = {"mlflow.sourceRun": mlflow_run} if mlflow_run else {}
         self._store: MlflowStore | None = None
         self._next = 0.0
@@ -133,7 +133,7 @@ class MlflowTracer:
             return
         if self._store is None:
             self._store = self._connect()
-        send_trace(self._store, name, trace, self._tags, self._metadata)
+        send_trace(self._store, name, trace, trace_tags(self._run, self._command, trace), self._metadata)
         self.sent += 1
         self._said = False
 
@@ -173,7 +173,6 @@ def send_trace(
     from mlflow.entities.trace_state import TraceState
     from mlflow.tracing.client import TracingClient
 
-    searched = {f"kgqa.{key}": _text(value) for key, value in trace.attributes.items()}
     info = TraceInfo(
         trace_id=name,
         trace_location=TraceLocation.from_experiment_id(store.experiment),
@@ -183,11 +182,17 @@ def send_trace(
         request_preview=str(trace.inputs.get("question", ""))[:PREVIEW],
         response_preview=_preview(trace.outputs),
         trace_metadata=dict(metadata),
-        tags={"mlflow.traceName": "kgqa", **tags, **searched},
+        tags={"mlflow.traceName": "kgqa", **tags},
     )
     client = TracingClient(store.uri)
     client.log_spans(store.experiment, spans_of(name, trace))
     client.start_trace(info)
+
+
+def trace_tags(run: str, command: str, trace: QuestionTrace) -> dict[str, str]:
+    """Tags that a trace is searched by: the run whose system answered, what answered, road, confidence and the like."""
+    searched = {f"kgqa.{key}": _text(value) for key, value in trace.attributes.items()}
+    return {RUN_ID: run, "kgqa.command": command, **searched}
 
 
 def spans_of(name: str, trace: QuestionTrace) -> list[Any]:
