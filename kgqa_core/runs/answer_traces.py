@@ -25,9 +25,9 @@ from kgqa_core.tracing import QuestionTrace, StepClock
 from kgqa_core.types import Question
 
 STEPS = {
-    "mentions": "linking", "linked": "linking", "facts": "retrieval", "retrieved_passages": "knowledge",
-    "knowledge": "knowledge", "computed_knowledge": "knowledge", "computed": "forms", "explored": "forms",
-    "answers": "model", "worded": "wording",
+    "mentions": "linking", "linked": "linking", "facts": "retrieval", "passages": "knowledge",
+    "knowledge": "knowledge", "computed_knowledge": "knowledge", "computed": "forms", "answers": "model",
+    "wording": "wording",
 }  # fmt: skip
 """Step of a question that a stage takes for all of them, by the stage's kind."""
 
