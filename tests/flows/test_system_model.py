@@ -47,8 +47,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "home"
 
 
-def store_of(home: Path) -> str:
-    return f"sqlite:///{home / 'mlflow' / 'mlflow.db'}"
+def tracked(home: Path) -> dict[str, str]:
+    """The environment of whoever uses MLflow's own commands with this home."""
+    return {"MLFLOW_TRACKING_URI": f"sqlite:///{home / 'mlflow' / 'mlflow.db'}", "MLFLOW_EXPERIMENT_NAME": "kgqa"}
 
 
 def question(home: Path, number: int = 0) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def question(home: Path, number: int = 0) -> dict[str, Any]:
 def python(home: Path, script: str, cwd: Path, **env: str) -> dict[str, Any]:
     """What a fresh process that knows MLflow's address prints as its last line."""
     (cwd / "script.py").write_text(script, encoding="utf-8")
-    done = run_python([cwd / "script.py"], env={"MLFLOW_TRACKING_URI": store_of(home), **env}, cwd=cwd, timeout=600)
+    done = run_python([cwd / "script.py"], env=tracked(home) | env, cwd=cwd, timeout=600)
     assert done.code == 0, done.err[-3000:]
     return done.json
 
@@ -82,7 +83,10 @@ model = mlflow.pyfunc.load_model("{CHAMPION}")
 told = {{"input": [{{"role": "user", "content": QUESTION}}]}}
 reply = model.predict(told)
 always = model.predict(told | {{"custom_inputs": {{"topics": [TOPIC], "min_confidence": 0.0}}}})
-traces = mlflow.search_traces(locations=["0"], return_type="list")
+experiment = mlflow.get_experiment_by_name("kgqa").experiment_id
+traces = mlflow.search_traces(
+    locations=[experiment], filter_string="tags.`kgqa.command` = 'model'", return_type="list"
+)
 print(json.dumps({{"reply": reply, "always": always, "run": model.metadata.run_id, "id": model.metadata.model_id,
     "traces": [[[span.name for span in one.data.spans], one.info.tags.get("kgqa.run_id")] for one in traces]}}))
 """
@@ -190,12 +194,15 @@ from mlflow import MlflowClient
 experiment = mlflow.get_experiment_by_name("kgqa").experiment_id
 traces = mlflow.search_traces(locations=[experiment], return_type="list")
 print(json.dumps([{"id": one.info.trace_id, "tags": dict(one.info.tags),
-    "run": one.info.request_metadata["mlflow.sourceRun"], "spans": [[span.name, span.inputs, span.outputs, span.end_time_ns - span.start_time_ns,
+    "run": one.info.request_metadata.get("mlflow.sourceRun"), "spans": [[
+               span.name, span.inputs, span.outputs, span.end_time_ns - span.start_time_ns,
                span.attributes.get("mlflow.chat.tokenUsage")] for span in one.data.spans]} for one in traces]))
 """
     traces = python(home, script, tmp_path)
     by_command: dict[str, list[Any]] = {"ask": [], "answer": []}
     for one in traces:
+        if one["tags"].get("kgqa.command") not in by_command:
+            continue  # those of MLflow's own calls of the model
         by_command[one["tags"]["kgqa.command"]].append(one)
         assert one["tags"]["kgqa.run_id"] == record["run_id"] and one["run"] == record["mlflow_run_id"]
         root, *steps = one["spans"]
@@ -245,7 +252,7 @@ print(json.dumps({{"means": {{name: float(value) for name, value in result.metri
 def test_mlflow_models_serve_answers_over_http(home: Path, tmp_path: Path) -> None:
     port, asked = closed_port(), question(home)
     words = ["models", "serve", "-m", CHAMPION, "--env-manager", "local", "--host", "127.0.0.1", "--port", str(port)]
-    given = environment(MLFLOW_TRACKING_URI=store_of(home), MLFLOW_DISABLE_TELEMETRY="true")
+    given = environment(**tracked(home), MLFLOW_DISABLE_TELEMETRY="true")
     given["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), given["PATH"]))  # MLflow calls `uvicorn`
     with (tmp_path / "log").open("w") as log:
         server = subprocess.Popen(

@@ -32,7 +32,7 @@ def test_scorers_give_our_metrics(outputs: Any, gold: list[Any], expected: dict[
 
 def test_every_metric_of_a_text_is_a_scorer_and_an_unknown_one_is_named() -> None:
     assert [one.name for one in scorers(list(METRICS))] == list(METRICS)
-    with pytest.raises(InputError, match=r"no metric 'f2'; there are .*\(did you mean 'f1'"):
+    with pytest.raises(InputError, match=r"no metric 'f2'; there are .*; did you mean 'f1'"):
         scorers(["f2"])
 
 

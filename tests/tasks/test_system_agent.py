@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import mlflow
 import pytest
 from mlflow.exceptions import MlflowException
 from mlflow.types.responses import ResponsesAgentRequest
@@ -18,6 +20,14 @@ from kgqa_core.store.artifacts import ArtifactRef, Home
 from tasks.tracking import model_reference
 from tasks.tracking.model_reference import make_reference, requirements
 from tasks.tracking.system_agent import SystemAgent, answer_text, read_request
+
+
+@pytest.fixture(autouse=True)
+def no_traces() -> Iterator[None]:
+    """MLflow would trace `predict` into a database in the working folder."""
+    mlflow.tracing.disable()
+    yield
+    mlflow.tracing.enable()
 
 
 class Heard:
