@@ -57,7 +57,11 @@ def requirements(profile: Profile) -> list[str]:
     """Lines for pip: this project, then each package that it names itself, in the version that is installed here."""
     extras = [name for name, wanted in (("passages", profile.reads_passages), ("amr", _reads_amr(profile))) if wanted]
     found = {}
-    for line in importlib.metadata.requires(DISTRIBUTION) or ():
+    try:
+        named_packages = importlib.metadata.requires(DISTRIBUTION) or ()
+    except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
+        named_packages = ()
+    for line in named_packages:
         text, _, condition = line.partition(";")
         named = re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", condition)
         if named is not None and named[1] not in extras:
@@ -76,7 +80,10 @@ def own_requirement(extras: Sequence[str] = ()) -> str:
     folder = _code_folder()
     if (folder / "pyproject.toml").is_file():
         return f"{name} @ {folder.as_uri()}"
-    found = importlib.metadata.distribution(DISTRIBUTION)
+    try:
+        found = importlib.metadata.distribution(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return name
     try:
         origin = json.loads(found.read_text("direct_url.json") or "{}")
     except ValueError:
