@@ -20,7 +20,7 @@ from kgqa_core.runs.answers import read_answers
 from kgqa_core.runs.finished import SystemParts, system_parts
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.outputs import claim_file
-from kgqa_core.tracing import Tracer
+from kgqa_core.tracing import QuestionTracer
 from tasks.abstention import judge
 from tasks.answering import answer, answer_computed, answer_from, compute_all, explore_with, worded
 from tasks.engine.run import latest_run, tracked_run
@@ -69,7 +69,7 @@ def answer_file(
 
 
 def _trace(
-    tracer: Tracer,
+    tracer: QuestionTracer,
     answers: Sequence[Answer],
     parts: SystemParts,
     started: float,

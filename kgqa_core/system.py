@@ -53,7 +53,7 @@ from kgqa_core.symbolic.by_labels.model import load as load_labels
 from kgqa_core.symbolic.compute import Calculator
 from kgqa_core.symbolic.operator import load as load_operator
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
-from kgqa_core.tracing import NO_TRACER, StepClock, Tracer
+from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
 
 SHOWN_ENTITIES = 10
@@ -86,7 +86,7 @@ class System:
     others: Sequence[Retriever] = ()
     language: str = "en"
     words: LanguageModel | None = None
-    tracer: Tracer = NO_TRACER
+    tracer: QuestionTracer = NO_TRACER
 
     @classmethod
     def from_run(

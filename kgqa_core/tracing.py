@@ -1,7 +1,7 @@
 """How a question was answered, step by step, without knowing who keeps it.
 
-`System` takes a `Tracer`; the tasks hand it one that writes to MLflow.  A trace is made after the answer, from values
-that the steps had anyway, so that a question that is not traced costs a few looks at the clock.
+`System` takes a `QuestionTracer`; the tasks hand it one that writes to MLflow.  A trace is made after the answer, from
+values that the steps had anyway, so that a question that is not traced costs a few looks at the clock.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class QuestionTrace:
     batch: int = 1
 
 
-class Tracer(Protocol):
+class QuestionTracer(Protocol):
     """Keeper of traces."""
 
     def wants(self) -> bool:

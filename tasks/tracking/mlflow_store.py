@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol
 from kgqa_core.store.artifacts import Home
 from tasks.servers.database import ensure_database
 from tasks.servers.login import hand_to_clients
+from tasks.tracking.model_files import save_model
 
 EXPERIMENT = "kgqa"
 KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
@@ -295,8 +296,6 @@ class MlflowStore:
     def model(self, run: str, reference: Mapping[str, Any]) -> None:
         """Log the system that a reference means as a model of a run, once; what it refers to stays where it is."""
         from mlflow.entities import LoggedModelOutput
-
-        from tasks.tracking.system_agent import save_model
 
         logged = self._logged(run)
         if logged is None:

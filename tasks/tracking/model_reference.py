@@ -21,7 +21,7 @@ from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.runs.finished import SYSTEM_STAGES, SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, Home, read_manifest
-from kgqa_core.tracing import NO_TRACER, Tracer
+from kgqa_core.tracing import NO_TRACER, QuestionTracer
 from tasks.tracking.mlflow_store import without_credentials
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def own_requirement(extras: Sequence[str] = ()) -> str:
     return f"{name} @ {url}" if url else f"{name}=={found.version}"
 
 
-def open_system(reference: Reference, tracer: Tracer = NO_TRACER) -> System:
+def open_system(reference: Reference, tracer: QuestionTracer = NO_TRACER) -> System:
     """The system that a reference means.
 
     Raises ArtifactError where the home, the run or an artifact is missing or has another content, and what

@@ -1,22 +1,18 @@
 """A finished system as an MLflow model: chat messages in, the answer's text out, and the whole answer beside it.
 
-Only what logs or loads such a model imports this module, since it imports MLflow.
+Only `model_code.py`, which MLflow runs, imports this module, since it imports MLflow.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from pathlib import Path
+from collections.abc import Generator, Mapping
 from typing import Any
 from uuid import uuid4
 
 import mlflow
 from mlflow.entities import SpanType
 from mlflow.exceptions import MlflowException
-from mlflow.models import Model
 from mlflow.pyfunc import ResponsesAgent
 from mlflow.types.responses import ResponsesAgentRequest, ResponsesAgentResponse, ResponsesAgentStreamEvent
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,12 +24,11 @@ from kgqa_core.serving.messages import ChatMessage, ChatRequest
 from kgqa_core.serving.service import Ask
 from kgqa_core.system import System
 from kgqa_core.tracing import QuestionTrace
-from tasks.tracking.model_reference import Reference, open_system
+from tasks.tracking.model_files import saving
+from tasks.tracking.model_reference import open_system
 from tasks.tracking.traces import SPAN_TYPES, span_attributes, trace_tags
 
-MODEL_CODE = Path(__file__).with_name("model_code.py")
 MESSAGE_ID = "answer"
-_SAVING: ContextVar[bool] = ContextVar("kgqa_saving_model", default=False)
 
 
 class CustomInputs(BaseModel):
@@ -63,14 +58,14 @@ class SystemAgent(ResponsesAgent):
 
     def load_context(self, context: Any) -> None:
         """Open the system that the model refers to.  Raises what `open_system` raises."""
-        if not _SAVING.get():
+        if not saving():
             reference = context.model_config or {}
             self._run = str(reference["run"])
             self._system = open_system(reference, ActiveTracer(self._run))
 
     def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:  # type: ignore[override]
         """The answer to the last user message.  Raises MlflowException for a request that cannot be answered."""
-        if _SAVING.get():  # MLflow checks the shape of a response when it saves; no system is opened for that
+        if saving():  # MLflow checks the shape of a response when it saves; no system is opened for that
             return ResponsesAgentResponse(output=[self.create_text_output_item("", MESSAGE_ID)])
         answer = self._answer(request)
         item = self.create_text_output_item(answer_text(answer), f"{MESSAGE_ID}-{uuid4().hex[:12]}")
@@ -103,7 +98,7 @@ class SystemAgent(ResponsesAgent):
 
 
 class ActiveTracer:
-    """A `Tracer` that puts the steps of an answer under the span that MLflow has open around `predict`.
+    """A `QuestionTracer` that puts the steps of an answer under the span that MLflow has open around `predict`.
 
     Whether there is one is MLflow's to say: its tracing may be off, and samples by `MLFLOW_TRACE_SAMPLING_RATIO`.
     run: whose system answers.
@@ -156,33 +151,6 @@ def answer_text(answer: Answer) -> str:
     if answer.answer is None or not answer.listed:
         return refusal_text(answer)
     return answer.wording or ", ".join(answer.listed)
-
-
-def save_model(folder: Path, reference: Reference, **ids: Any) -> None:
-    """Write the model that a reference means into a folder that is not there yet.
-
-    ids: run_id, model_id, artifact_path and model_uuid, of the logged model.  No system is opened, and nothing is
-    pickled.
-    """
-    wanted = list(reference["requirements"])
-    with _saving():
-        mlflow.pyfunc.save_model(
-            path=str(folder),
-            python_model=str(MODEL_CODE),
-            model_config={**reference, "requirements": wanted[:1]},
-            pip_requirements=wanted,
-            input_example={"input": [{"role": "user", "content": "What is the capital of France?"}]},
-            mlflow_model=Model(**ids),
-        )
-
-
-@contextmanager
-def _saving() -> Iterator[None]:
-    token = _SAVING.set(True)
-    try:
-        yield
-    finally:
-        _SAVING.reset(token)
 
 
 def _message(item: Mapping[str, Any]) -> ChatMessage:

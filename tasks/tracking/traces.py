@@ -22,7 +22,7 @@ from typing import Any
 
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.store.artifacts import Home
-from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span, Tracer
+from kgqa_core.tracing import NO_TRACER, QuestionTrace, QuestionTracer, Span
 from tasks.tracking.mlflow_store import RUN_ID, MlflowStore, tracking_uri, without_credentials
 
 log = logging.getLogger("kgqa.tracking")
@@ -43,10 +43,10 @@ FEEDBACK, CORRECTION = "correct", "answers"
 """Names of the assessments that feedback becomes."""
 
 
-class Sampler:
+class ShareSampler:
     """Says yes to a share of the calls: to every tenth for 0.1, from a random one on.
 
-    >>> each = Sampler(0.25, start=0.0)
+    >>> each = ShareSampler(0.25, start=0.0)
     >>> [each() for _ in range(8)]
     [False, False, False, True, False, False, False, True]
     """
@@ -64,7 +64,7 @@ class Sampler:
 
 
 class MlflowTracer:
-    """A `Tracer` that writes a share of the traces to MLflow.
+    """A `QuestionTracer` that writes a share of the traces to MLflow.
 
     run: id of the run whose system answers; mlflow_run: of it in MLflow, where known.  command: what answers, such as
     `ask`.  connect: opens the store, may raise.
@@ -80,7 +80,7 @@ class MlflowTracer:
         command: str = "ask",
         connect: Callable[[], MlflowStore] | None = None,
     ) -> None:
-        self._sampler = Sampler(share)
+        self._sampler = ShareSampler(share)
         self._connect, self._where = connect or (lambda: MlflowStore(home)), without_credentials(tracking_uri(home))
         self._run, self._command = run, command
         self._metadata = {"mlflow.sourceRun": mlflow_run} if mlflow_run else {}
@@ -144,7 +144,7 @@ class MlflowTracer:
             log.warning("MLflow at %s takes no traces (%s); they are dropped", self._where, why)
 
 
-def open_tracer(home: Home, share: float, record: Mapping[str, Any], command: str) -> Tracer:
+def open_tracer(home: Home, share: float, record: Mapping[str, Any], command: str) -> QuestionTracer:
     """The tracer of a run's system; one that keeps nothing where the share is 0.  `close_tracer` ends it.
 
     record: of the run.  Raises InputError for a share outside [0, 1].
@@ -158,7 +158,7 @@ def open_tracer(home: Home, share: float, record: Mapping[str, Any], command: st
     )  # fmt: skip
 
 
-def close_tracer(tracer: Tracer) -> None:
+def close_tracer(tracer: QuestionTracer) -> None:
     """Wait until a tracer has sent what it has."""
     if isinstance(tracer, MlflowTracer):
         tracer.close()

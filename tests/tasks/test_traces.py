@@ -15,7 +15,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.store.artifacts import Home
 from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span, StepClock
 from tasks.tracking.mlflow_store import MlflowStore
-from tasks.tracking.traces import MlflowTracer, Sampler, open_tracer, record_feedback
+from tasks.tracking.traces import MlflowTracer, ShareSampler, open_tracer, record_feedback
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_feedback_becomes_assessments_of_its_trace(opened: tuple[Home, MlflowSto
 
 @pytest.mark.parametrize(("share", "wanted"), [(0.1, 20), (0.25, 50), (1.0, 200), (0.0, 0)])
 def test_exactly_the_share_of_the_questions_is_traced(share: float, wanted: int) -> None:
-    sampler = Sampler(share)
+    sampler = ShareSampler(share)
     assert abs(sum(sampler() for _ in range(200)) - wanted) <= (0 if share in (0, 1) else 1)
 
 
