@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
 from kgqa_core.serving.ask_record import AskSystem
 from kgqa_core.serving.chat import chunks, completion, question_of
-from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_routes import add_graph_routes
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
 from kgqa_core.serving.mcp_http import McpEndpoint
@@ -60,10 +60,12 @@ def create_app(
     options: HttpOptions | None = None,
     feedback: FeedbackStore | None = None,
     metrics: Metrics | None = None,
+    on_feedback: Callable[[Feedback], None] | None = None,
 ) -> Guard:
     """The ASGI application over a service, which it starts and closes with itself.
 
-    feedback: keeps what people say of answers; None takes none.
+    feedback: keeps what people say of answers; None takes none.  on_feedback: is told of each that is kept, such as a
+    tracker; a fault of it is logged.
     """
     options, metrics = options or HttpOptions(), metrics or Metrics()
 
@@ -87,7 +89,7 @@ def create_app(
     _chat_routes(app, service, options, metrics)
     add_graph_routes(app, lambda: service.view)
     if feedback is not None:
-        _feedback_routes(app, feedback, metrics)
+        _feedback_routes(app, feedback, metrics, on_feedback)
     _state_routes(app, service, metrics)
     hosts = None if options.hosts is None else (*options.hosts, "localhost", "testserver")
     return Guard(
@@ -146,11 +148,22 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
         return {"object": "list", "data": [model]}
 
 
-def _feedback_routes(app: FastAPI, feedback: FeedbackStore, metrics: Metrics) -> None:
+def _feedback_routes(
+    app: FastAPI, feedback: FeedbackStore, metrics: Metrics, on_feedback: Callable[[Feedback], None] | None
+) -> None:
+    def tell(said: Feedback) -> None:
+        try:
+            if on_feedback is not None:
+                on_feedback(said)
+        except Exception as fault:
+            log.warning("the tracker was not told of feedback: %s", fault, exc_info=not isinstance(fault, KgqaError))
+
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
     async def give(request: FeedbackRequest) -> dict[str, Any]:
-        number = await asyncio.to_thread(feedback.add, request.feedback())
+        said = request.feedback()
+        number = await asyncio.to_thread(feedback.add, said)
         metrics.feedback.labels(request.verdict).inc()
+        await asyncio.to_thread(tell, said)
         return {"id": number}
 
 
