@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from kgqa_core.errors import ConfigError, InputError
 from kgqa_core.serving.feedback import SERVE_FOLDER, Feedback, FeedbackStore
 from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback
-from kgqa_core.serving.http import HttpOptions
+from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
