@@ -50,6 +50,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_wildcard(host: str) -> bool:
+    """Whether an address stands for all of this machine's."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
 class Guard:
     """An ASGI application that refuses what is foreign, too long or too slow, and hands on all else.
 
