@@ -258,6 +258,7 @@ class Service:
         opened, began = self._system(), time.monotonic()
         try:
             answers, stages, traces = self._answers(opened, [one.ask for one in batch])
+            rows = list(zip(answers, stages, strict=True))
         except InputError as fault:
             if len(batch) == 1:
                 batch[0].future.set_exception(fault)
@@ -272,7 +273,7 @@ class Service:
                 one.future.set_exception(fault)
             return
         seconds = time.monotonic() - began
-        for one, answer, own in zip(batch, answers, stages, strict=True):
+        for one, (answer, own) in zip(batch, rows, strict=True):
             trace = traces.get(answer.id)
             one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch), own, trace))
 
