@@ -12,7 +12,8 @@ from kgqa_core.datasets.registry import GENERATED
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.page import GENERATED_SCORES
 from kgqa_core.serving.feedback import FILE as FEEDBACK
-from kgqa_core.serving.feedback import SERVE_FOLDER, FeedbackStore, write_lessons
+from kgqa_core.serving.feedback import FeedbackStore, write_lessons
+from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
 from tasks.engine.context import Call, Counts, StageContext, folders
 from tasks.engine.external_digests import file_digest, model_digest

@@ -10,10 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kgqa_core.errors import InputError, KgqaError
+from kgqa_core.serving.limits import ADDRESS, SERVE_FOLDER, TOKEN_VARIABLE
 
-FOLDER, ADDRESS = "serve", "server.json"
-"""Where a home says at which address its server answers, while one does."""
-TOKEN_VARIABLE = "KGQA_SERVE_TOKEN"
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 300.0
 
@@ -48,7 +46,7 @@ def ask_server(home: Path, run: str, request: dict[str, Any]) -> dict[str, Any] 
 def _address(home: Path) -> tuple[str, int] | None:
     """Host and port that the home's server wrote down, where its process is alive."""
     try:
-        said = json.loads((home / FOLDER / ADDRESS).read_text(encoding="utf-8"))
+        said = json.loads((home / SERVE_FOLDER / ADDRESS).read_text(encoding="utf-8"))
         os.kill(int(said["process"]), 0)
         if said.get("knowledge") is not None or said.get("min_confidence") is not None:
             return None  # it answers otherwise than this command would

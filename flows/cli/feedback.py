@@ -16,7 +16,8 @@ from flows.cli._session import HomeSession, Session, print_json
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import InputError
 from kgqa_core.report.terminal import VisibleText
-from kgqa_core.serving.feedback import FILE, SERVE_FOLDER, FeedbackStore
+from kgqa_core.serving.feedback import FILE, FeedbackStore
+from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.outputs import claim_file
 

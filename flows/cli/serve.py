@@ -14,13 +14,13 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import KnowledgeOption, MinConfidenceOption, TraceShareOption
-from flows.cli._served import ADDRESS, FOLDER
 from flows.cli._session import Session, err
+from flows.cli.servers import in_url
 from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.serving.limits import ADDRESS, SERVE_FOLDER
 from kgqa_core.store.artifacts import Home, write_json
-from tasks.servers.process import is_wildcard
 
 if TYPE_CHECKING:
     from kgqa_core.serving.feedback import Feedback
@@ -62,6 +62,7 @@ def serve(
     chosen = session.prepare()
     session.start_logging()
     from kgqa_core.serving import run as server
+    from kgqa_core.serving.mcp_http import bind
     from kgqa_core.serving.metrics import MULTIPROCESS_VARIABLE
     from kgqa_core.serving.systems import SystemSource
     from tasks.engine.secrets import load_secrets
@@ -76,26 +77,27 @@ def serve(
         queue=queue, hosts=tuple(allowed_host or ()), body_kb=body_kb, timeout_seconds=timeout, trace_share=trace_share,
     )  # fmt: skip
     options.http()
-    bound = server.listen(host, port)
-    place = chosen.root / FOLDER / ADDRESS
+    hooks = serve_hooks(options)
+    bound = bind(host, port)
+    place = chosen.root / SERVE_FOLDER / ADDRESS
     with contextlib.ExitStack() as stack:
         stack.callback(bound.close)
         service = None
         if workers == 1:
             started = time.monotonic()
             with err.status("loading the graph, the retriever and the model …"):
-                service = options.service(serve_hooks(options))
+                service = options.service(hooks)
                 service.start()
             err.print(f"run {service.run} is loaded, {time.monotonic() - started:.1f} s", highlight=False)
         else:  # before the workers import prometheus_client
             os.environ[MULTIPROCESS_VARIABLE] = stack.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-metrics-"))
-        address = f"http://{_in_url(host)}:{bound.getsockname()[1]}"
+        address = f"http://{in_url(host)}:{bound.getsockname()[1]}"
         place.parent.mkdir(exist_ok=True)
         stack.callback(place.unlink, missing_ok=True)
         own = {"knowledge": knowledge, "min_confidence": min_confidence}
         write_json(place, {"url": address, "process": os.getpid(), **own})
         common.out.print(f"answering at {address}  (POST /ask, /v1/chat/completions; Ctrl-C stops)", highlight=False)
-        server.serve(options, bound, service, serve_hooks(options), "flows.cli.serve:worker_app")
+        server.serve(options, bound, service, hooks, worker="flows.cli.serve:worker_app")
     common.out.print("stopped")
 
 
@@ -124,9 +126,3 @@ def worker_app() -> Guard:
 
     options = worker_options()
     return options.app(serve_hooks(options))
-
-
-def _in_url(host: str) -> str:
-    if is_wildcard(host):
-        host = "::1" if ":" in host else "127.0.0.1"
-    return f"[{host}]" if ":" in host else host

@@ -44,7 +44,7 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_ho
             stack.enter_context(_reserved(host, port, name))
             for name, port in (("--prefect-port", prefect_port), ("--mlflow-port", mlflow_port))
         ]
-        named = _in_url("127.0.0.1" if process.is_wildcard(host) else host)
+        named = in_url(host)
         prefect, mlflow = (f"http://{named}:{socket.getsockname()[1]}" for socket in bound)
         environment = {**os.environ, login.VARIABLE: auth_string, "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO"}
         for name in ("PREFECT_API_URL", "PREFECT_UI_API_URL", "PREFECT_SERVER_UI_API_URL", "MLFLOW_TRACKING_URI"):
@@ -144,5 +144,8 @@ def _await(
     return not ended.is_set()
 
 
-def _in_url(host: str) -> str:
+def in_url(host: str) -> str:
+    """An address as a link has it; loopback's for one that stands for all."""
+    if process.is_wildcard(host):
+        return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

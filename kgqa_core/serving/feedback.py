@@ -23,8 +23,6 @@ from kgqa_core.errors import InputError, StorageError
 from kgqa_core.metrics.normalise import normalise
 from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 
-SERVE_FOLDER = "serve"
-"""Folder of a home in which its server keeps its address and the feedback."""
 FILE = "feedback.sqlite"
 AGREE = 2
 """Sessions that must say the same before it counts unconfirmed."""
@@ -59,12 +57,6 @@ class Feedback:
     run: str | None = None
     trace: str | None = None
     session: str = ""
-
-    @property
-    def right(self) -> tuple[str, ...] | None:
-        """The answers that are right by this feedback, sorted; None where it does not say."""
-        said = self.answers if self.verdict == "up" else self.correction
-        return tuple(sorted(set(said))) if said else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 
-TOKEN_VARIABLE = "KGQA_SERVE_TOKEN"
-"""The environment variable of the token that clients send as `Authorization: Bearer TOKEN`."""
+from kgqa_core.serving.limits import TOKEN_VARIABLE
+
 OPEN_PATHS = ("/health", "/ready")
 """Paths that need no token: probes have none, and learn nothing."""
 

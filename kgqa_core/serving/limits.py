@@ -1,6 +1,11 @@
-"""What one call may ask of a graph that is served."""
+"""Names and limits of a server, which its clients and its parts share; imports nothing."""
 
 from __future__ import annotations
+
+TOKEN_VARIABLE = "KGQA_SERVE_TOKEN"
+"""The environment variable of the token that clients send as `Authorization: Bearer TOKEN`."""
+SERVE_FOLDER, ADDRESS = "serve", "server.json"
+"""Folder of a home in which its server keeps its address, in this file while it runs, and the feedback."""
 
 SECONDS = 10.0
 """Most time of a call."""

@@ -20,7 +20,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kgqa_core.errors import ConfigError
-from kgqa_core.serving.guard import TOKEN_VARIABLE, is_loopback, is_wildcard
+from kgqa_core.serving.guard import is_loopback, is_wildcard
+from kgqa_core.serving.limits import TOKEN_VARIABLE
 
 LEAST_TOKEN = 16
 """Characters of a token."""
@@ -132,7 +133,17 @@ def host_names(host: str, more: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 takes a free one.  Raises ConfigError where that is not possible."""
+    """A socket that listens there already; as `bind`."""
+    found = bind(host, port)
+    found.listen(128)
+    return found
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket of an address, not listening yet; port 0 takes a free one.
+
+    Raises ConfigError where that is not possible.
+    """
     bare = host.strip("[]")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
@@ -142,7 +153,6 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
-        found.listen(128)
     except OSError as fault:
         found.close()
         raise ConfigError(f"cannot listen on {host} port {port} ({fault.strerror}); give another --port") from None

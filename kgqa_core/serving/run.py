@@ -16,10 +16,11 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kgqa_core.errors import ConfigError, InputError
-from kgqa_core.serving.feedback import SERVE_FOLDER, Feedback, FeedbackStore
-from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback, is_wildcard
+from kgqa_core.errors import ConfigError
+from kgqa_core.serving.feedback import Feedback, FeedbackStore
+from kgqa_core.serving.guard import Guard, is_loopback, is_wildcard
 from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.limits import SERVE_FOLDER, TOKEN_VARIABLE
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
@@ -140,26 +141,13 @@ def _without_wakeup() -> Iterator[None]:
         signal.set_wakeup_fd(before, warn_on_full_buffer=False)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address.  Raises InputError when it is in use or none of this machine."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except (OSError, OverflowError) as fault:
-        bound.close()
-        raise InputError(f"nothing can listen at {host}:{port} ({fault}); choose another --port or --host") from None
-    bound.set_inheritable(True)
-    return bound
-
-
 def serve(
     options: ServeOptions,
     bound: socket.socket,
     service: Service | None = None,
     hooks: ServeHooks | None = None,
-    worker: str = "kgqa_core.serving.run:worker_app",
+    *,
+    worker: str,
 ) -> None:
     """Answers requests at a socket until SIGINT or SIGTERM; requests under way are finished first.
 
@@ -190,8 +178,3 @@ def worker_options() -> ServeOptions:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     given = json.loads(os.environ[VARIABLE])
     return replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})
-
-
-def worker_app() -> Guard:
-    """The application of one worker of several, without a tracker."""
-    return worker_options().app()
