@@ -209,10 +209,10 @@ class Service:
         return self._opened
 
     def _open(self, run: str) -> _Opened:
-        system = self.source.open(run)
+        system, view = self.source.open(run)
         if system.model is None and system.words is None:  # the first question of all costs a second, and no money
             system.ask(WARMING)
-        return _Opened(run, self.source.name(run), {None: system}, self.source.view(run), self.source.tracer(run))
+        return _Opened(run, self.source.name(run), {None: system}, view, self.source.tracer(run))
 
     # -- the answering thread
 
@@ -282,10 +282,10 @@ class Service:
     ) -> tuple[list[Answer], list[dict[str, float]], dict[str, str]]:
         """Answers, seconds of each step for each, and ids of traces by the answer's id."""
         knowledge, least = asks[0].knowledge, asks[0].min_confidence
-        if knowledge not in opened.systems:
+        if knowledge is not None and knowledge not in opened.systems:
             if len(opened.systems) > MOST_KNOWLEDGE:
                 opened.systems.pop(next(name for name in opened.systems if name is not None))
-            opened.systems[knowledge] = self.source.open(opened.run, knowledge)
+            opened.systems[knowledge] = self.source.with_knowledge(opened.run, knowledge)
         system = opened.systems[knowledge]
         if least is not None:
             system = system.at_confidence(least)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
+from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import choose_run, current_champions, newest_run
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.store.artifacts import Home
@@ -46,21 +46,25 @@ class SystemSource:
             )
         return next(iter(champions.values()))
 
-    def view(self, run: str) -> GraphView | None:
-        """Looks into the graph of a run; None where its system reads none.  Raises ArtifactError, GraphMismatch."""
-        record = newest_run(self.home, run)
-        parts = system_parts(self.home, record, self.knowledge, self.min_confidence)
-        if not parts.reads_graph:
-            return None
-        return GraphView.open(parts.kg, parts.dkg, mentions_of_run(self.home, record, self.monitor))
+    def open(self, run: str) -> tuple[System, GraphView | None]:
+        """The system of a run, and what looks into its graph; None where it reads none.
 
-    def open(self, run: str, knowledge: str | None = None) -> System:
-        """The system of a run.  Raises what `System.open` raises."""
+        Raises what `System.open` and `GraphView.open` raise.
+        """
+        parts = self._parts(run, None)
+        view = GraphView.open(parts.kg, parts.dkg, parts.mentions) if parts.mentions is not None else None
+        return System.open(parts), view
+
+    def with_knowledge(self, run: str, knowledge: str) -> System:
+        """The system of a run that reads other knowledge.  Raises what `System.open` raises."""
+        return System.open(self._parts(run, knowledge))
+
+    def _parts(self, run: str, knowledge: str | None) -> SystemParts:
         record = newest_run(self.home, run)
         parts = system_parts(self.home, record, knowledge or self.knowledge, self.min_confidence)
-        if parts.reads_graph:
-            parts = with_mentions(parts, mentions_of_run(self.home, record, self.monitor))
-        return System.open(parts)
+        if not parts.reads_graph:
+            return parts
+        return with_mentions(parts, mentions_of_run(self.home, record, self.monitor))
 
     def tracer(self, run: str) -> QuestionTracer:
         """What keeps traces of the answers of a run's system."""

@@ -77,10 +77,13 @@ class EchoSource:
     def name(self, run: str) -> str:
         return "toy"
 
-    def view(self, run: str) -> Any:
-        return self.looked_into
+    def open(self, run: str) -> tuple[EchoSystem, Any]:
+        return self._opened(run, None), self.looked_into
 
-    def open(self, run: str, knowledge: str | None = None) -> EchoSystem:
+    def with_knowledge(self, run: str, knowledge: str) -> EchoSystem:
+        return self._opened(run, knowledge)
+
+    def _opened(self, run: str, knowledge: str | None) -> EchoSystem:
         self.opened.append((run, knowledge))
         if run in self.broken:
             raise InputError(f"run {run} is damaged")
