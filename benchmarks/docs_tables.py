@@ -23,8 +23,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import connectors_page, kg_subset_page, kill_commands, performance, results_file  # noqa: E402
 from benchmarks import docs_writers as writers  # noqa: E402
-from benchmarks import kg_subset_page, kill_commands, performance, results_file  # noqa: E402
 
 RESULTS_FOLDER = Path("benchmarks/results")
 
@@ -46,6 +46,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("artifact_digests", "benchmarks/artifact_digests.py"),
     ResultFile("auto", "benchmarks/auto.py"),
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", False),
+    ResultFile("connectors", "benchmarks/connectors.py"),
     ResultFile("dkg_follow", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_follow_metaqa", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
@@ -129,6 +130,7 @@ def _whole_table(found: Mapping[str, Any]) -> str:
 
 
 TABLES: tuple[Table, ...] = (
+    Table("connectors", "docs/graphs.md", "connectors", connectors_page.figures),
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", writers.answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(writers.parsers, name="atlas")),

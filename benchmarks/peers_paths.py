@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from kgqa_core.answering.agent.operations import GraphView
+from kgqa_core.answering.agent.operations import NamedGraph
 from kgqa_core.answering.constrained.explorer import PATHS
 from kgqa_core.answering.constrained.trie import SegmentTokens
 from kgqa_core.llm.builtin.model import load_builtin
@@ -22,7 +22,7 @@ from kgqa_core.types import Question
 BATCH, RATE, WARM = 16, 1e-3, 30
 
 
-def path_segments(question: Question, view: GraphView) -> list[str] | None:
+def path_segments(question: Question, view: NamedGraph) -> list[str] | None:
     """The segments of one path along the annotated relations from a topic to a gold answer; None without one."""
     dkg, gold = view.dkg, set(question.answers)
     for keys in question.relation_paths:
@@ -53,7 +53,7 @@ def path_segments(question: Question, view: GraphView) -> list[str] | None:
 
 
 def train_path_model(
-    folder: Path, questions: Sequence[Question], view: GraphView, *, epochs: int, seed: int
+    folder: Path, questions: Sequence[Question], view: NamedGraph, *, epochs: int, seed: int
 ) -> tuple[HFModel, dict[str, float]]:
     """The trained model, saved in a folder, and how it was trained."""
     torch.manual_seed(seed)

@@ -119,6 +119,6 @@ def check(profile: Profile, graph: str | None = None) -> None:
     if graph:
         graph_in(Path(graph))
     else:
-        find_sources(profile.kg.files)
+        find_sources(profile.kg.files, profile.kg)
         check_format(profile.kg.format)
     input_files(profile.questions)

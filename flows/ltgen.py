@@ -48,7 +48,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
     if graph:
         graph_in(Path(graph))
     else:
-        find_sources(profile.kg.files)
+        find_sources(profile.kg.files, profile.kg)
         check_format(profile.kg.format)
     writer = profile.ltgen.writing.writer
     if writer != "template" and parse_spec(writer, profile.llm)[0] == "openai":

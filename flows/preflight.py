@@ -34,7 +34,7 @@ def check(profile: Profile) -> None:
     Raises KgInputError, QuestionFileError, ModelError, EndpointError or ConfigError.
     """
     load_secrets(profile)
-    find_sources(profile.kg.files)
+    find_sources(profile.kg.files, profile.kg)
     check_format(profile.kg.format)
     _check_sets(profile)
     profile.check_knowledge()

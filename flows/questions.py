@@ -44,7 +44,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
     if graph:
         graph_in(Path(graph))
     else:
-        find_sources(profile.kg.files)
+        find_sources(profile.kg.files, profile.kg)
         check_format(profile.kg.format)
     writer = profile.questions.generated.writer
     if writer != TEMPLATE and parse_spec(writer, profile.llm)[0] == "openai":

@@ -31,7 +31,7 @@ COPY tasks/servers tasks/servers
 USER 10001:10001
 CMD ["python", "-m", "tasks.servers", "prefect", "--host", "0.0.0.0", "--port", "4200"]
 
-# The worker: dependencies first, the code last, so that a change of code rebuilds one small layer.
+# The worker, which is also the image of `kgqa serve`: dependencies first, the code last, so that a change of code rebuilds one small layer.
 FROM base AS worker
 ARG TORCH_ARGS=""
 # hadolint ignore=SC2086
@@ -40,7 +40,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
 COPY pyproject.toml ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-        extras = [line for extra in ("amr", "passages", "store") for line in project["optional-dependencies"][extra]]; \
+        extras = [line for extra in ("amr", "passages", "store", "serve", "neo4j") for line in project["optional-dependencies"][extra]]; \
         print(*project["dependencies"], *extras, sep="\n")' \
         > /tmp/requirements.txt \
     && pip install -c constraints.txt -r /tmp/requirements.txt setuptools \

@@ -18,7 +18,7 @@ from tasks.engine.stage import stage
 def _dump_files(call: Call) -> dict[str, str]:
     options = call.options
     try:
-        sources, views = find_sources(options.files), views_source(options)
+        sources, views = find_sources(options.files, options), views_source(options)
     except InputError:
         return {"files": UNREADABLE}
     digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}

@@ -27,7 +27,13 @@ ProfileOption = Annotated[
     str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
 ]
 GraphFilesOption = Annotated[
-    list[Path] | None, typer.Option("--kg", help="Graph file; give it again for more.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--kg",
+        metavar="FILE",
+        help="Graph file, or sparql+https://… or neo4j://…; give it again for more.",
+        show_default=False,
+    ),
 ]
 QuestionsOption = Annotated[
     list[Path] | None,

@@ -202,7 +202,7 @@ def check_data(profile: Profile) -> None:
 
 def choose_profile(
     name: str | None,
-    files: Sequence[Path] = (),
+    files: Sequence[Path | str] = (),
     questions: Path | Sequence[Path] | None = None,
     answerer: str | None = None,
     settings: Sequence[str] = (),
@@ -229,7 +229,9 @@ def choose_profile(
     own: dict[str, Any] = {}
     given = parse_settings(settings)
     if files:
-        own["kg"] = {"name": files[0].name.split(".")[0], "files": [str(path) for path in files]}
+        from kgqa_core.kg.remote.registry import graph_name
+
+        own["kg"] = {"name": graph_name(files[0]), "files": [str(path) for path in files]}
     asked = [questions] if isinstance(questions, Path) else list(questions or ())
     if asked:
         sets = [{"name": one, "source": "jsonl", "path": str(path)} for one, path in _named(asked)]
@@ -240,7 +242,7 @@ def choose_profile(
     elif not name and _leaves_answerer(given):
         own["answering"] = {"answerer": "auto", "more": ["builtin"]}
     if not asked and not name:
-        own["name"] = files[0].name.split(".")[0]
+        own["name"] = own["kg"]["name"]
         own["questions"] = {"name": "generated", "source": "generated"}
     if not name and (not asked or _source(given) == "generated"):
         own["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}

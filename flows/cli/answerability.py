@@ -32,8 +32,13 @@ FolderArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark, wit
 def build(
     session: Session,
     kg: Annotated[
-        list[Path] | None,
-        typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.", show_default=False),
+        list[str] | None,
+        typer.Option(
+            "--kg",
+            metavar="FILE",
+            help="Graph file or server (give it again for more), or a graph folder.",
+            show_default=False,
+        ),
     ] = None,
     questions: Annotated[
         Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
@@ -231,7 +236,7 @@ def _show_scores(aggregates: dict[str, Any], *, to_stderr: bool = False) -> None
 
 
 def _profile(
-    name: str | None, files: list[Path], questions: Path | None, limit: int | None, settings: list[str], *, built: bool
+    name: str | None, files: list[str], questions: Path | None, limit: int | None, settings: list[str], *, built: bool
 ) -> Profile:
     """The profile of a build: a profile's graph and questions, or those of the options."""
     more = [*settings, *([f"answerability.limit={limit}"] if limit else [])]
@@ -248,7 +253,7 @@ def _profile(
     return make_profile(own, parse_settings(more), origin="the options")
 
 
-def _graph_folder(paths: list[Path]) -> str | None:
+def _graph_folder(paths: list[str]) -> str | None:
     """The graph folder among the options, if it is one."""
     folders = [path for path in paths if os.path.isdir(path)]
     if folders and len(paths) > 1:

@@ -27,6 +27,7 @@ from flows.cli.judge import judge
 from flows.cli.kg import kg_app
 from flows.cli.link import link
 from flows.cli.ltgen import ltgen_app
+from flows.cli.mcp import mcp
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
 from flows.cli.run import demo, forecast, refresh, report, run
@@ -57,6 +58,7 @@ COMMANDS = (
     evaluate,
     judge,
     link,
+    mcp,
     datasets,
     ui,
     home,

@@ -11,6 +11,7 @@ from typing import Any
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.kg.delta import options_of
 from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.remote.registry import remote_of
 from kgqa_core.spool import is_spooled
 from kgqa_core.store.artifacts import Home
 from tasks.servers.login import hand_to_clients
@@ -82,6 +83,6 @@ def _whole_paths(files: Sequence[str]) -> list[str]:
     """The files as another process finds them, whatever folder it works in; patterns are spelled out."""
     if not files:
         return []
-    bundled = [file for file in files if file.startswith(BUNDLED)]
-    others = [file for file in files if not file.startswith(BUNDLED)]
+    bundled = [file for file in files if file.startswith(BUNDLED) or remote_of(file) is not None]
+    others = [file for file in files if file not in bundled]
     return bundled + [str(source.path.resolve()) for source in (find_sources(others) if others else ())]

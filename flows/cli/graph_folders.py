@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import DkgOptions, make_profile
 from kgqa_core.dkg.export import export
 from kgqa_core.dkg.update import update as update_dkg
-from kgqa_core.errors import ArtifactError
+from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.delta import options_of, update
 from kgqa_core.kg.diff import LISTS, compare
@@ -34,10 +36,11 @@ def build_folder(
     cannot be written; an earlier graph in `out` stays until the new one is complete.
     """
     started = time.monotonic()
-    profile = make_profile({"kg": {"name": out.name, "files": [str(path) for path in files], **settings}})
+    section = {"name": out.name, "files": [str(path) for path in files], "fetched": _fetched_beside(out), **settings}
+    profile = make_profile({"kg": section})
     claim = claim_folder("kg", out, source=source_of("kg build", files=files), inputs=files, force=force)
     _spool_beside(out)
-    with StageMonitor("kg", lambda rows: None) as monitor:
+    with StageMonitor("kg", lambda rows: None) as monitor, _clearing(profile.kg.fetched, _fetched_beside(out)):
         ref = claim.publish(lambda folder, work: build(folder, options=profile.kg, monitor=monitor, work=work))
     return _result(ref, out, started)
 
@@ -67,7 +70,15 @@ def update_folder(
         raise ArtifactError(f"there is no graph folder {old}; `kgqa kg build FILE… --out {old}` makes one") from None
     named = {"name": out.name} if out.resolve() != old.resolve() else {}
     chosen = make_profile(
-        {"kg": {**options_of(old), **named, "files": [str(path) for path in files], **(settings or {})}}
+        {
+            "kg": {
+                **options_of(old),
+                **named,
+                "files": [str(path) for path in files],
+                "fetched": _fetched_beside(out),
+                **(settings or {}),
+            }
+        }
     ).kg
     claim = claim_folder(
         "kg",
@@ -78,7 +89,7 @@ def update_folder(
         force=force,
     )
     _spool_beside(out)
-    with StageMonitor("kg", lambda rows: None) as monitor:
+    with StageMonitor("kg", lambda rows: None) as monitor, _clearing(chosen.fetched, _fetched_beside(out)):
         ref = claim.publish(
             lambda folder, work: update(
                 folder, old=old, options=chosen, added=added, removed=removed, monitor=monitor, work=work
@@ -127,6 +138,28 @@ def export_folder(
 
         ref = claim.publish(fill)
     return _result(ref, out, started)
+
+
+def _fetched_beside(out: Path) -> str:
+    """Where what is fetched from servers lies until the graph is finished."""
+    place = out.expanduser().resolve()
+    return str(place.with_name(f".{place.name}.fetched"))
+
+
+@contextlib.contextmanager
+def _clearing(fetched: str | None, own: str) -> Iterator[None]:
+    """Deletes what was fetched once the graph is finished, and when it cannot be used; what the user named stays.
+
+    A kill, a full disk or a server that does not answer leave it for the next command.
+    """
+    try:
+        yield
+    except InputError:
+        if fetched == own:
+            shutil.rmtree(own, ignore_errors=True)
+        raise
+    if fetched == own:
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def _spool_beside(out: Path) -> None:

@@ -144,12 +144,15 @@ def formats(
 ) -> None:
     """List the formats that are read, and how to name them."""
     from kgqa_core.kg.formats.registry import FORMATS
+    from kgqa_core.kg.remote.registry import REMOTES
 
     rows = [{"format": name, "about": spec.label} for name, spec in FORMATS.items()]
+    servers = [{"server": name, "about": spec.label} for name, spec in REMOTES.items()]
     if session.as_json:
-        print_json({"formats": rows})
+        print_json({"formats": rows, "servers": servers})
         return
-    _table("Formats, found by content and name; .gz, .bz2 and .zst are read as they are", rows)
+    _table("Formats, found by content and name; .gz, .bz2, .zst and .xz are read as they are", rows)
+    _table("Servers, named in the place of a file", servers)
 
 
 @kg_app.command("show")

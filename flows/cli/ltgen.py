@@ -31,8 +31,13 @@ BenchmarkArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark: 
 def build(
     session: Session,
     kg: Annotated[
-        list[Path] | None,
-        typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.", show_default=False),
+        list[str] | None,
+        typer.Option(
+            "--kg",
+            metavar="FILE",
+            help="Graph file or server (give it again for more), or a graph folder.",
+            show_default=False,
+        ),
     ] = None,
     profile: ProfileOption = None,
     out: Annotated[
@@ -149,7 +154,7 @@ def stats(session: JsonSession, benchmark: BenchmarkArgument) -> None:
         _show(tables)
 
 
-def _profile(name: str | None, files: list[Path], writer: str | None, settings: list[str], *, built: bool) -> Profile:
+def _profile(name: str | None, files: list[str], writer: str | None, settings: list[str], *, built: bool) -> Profile:
     """The profile of a build; the questions of a profile do not count."""
     from kgqa_core.config import make_profile, parse_settings
 
@@ -157,18 +162,16 @@ def _profile(name: str | None, files: list[Path], writer: str | None, settings: 
     if name:
         chosen = common.choose_profile(name, files, None, None, more)
     elif files or built:
-        kg = (
-            {"name": files[0].name.removeprefix("bundled:").split(".")[0], "files": [str(path) for path in files]}
-            if files
-            else {}
-        )
+        from kgqa_core.kg.remote.registry import graph_name
+
+        kg = {"name": graph_name(files[0]), "files": files} if files else {}
         chosen = make_profile({"name": "ltgen", "kg": kg}, parse_settings(more), origin="the options")
     else:
         raise ConfigError("give --kg FILE or FOLDER, or --profile NAME")
     return chosen.model_copy(update={"questions": chosen.questions.model_copy(update={"name": "ltgen"})})
 
 
-def _graph_folder(paths: list[Path]) -> str | None:
+def _graph_folder(paths: list[str]) -> str | None:
     """The graph folder among the options, if it is one."""
     folders = [path for path in paths if os.path.isdir(path)]
     if folders and len(paths) > 1:

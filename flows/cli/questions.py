@@ -31,7 +31,10 @@ def _group() -> None:
 @questions_app.command("generate")
 def generate(
     session: Session,
-    kg: Annotated[list[Path], typer.Option("--kg", help="Graph file (give it again for more), or a graph folder.")],
+    kg: Annotated[
+        list[str],
+        typer.Option("--kg", metavar="FILE", help="Graph file or server (give it again for more), or a graph folder."),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Question file to write (JSON lines).")],
     size: Annotated[
         int | None, typer.Option("--size", min=10, help="Questions to make [5000].", show_default=False)
@@ -144,11 +147,12 @@ def export(
 
 
 def _profile(
-    files: list[Path], graph: str | None, size: int | None, writer: str | None, seed: int | None, settings: list[str]
+    files: list[str], graph: str | None, size: int | None, writer: str | None, seed: int | None, settings: list[str]
 ) -> Profile:
     from kgqa_core.config import make_profile, parse_settings
+    from kgqa_core.kg.remote.registry import graph_name
 
-    name = (Path(graph) if graph else files[0]).name.removeprefix("bundled:").split(".")[0] or "graph"
+    name = graph_name(graph or files[0]) or "graph"
     given = {"size": size, "writer": writer}
     own: dict[str, Any] = {
         "name": "questions",
@@ -163,7 +167,7 @@ def _profile(
     return make_profile(own, parse_settings(settings), origin="the options")
 
 
-def _graph_folder(paths: list[Path]) -> str | None:
+def _graph_folder(paths: list[str]) -> str | None:
     """The graph folder among the options, if it is one."""
     folders = [path for path in paths if os.path.isdir(path)]
     if folders and len(paths) > 1:

@@ -45,6 +45,7 @@ from kgqa_core.config.retrieval import (
     TransferNetOptions,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+from kgqa_core.config.sources import Neo4jOptions, PropertyGraphOptions, SparqlGraphOptions, TableOptions
 from kgqa_core.config.subset import SparqlEndpointOptions, SubsetOptions
 
 __all__ = [
@@ -75,6 +76,10 @@ __all__ = [
     "HopPathOptions",
     "KapingOptions",
     "KgOptions",
+    "Neo4jOptions",
+    "PropertyGraphOptions",
+    "SparqlGraphOptions",
+    "TableOptions",
     "KindShares",
     "LabelParserOptions",
     "LinkingOptions",

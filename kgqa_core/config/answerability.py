@@ -39,8 +39,9 @@ class AnswerabilityOptions(Options):
     training: Execution[tuple[Training, ...]] = ("A", "A+U")
     """What each is trained on: answerable questions, or also those that the graph cannot answer."""
     least_exact: float = Field(default=0.8, ge=0, le=1)
-    """Exact match of answerable dev questions that the row N of `kgqa answerability evaluate` keeps: of a parser that
-    proposes "no form" itself, it is believed from the probability on that is right of most others then."""
+    """Exact match of answerable dev questions, as the lower end of its 95 % interval, that the row N of `kgqa
+    answerability evaluate` keeps: of a parser that proposes "no form" itself, it is believed from the probability on
+    that is right of most others then."""
     topics: Execution[Literal["gold", "linked"]] = "linked"
     """Entities that parsers start from: those that the tagger finds in the modified graph, or the annotated ones that
     are left, which give away what was dropped."""

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from kgqa_core.config.base import Execution, Options
+from kgqa_core.config.sources import Neo4jOptions, PropertyGraphOptions, SparqlGraphOptions, TableOptions
 
 
 class KgOptions(Options):
@@ -15,7 +16,8 @@ class KgOptions(Options):
     name: Execution[str] = "kg"
     """Name of the graph, shown in run names and the report."""
     files: Execution[tuple[str, ...]] = ()
-    """Graph files, read as one graph; `bundled:atlas` is the graph in the package."""
+    """Graph files, read as one graph; `bundled:atlas` is the graph in the package; `sparql+https://…`, `neo4j://…` and
+    `bolt://…` are graphs on servers."""
     format: str = "auto"
     """`auto` (each file by its content and name), or the name of a reader; `kgqa kg formats` lists them."""
     delimiter: str | None = None
@@ -23,6 +25,18 @@ class KgOptions(Options):
     columns: dict[str, str] = {}
     """Roles of the columns of a CSV or TSV with a header: `subject`, `predicate`, `object`, and if wanted `language`,
     `datatype`, `rank`; a value `=text` is a constant for every row (`predicate: "=label"`)."""
+    table: TableOptions = TableOptions()
+    """Of tables of nodes and edges."""
+    property_graph: PropertyGraphOptions = PropertyGraphOptions()
+    """Of nodes and edges with properties: Neo4j, GraphML, tables."""
+    sparql: SparqlGraphOptions = SparqlGraphOptions()
+    """Of SPARQL endpoints."""
+    neo4j: Neo4jOptions = Neo4jOptions()
+    """Of Neo4j servers."""
+    max_age: Execution[float] = Field(default=24.0, ge=0)
+    """Hours after which a graph that was fetched from a server is fetched again."""
+    fetched: Execution[str | None] = None
+    """Folder of what was fetched from servers; `fetched` in the home when absent."""
     label_predicates: tuple[str, ...] = (
         "http://www.w3.org/2000/01/rdf-schema#label",
         "http://www.w3.org/2004/02/skos/core#prefLabel",

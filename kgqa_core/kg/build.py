@@ -114,7 +114,7 @@ def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path
     `out/volatile/reading.json`.  Raises KgInputError for files that cannot be read or are mostly rejected, StorageError
     when the disk is full.  A killed build leaves nothing but `work`, which the next one clears.
     """
-    sources = find_sources(options.files)
+    sources = find_sources(options.files, options)
     check_format(options.format)
     return build_parts(out, [part_of(source, options) for source in sources], options, monitor=monitor, work=work)
 

@@ -62,7 +62,7 @@ def update(
         raise KgInputError("an update takes either the new dump, or files of added and removed statements; name one")
     check_format(options.format)
     if options.files:
-        parts = [part_of(source, options) for source in find_sources(options.files)]
+        parts = [part_of(source, options) for source in find_sources(options.files, options)]
         return update_parts(out, parts, old, options, monitor=monitor, work=work)
     with KgStore.open(old) as store:
         check_pair(store, options)
@@ -202,7 +202,7 @@ class _Pair:
         batches = restate.statements(old, memory_limit=options.memory_limit, work=work)
         self.parts = [Part("the old graph", "graph", batches, old.stat().st_size, old)]
         for files, mark in ((added, _CAME), (removed, _WENT)):
-            for source in find_sources(files) if files else ():
+            for source in find_sources(files, options) if files else ():
                 part = part_of(source, options)
                 # A format of another name: statement nodes of full Wikidata RDF are not put together here.
                 self.parts.append(replace(part, format=f"{part.format}, {mark[1:]}", batches=_marked(part, mark)))

@@ -29,9 +29,8 @@ NEW = ("iid", "partial zero-shot", "full zero-shot", "zero-shot")
 
 def rule_of(system: Mapping[str, Any]) -> str:
     """` + T`, ` + N`, or nothing."""
-    if not system["thresholds"]:
-        return ""
-    return " + N" if "nothing" in system["thresholds"] else " + T"
+    found = system.get("thresholds")
+    return "" if not found else " + N" if "nothing" in found else " + T"
 
 
 def system_label(system: Mapping[str, Any]) -> str:

@@ -61,8 +61,8 @@ class RelationCount(GraphRecord):
 class SearchMatch(GraphRecord):
     """An entity that a text may mean.
 
-    matched: the name that matches, folded (lower case, without accents and punctuation), or the key.  how: `key`,
-    `exact` (its label or another name of it), `prefix` (a name that begins so), `part` (a part of its name) or `typo`.
+    matched: the name that matches, often folded (lower case, without accents and punctuation), or the key.  how: `key`,
+    `exact` (its label or another name of it), `prefix` (a name that begins so), `part` (in its name) or `typo`.
     degree: triples that it is head or tail of.
     """
 
@@ -206,7 +206,7 @@ class PathsRecord(GraphRecord):
 
 
 @dataclass(frozen=True)
-class QueryResult(GraphRecord):
+class FormResult(GraphRecord):
     """What a logical form denotes.
 
     form: with the graph's keys for what was named by label.  value: of COUNT a number, of HOLDS yes or no, else None.

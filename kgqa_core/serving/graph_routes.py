@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from kgqa_core.serving.graph_view import (
+from kgqa_core.serving.graph_view import Direction, GraphView
+from kgqa_core.serving.limits import (
     LONGEST,
     LONGEST_FORM,
     MOST_FACTS,
@@ -17,8 +18,6 @@ from kgqa_core.serving.graph_view import (
     MOST_ROWS,
     MOST_SEARCHED,
     MOST_SHOWN,
-    Direction,
-    GraphView,
 )
 
 Name = Annotated[str, Query(max_length=LONGEST, description="A key, label or alias of the graph.")]

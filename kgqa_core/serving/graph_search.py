@@ -26,21 +26,38 @@ def names_like(mentions: MentionDictionary, dkg: Dkg, text: str, limit: int) -> 
     """At most `limit` entities whose name is a text or like it, each once.
 
     In this order, and by degree within each, ties by id: those that have it as a whole name, those with a name that
-    begins so, those with a part of a name that is or begins so, and, only where there are none of these, those with a
-    name at the least number of typing errors (one from 4 letters on, two from 8).
+    begins so, those with a part of a name that is or begins so.  Parts that very many names have are not found.
     """
     folded = fold(text)
-    if not folded:
+    return _once(_beginning_with(mentions, dkg, folded, limit), limit) if folded else []
+
+
+def nearest_names(mentions: MentionDictionary, dkg: Dkg, text: str, limit: int) -> list[NameMatch]:
+    """At most `limit` entities with a name at the least number of typing errors, each once; whole names come first.
+
+    One error is forgiven from 4 letters on, two from 8.
+    """
+    folded = fold(text)
+    allowed = max((errors for errors, letters in SHORTEST.items() if len(folded) >= letters), default=0)
+    numbers = [number for number, _ in nearest(folded, mentions, allowed)] if allowed else []
+    if not numbers:
         return []
+    places = np.concatenate([np.arange(mentions.rows[number], mentions.rows[number + 1]) for number in numbers])
+    parts = mentions.entity_flags[places] & PART != 0
+    kinds = (places[~parts], places[parts])
+    return _once((one for own in kinds for one in _by_degree(mentions, dkg, own, "typo", limit)), limit)
+
+
+def _once(matches: Iterator[NameMatch], limit: int) -> list[NameMatch]:
     results: dict[int, NameMatch] = {}
-    for one in _ranked(mentions, dkg, folded, limit):
+    for one in matches:
         results.setdefault(one[0], one)
         if len(results) == limit:
             break
     return list(results.values())
 
 
-def _ranked(mentions: MentionDictionary, dkg: Dkg, folded: str, limit: int) -> Iterator[NameMatch]:
+def _beginning_with(mentions: MentionDictionary, dkg: Dkg, folded: str, limit: int) -> Iterator[NameMatch]:
     low, high = mentions.names.beginning_with(folded)
     own = mentions.names.find(folded)
     first, last = int(mentions.rows[low]), int(mentions.rows[high])
@@ -57,15 +74,6 @@ def _ranked(mentions: MentionDictionary, dkg: Dkg, folded: str, limit: int) -> I
     )
     for how, chosen in levels:
         yield from _by_degree(mentions, dkg, places[chosen], how, limit)
-    if last > first:
-        return
-    allowed = max((errors for errors, letters in SHORTEST.items() if len(folded) >= letters), default=0)
-    if not allowed:
-        return
-    numbers = [number for number, _ in nearest(folded, mentions, allowed)]
-    ranges = [np.arange(mentions.rows[number], mentions.rows[number + 1]) for number in numbers]
-    if ranges:
-        yield from _by_degree(mentions, dkg, np.concatenate(ranges), "typo", limit)
 
 
 def _by_degree(

@@ -7,8 +7,9 @@ read.  Every call has an end: numbers of rows are limited, and what takes longer
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ import duckdb
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.shortest import relation_paths
 from kgqa_core.errors import FormTimeout, GraphMismatch, InputError
+from kgqa_core.kg.look.search import with_words
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.logic.execute import interrupt_after
@@ -24,28 +26,31 @@ from kgqa_core.logic.look import look_up
 from kgqa_core.serving.graph_reader import GraphArrays, GraphReader
 from kgqa_core.serving.graph_records import (
     EntityPage,
+    FormResult,
     NeighbourhoodRecord,
     PathRecord,
     PathsRecord,
     PictureEdge,
     PictureNode,
-    QueryResult,
     RelationRecord,
     SearchMatch,
     SearchResult,
 )
-from kgqa_core.serving.graph_search import names_like
+from kgqa_core.serving.graph_search import names_like, nearest_names
+from kgqa_core.serving.limits import (
+    LONGEST,
+    LONGEST_FORM,
+    MOST_FACTS,
+    MOST_HOPS,
+    MOST_PATHS,
+    MOST_ROWS,
+    MOST_SEARCHED,
+    MOST_SHOWN,
+    SCAN_SECONDS,
+    SECONDS,
+)
 from kgqa_core.serving.neighbours import RULE, chosen_edges
 
-SECONDS = 10.0
-"""Most time of a call."""
-LONGEST = 1000
-"""Characters of a key, a name or a text that is searched for."""
-LONGEST_FORM = 20_000
-"""Characters of a logical form."""
-MOST_SEARCHED, MOST_FACTS, MOST_SHOWN, MOST_PATHS, MOST_HOPS, MOST_ROWS = 100, 500, 500, 100, 3, 1000
-"""Limits of what one call may ask for: entities searched, facts of a page, edges of a picture, relation paths and their
-hops, answers of a form."""
 NAMES, OTHERS = 50, 10
 """Aliases, and further entities of one name, that the page of an entity holds."""
 SHOWN = 80
@@ -87,8 +92,9 @@ class GraphView:
     # -- what can be called ------------------------------------------------------------------------------------
 
     def search(self, text: str, limit: int = 20) -> SearchResult:
-        """Entities by name or key, best first: its key, whole names, beginnings, parts of names, typing errors.
+        """Entities by name or key, best first: its key, whole names, names that begin so, parts of names.
 
+        Where there are none of these, those whose names hold all its words, else those at the fewest typing errors.
         Within each the best connected come first.  Raises InputError for a limit or a text that is too long.
         """
         _limit("limit", limit, MOST_SEARCHED)
@@ -98,6 +104,8 @@ class GraphView:
         matches: list[tuple[int, str, Any]] = [(int(i), text.strip(), "key") for (i,) in keyed]
         known = {entity for entity, _, _ in matches}
         matches += [one for one in names_like(self._mentions, self._dkg, text, limit + 1) if one[0] not in known]
+        matches = matches or self._with_words(text, limit + 1)
+        matches = matches or [*nearest_names(self._mentions, self._dkg, text, limit + 1)]
         return SearchResult(
             text,
             tuple(
@@ -212,7 +220,7 @@ class GraphView:
             complete=found.complete,
         )
 
-    def query(self, form: str, limit: int = 50, seconds: float | None = None) -> QueryResult:
+    def query(self, form: str, limit: int = 50, seconds: float | None = None) -> FormResult:
         """What a logical form denotes, with the triples that prove it; things may be named by label.
 
         limit: answers, and triples of proof.  seconds: most time, that of the view at most.
@@ -224,7 +232,7 @@ class GraphView:
             found = look_up(reader.store, form, limit=limit, seconds=most)
             nodes = reader.nodes(found.result.nodes)
             proof = reader.facts(found.result.proof)
-        return QueryResult(
+        return FormResult(
             form=str(found.form),
             value=found.result.value,
             answers=tuple(nodes[i] for i in found.result.nodes),
@@ -235,6 +243,12 @@ class GraphView:
         )
 
     # -- parts -------------------------------------------------------------------------------------------------
+
+    def _with_words(self, text: str, limit: int) -> list[tuple[int, str, Any]]:
+        """Entities whose names hold all words of a text; none where the names are too many to be read in time."""
+        with suppress(FormTimeout), self._reading(text, min(SCAN_SECONDS, self.seconds)) as reader:
+            return [(i, name, "part") for i, name, *_ in with_words(reader.store, text.strip(), limit)]
+        return []
 
     @contextmanager
     def _reading(self, what: str, seconds: float | None = None) -> Iterator[GraphReader]:
@@ -247,10 +261,13 @@ class GraphView:
         with self._lock:
             store = self._store.for_thread()
         watch = threading.Thread(target=interrupt_after, args=(store.connection, most, done), daemon=True)
+        begun = time.monotonic()
         watch.start()
         try:
             yield GraphReader(store, self._arrays)
-        except duckdb.InterruptException:
+        except duckdb.Error as fault:  # what an interrupt leaves half done may fail in other ways, too
+            if not isinstance(fault, duckdb.InterruptException) and time.monotonic() < begun + most:
+                raise
             shown = what if len(what) <= SHOWN else f"{what[:SHOWN]}…"
             raise FormTimeout(f"looking for {shown!r} took longer than {most:g} s; ask for less at a time") from None
         finally:

@@ -159,10 +159,13 @@ def allowed_folder(out: Path) -> Path:
 
 
 def expand(inputs: Paths) -> tuple[Path, ...]:
-    """The paths of what a command reads: patterns become the files that they match, graphs of the package are none."""
+    """The paths of what a command reads: patterns become the files that they match.
+
+    Graphs of the package and on servers are none.
+    """
     found: list[Path] = []
     for one in map(str, inputs):
-        if one.startswith("bundled:"):
+        if one.startswith("bundled:") or "://" in one:
             continue
         if glob.has_magic(one) and not os.path.lexists(one):
             found += map(Path, glob.glob(one, recursive=True))

@@ -161,7 +161,7 @@ def _policies(objects: list[Manifest]) -> Iterator[str]:
         if not targets:
             yield f"{_title(policy)}: its selector fits no pod"
         for rule in policy["spec"].get("ingress", []):
-            sources = [item for peer in rule["from"] for item in _selected(objects, peer["podSelector"])]
+            sources = [item for peer in rule["from"] for item in _selected(objects, peer.get("podSelector", {}))]
             if not sources:
                 yield f"{_title(policy)}: lets nobody in"
             for port in rule["ports"]:

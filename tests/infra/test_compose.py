@@ -100,11 +100,12 @@ def test_ports_are_published_on_loopback_unless_the_variable_says_otherwise() ->
         return [port for service in fill(text, values)["services"].values() for port in service.get("ports", [])]
 
     without = {name: value for name, value in filled_in().items() if name != "BIND_ADDRESS"}
-    assert published(without) == ["127.0.0.1:8333:8333", "127.0.0.1:4200:4200", "127.0.0.1:5000:5000"]
+    assert published(without) == [f"127.0.0.1:{port}:{port}" for port in (8333, 4200, 5000, 8000)]
     assert published({**without, "BIND_ADDRESS": "10.0.0.5"}) == [
         "10.0.0.5:8333:8333",
         "10.0.0.5:4200:4200",
         "10.0.0.5:5000:5000",
+        "10.0.0.5:8000:8000",
     ]
 
 
@@ -119,6 +120,15 @@ def test_both_servers_run_behind_the_gate_with_a_login_that_workers_have() -> No
         assert given["PREFECT_API_AUTH_STRING"] == f"admin:{values['PREFECT_PASSWORD']}"
         login = (given["MLFLOW_TRACKING_USERNAME"], given["MLFLOW_TRACKING_PASSWORD"])
         assert login == ("admin", values["PREFECT_PASSWORD"])
+
+
+def test_the_server_of_answers_is_locked_limited_and_asks_for_a_token() -> None:
+    service = fill((INFRA / "compose.yaml").read_text(encoding="utf-8"), filled_in())["services"]["serve"]
+    assert service["command"][:4] == ["kgqa", "serve", "--host", "0.0.0.0"], "which needs a token, or it ends"
+    assert "KGQA_SERVE_TOKEN" in service["environment"]
+    assert service["read_only"] is True and service["cap_drop"] == ["ALL"]
+    assert "/ready" in service["healthcheck"]["test"][-1]
+    assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
 
 
 def test_the_gpu_pool_takes_one_run_at_a_time_unless_told_otherwise() -> None:

@@ -15,7 +15,7 @@ from tests.infra.kustomize import KustomizeError, Manifest, build, pod_of
 from tests.infra.manifest_rules import problems
 from tests.infra.places import INFRA, KUBERNETES, REPOSITORY
 
-PLACES = ("base", "overlays/gpu", "overlays/small")
+PLACES = ("base", "overlays/gpu", "overlays/serve", "overlays/small")
 
 
 def secrets() -> dict[str, set[str]]:
@@ -116,6 +116,17 @@ def test_overlay_gpu_starts_the_gpu_worker_and_the_base_does_not() -> None:
     worker = named(build(KUBERNETES / "overlays/gpu"), "Deployment", "worker-gpu")
     assert worker["spec"]["replicas"] == 1
     assert pod_of(worker)["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_overlay_serve_answers_with_a_token_and_is_ready_when_it_says_so() -> None:
+    objects = build(KUBERNETES / "overlays/serve")
+    [container] = pod_of(named(objects, "Deployment", "serve"))["spec"]["containers"]
+    assert container["command"][:4] == ["kgqa", "serve", "--host", "0.0.0.0"]
+    values = {entry["name"]: entry for entry in container["env"]}
+    assert values["KGQA_SERVE_TOKEN"]["valueFrom"]["secretKeyRef"] == {"name": "kgqa", "key": "serve-token"}
+    assert values["OMP_NUM_THREADS"]["value"] == container["resources"]["limits"]["cpu"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
+    assert named(objects, "Service", "serve")["spec"]["type"] == "ClusterIP"
 
 
 def test_overlay_small_asks_for_no_gpu_no_shared_volume_and_fits_three_cores() -> None:

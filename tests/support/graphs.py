@@ -61,6 +61,11 @@ SUPERS = [("capital_city", "city"), ("capital_city", "place"), ("city", "place")
 
 def small_graph() -> KgStore:
     """The graph by hand in a store in memory; close it."""
+    return store_of(graph_by_hand(), relation_datatype="mixed")
+
+
+def graph_by_hand() -> Graph:
+    """TRIPLES with their qualifiers and TYPES."""
     values = [tail for _, _, tail, _ in TRIPLES] + [value for *_, said in TRIPLES for _, value in said]
     entities = {head for head, *_ in TRIPLES} | {key for pair in [*TYPES, *SUPERS] for key in pair}
     entities |= {value for value in values if isinstance(value, str)}
@@ -68,7 +73,7 @@ def small_graph() -> KgStore:
     relations = sorted({key for _, key, _, said in TRIPLES for key in (key, *(name for name, _ in said))})
     ids: dict[Value, int] = {key: i for i, key in enumerate([*sorted(entities), *literals])}
     order = sorted((ids[h], relations.index(r), ids[t], said) for h, r, t, said in TRIPLES)
-    graph = Graph(
+    return Graph(
         entities={ids[key]: key for key in entities},
         literals={
             ids[value]: (value[0], kind if kind.startswith("@") else XSD + kind, detail[0] if detail else None)
@@ -81,7 +86,6 @@ def small_graph() -> KgStore:
         supers={ids[one]: {ids[above] for below, above in SUPERS if below == one} for one, _ in SUPERS},
         relations={key: i for i, key in enumerate(relations)},
     )
-    return store_of(graph, relation_datatype="mixed")
 
 
 ENTITIES = ["m.0a", "m.0b", "Q3", "Q4", "an entity (with a name)", "urn:x:6", "5", "film.star", "$1", "x') OR 1=1; --"]

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from flows.cli.mcp import ServerSession, mcp
 from flows.preflight import check
 from kgqa_core.config import PassagesOptions, make_profile
 from kgqa_core.errors import ConfigError
@@ -22,9 +23,13 @@ from kgqa_core.store.remote import RemoteStore
 NEEDED_BY: dict[str, dict[str, object]] = {
     "amr": {"retrieval": {"retrievers": ["rank_amr"]}, "answering": {"knowledge": ["none"]}},
     "passages": {"answering": {"knowledge": ["none", "passages"]}, "passages": {"corpus": "texts.jsonl"}},
+    "neo4j": {"kg": {"files": ["bolt://127.0.0.1:7687"]}},
     "cluster": {"operations": {"runner": {"kind": "dask"}}},
 }
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
+
+COMMANDS = {"serve": (mcp, ServerSession)}
+"""Commands by the extra that they need, with the class of their session; no profile needs these extras."""
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def absent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return extra
 
 
-@pytest.mark.parametrize("absent", sorted(EXTRAS), indirect=True)
+@pytest.mark.parametrize("absent", sorted(set(EXTRAS) - COMMANDS.keys()), indirect=True)
 def test_the_absence_of_an_extra_is_found_before_a_run_starts(
     absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,6 +59,17 @@ def test_the_absence_of_an_extra_is_found_before_a_run_starts(
     message = str(fault.value)
     assert f"pip install 'kgqa[{absent}]'" in message and f"-e '.[{absent}]'" in message
     assert EXTRAS[absent][0] in message and "secret" not in message
+
+
+@pytest.mark.parametrize("absent", sorted(COMMANDS), indirect=True)
+def test_a_command_names_the_extra_before_it_looks_for_a_run(absent: str, tmp_path: Path) -> None:
+    command, session = COMMANDS[absent]
+    with pytest.raises(ConfigError) as fault:
+        command(session(home=tmp_path / "none"))
+    message = str(fault.value)
+    assert (
+        f"kgqa {command.__name__} needs {EXTRAS[absent][0]}" in message and f"pip install 'kgqa[{absent}]'" in message
+    )
 
 
 @pytest.mark.parametrize("absent", ["passages"], indirect=True)

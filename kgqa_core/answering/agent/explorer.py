@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kgqa_core.answering.agent.forms import ParsedReply, UnreadableStep
-from kgqa_core.answering.agent.operations import ExplorationSession, GraphView
+from kgqa_core.answering.agent.operations import ExplorationSession, NamedGraph
 from kgqa_core.answering.agent.policies import POLICIES, Policy, Progress, StepRequest
 from kgqa_core.answering.agent.protocols import PROTOCOLS
 from kgqa_core.answering.exploration import End, Exploration, ExplorerInputs
@@ -55,7 +55,7 @@ class GraphAgent:
 
     def __init__(
         self,
-        view: GraphView,
+        view: NamedGraph,
         model: LanguageModel,
         options: AgentOptions,
         *,
@@ -72,7 +72,7 @@ class GraphAgent:
         """The agent of a profile.  Raises EndpointError."""
         options: AgentOptions = inputs.section
         model = load_model(inputs.model, inputs.llm, budget=inputs.budget)
-        view = GraphView(inputs.dkg, inputs.store, options.shown)
+        view = NamedGraph(inputs.dkg, inputs.store, options.shown)
         return cls(view, model, options, attempts=inputs.llm.attempts, cache=open_cache(inputs.cache))
 
     def explore(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Exploration]:

@@ -29,7 +29,7 @@ class Observation:
     more: int = 0
 
 
-class GraphView:
+class NamedGraph:
     """The graph as all sessions see it: directed relations by their labels, entities by their names.
 
     shown: names in one observation.
@@ -80,7 +80,7 @@ class ExplorationSession:
     """One question's view of the graph: the entities that were shown, by the names that they were shown by, and the
     triples that were visited, by the entity that they led to."""
 
-    def __init__(self, view: GraphView, topics: Sequence[int]) -> None:
+    def __init__(self, view: NamedGraph, topics: Sequence[int]) -> None:
         self.view = view
         self.names: dict[int, str] = {}
         self.ids: dict[str, int] = {}

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kgqa_core.answering.agent.operations import GraphView
+from kgqa_core.answering.agent.operations import NamedGraph
 from kgqa_core.answering.constrained.trie import Branch, GraphTrie, SegmentTokens, TrieConstraint, names_constraint
 from kgqa_core.answering.exploration import Exploration, ExplorerInputs
 from kgqa_core.config import ConstrainedOptions
@@ -53,7 +53,7 @@ class ConstrainedReasoner:
     """Answers by paths of the graph.  model: a local one.  cache: what was decoded before."""
 
     def __init__(
-        self, view: GraphView, model: HFModel, options: ConstrainedOptions, cache: ResponseCache | None = None
+        self, view: NamedGraph, model: HFModel, options: ConstrainedOptions, cache: ResponseCache | None = None
     ) -> None:
         self.view, self.model, self.options = view, model, options
         self.cache = cache if cache is not None else ResponseCache()
@@ -64,7 +64,7 @@ class ConstrainedReasoner:
         """The reasoner of a profile.  Raises ModelError when its model cannot be loaded."""
         model = load_model(inputs.model, inputs.llm)
         assert isinstance(model, HFModel)
-        view = GraphView(inputs.dkg, inputs.store, shown=1)
+        view = NamedGraph(inputs.dkg, inputs.store, shown=1)
         return cls(view, model, inputs.section, open_cache(inputs.cache))
 
     def explore(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Exploration]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa_core.answering.agent.operations import GraphView
+from kgqa_core.answering.agent.operations import NamedGraph
 
 ANCHOR = ":"
 """Text before a segment when it is tokenised, so that it is read as one behind a text."""
@@ -154,7 +154,7 @@ class GraphTrie:
     """
 
     def __init__(
-        self, view: GraphView, tokens: SegmentTokens, topics: Sequence[int], hops: int, most_edges: int
+        self, view: NamedGraph, tokens: SegmentTokens, topics: Sequence[int], hops: int, most_edges: int
     ) -> None:
         self.view, self.tokens, self.hops, self.most_edges = view, tokens, hops, most_edges
         self.truncated = 0

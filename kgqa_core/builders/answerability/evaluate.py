@@ -6,7 +6,7 @@ the dev questions for the best exact match, and used on dev and test.
 
 A parser that was trained on unanswerable questions too proposes "no form" itself.  Its third row, N, is ours: "no form"
 is believed from a probability on, and below it the best form stands.  The probability is the one that is right of most
-unanswerable dev questions while the answerable ones keep an exact match of at least `least_exact`.
+unanswerable dev questions while the answerable ones keep an exact match whose 95 % interval lies above `least_exact`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from kgqa_core.types import SPLITS
 
 Floats = NDArray[np.float64]
 
+Z95 = 1.96
+"""Standard errors of half a 95 % interval."""
 STEPS = 200
 """Entity thresholds that are tried at most, at equal shares of the questions."""
 
@@ -107,6 +109,8 @@ def tune_nothing(doubted: Sequence[Doubted], least_exact: float) -> float:
     """The probability from which "no form" is believed: that with the best exact match of unanswerable questions among
     those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.
 
+    At least: with the lower end of the 95 % interval (normal approximation), since other questions are to have it too.
+
     It lies halfway between two that were seen; of equal ones the largest, which believes most forms.
     """
     values = np.unique([one.nothing for one in doubted])
@@ -116,7 +120,8 @@ def tune_nothing(doubted: Sequence[Doubted], least_exact: float) -> float:
     best, found = (-1, -np.inf), 2.0
     for cut in cuts:
         kept = _mean_exact(known, cut)
-        rank = (1, _mean_exact(lost, cut)) if kept >= least_exact else (0, kept)
+        low = kept - Z95 * math.sqrt(kept * (1 - kept) / max(1, len(known)))
+        rank = (1, _mean_exact(lost, cut)) if low >= least_exact else (0, kept)
         if rank > best:
             best, found = rank, cut
     return found

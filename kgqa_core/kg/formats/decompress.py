@@ -1,16 +1,17 @@
 """A file as a stream of bytes, decompressed by what its first bytes say, not by its name.
 
 gzip by isal (concatenated members, BGZF), bzip2 by rapidgzip on several cores (concatenated streams; the standard
-library reads small files and judges damaged ones), Zstandard by zstandard (several frames, windows up to 2 GiB).  What
-follows the last member is treated as gzip(1), bzip2(1) and zstd(1) do: padding of zeros after gzip is skipped, other
-bytes after gzip and bzip2 are left out with a warning unless another member follows them, which is an error; after
-Zstandard they are an error always.
+library reads small files and judges damaged ones), Zstandard by zstandard (several frames, windows up to 2 GiB), xz by
+the standard library (concatenated streams).  What follows the last member is treated as gzip(1), bzip2(1), zstd(1) and
+xz(1) do: padding of zeros after gzip and xz is skipped, other bytes after gzip and bzip2 are left out with a warning
+unless another member follows them, which is an error; after Zstandard and xz they are an error always.
 """
 
 from __future__ import annotations
 
 import bz2
 import logging
+import lzma
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -31,12 +32,14 @@ _ZSTD_FEED = 1 << 14
 
 _ZSTD_WINDOW = 1 << 31
 
+_XZ_MEMORY = 1 << 30
+"""Bytes that the dictionary of an xz file may take; `xz -9` needs 65 MiB."""
+
 _PARALLEL_BZIP2 = 1 << 20
 """Compressed bytes of a bzip2 file from which on several cores gain."""
 
 _UNREADABLE = {
     b"PK\x03\x04": "zip",
-    b"\xfd7zXZ": "xz",
     b"7z\xbc\xaf\x27\x1c": "7-Zip",
     b"\x04\x22\x4d\x18": "lz4",
     b"LZIP\x01": "lzip",
@@ -82,9 +85,9 @@ def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | 
     for prefix, name in _UNREADABLE.items():
         if magic.startswith(prefix):
             raise fault(
-                f"{named} is packed with {name}, which we do not read; unpack it, or pack it with gzip, bzip2 or zstd"
+                f"{named} is packed with {name}, which we do not read; unpack it, or use gzip, bzip2, zstd or xz"
             )
-    for kind in (_GZIP, _ZSTD):
+    for kind in (_GZIP, _ZSTD, _XZ):
         if kind.begins(magic):
             return _Inflated(path, kind)
     if _BZIP2.begins(magic):
@@ -169,6 +172,14 @@ _ZSTD = _Compression(
     _ZstdFrame,
     zstandard.ZstdError,
     b"",
+    True,
+)
+_XZ = _Compression(
+    "xz",
+    (b"\xfd7zXZ\0",),
+    lambda: lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
+    lzma.LZMAError,
+    b"\0",
     True,
 )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats import columns
+from kgqa_core.kg.formats import columns, tables
 from kgqa_core.kg.formats.api import FormatReader
 from kgqa_core.kg.formats.registry import FORMATS, check_format
 from kgqa_core.kg.formats.source import Source
@@ -21,7 +21,7 @@ from kgqa_core.kg.formats.source import Source
 _PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", re.IGNORECASE)
 """A declaration, which only Turtle and TriG have."""
 
-_PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd"}
+_PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
 
 _LOOKS_LIKE = (("<?xml", "XML"), ("<rdf:RDF", "RDF/XML"), ("<!DOCTYPE", "HTML"), ("{", "JSON"), ("[", "JSON"))
 
@@ -44,6 +44,8 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
     check_format(options.format)
     if options.format != "auto":
         return FORMATS[options.format].reader()
+    if source.is_parquet:
+        return FORMATS[tables.FORMAT.name].reader()
     lines = source.head()
     sample = [line for line in lines if not line.lstrip().startswith("#")] or lines
     hints = hinted(source.path)
@@ -58,6 +60,8 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
     best = max(order, key=rank)
     if not shares[columns.FORMAT.name] and (fault := columns.missing(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
+    if not shares[tables.FORMAT.name] and (fault := tables.missing(sample, options, shares[best])):
+        raise KgInputError(f"{source.path} {fault}")
     by_ending = next((name for name in hints if FORMATS[name].ending_decides), None)
     if by_ending is not None and not FORMATS[best].specific and not any(map(_PROLOGUE.match, sample)):
         return FORMATS[by_ending].reader()
@@ -68,7 +72,7 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         looks = next((f" (it looks like {what})" for start, what in _LOOKS_LIKE if sample[0].startswith(start)), "")
         raise KgInputError(
             f"{source.path} is in no format that we know{looks}, for example {sample[0][:80]!r}; we read "
-            f"{', '.join(FORMATS)} (`kgqa kg formats`): name kg.format, or kg.delimiter or kg.columns for a table, or "
-            "convert it to N-Triples"
+            f"{', '.join(FORMATS)} (`kgqa kg formats`): name kg.format, or kg.delimiter, kg.columns or kg.table for a "
+            "table, or convert it to N-Triples"
         )
     return FORMATS[best].reader()

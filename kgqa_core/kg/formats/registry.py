@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.formats import columns, delimited, freebase, kgtk, names, ntriples, turtle, webqsp
+from kgqa_core.kg.formats import (
+    columns,
+    delimited,
+    freebase,
+    graphml,
+    kgtk,
+    names,
+    neo4j_csv,
+    neo4j_json,
+    ntriples,
+    tables,
+    turtle,
+    webqsp,
+)
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.wikidata import json as wikidata_json
 from kgqa_core.kg.formats.wikidata import rdf as wikidata_rdf
@@ -14,6 +27,10 @@ FORMATS: Mapping[str, FormatSpec] = {
     spec.name: spec
     for spec in (
         columns.FORMAT,
+        tables.FORMAT,
+        neo4j_csv.FORMAT,
+        neo4j_json.FORMAT,
+        graphml.FORMAT,
         wikidata_json.FORMAT,
         kgtk.FORMAT,
         wikidata_rdf.FORMAT,

@@ -30,6 +30,9 @@ BLOCK = 8 << 20
 HEAD = 256 << 10
 """Bytes that are looked at to find a file's format."""
 
+PARQUET = b"PAR1"
+"""How Parquet begins, the one format that is no text."""
+
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -71,6 +74,12 @@ class Source:
     def size(self) -> int:
         """Bytes of the file as it stands."""
         return regular_file(self.path, KgInputError).stat().st_size
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the file is Parquet, which is read at several places and never packed."""
+        with regular_file(self.path, KgInputError).open("rb") as stream:
+            return stream.read(4) == PARQUET
 
     def check(self) -> None:
         """Raises KgInputError for a file that is empty, blank, of zero bytes, no UTF-8 at its beginning or damaged."""
@@ -173,6 +182,10 @@ class Source:
             stream.close()
 
     def _refuse_other_encodings(self, data: bytes) -> None:
+        if data.startswith(PARQUET):
+            if not self.is_parquet:
+                raise KgInputError(f"{self.path} is Parquet within another compression; unpack it")
+            return
         refuse_zeros(self.path, data, KgInputError)
         sample = data[:1024]
         zeros = sample[0::2].count(0), sample[1::2].count(0)

@@ -21,7 +21,9 @@ from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, Statem
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import KgStore
 
-READING_OPTIONS = frozenset({"format", "delimiter", "columns", "max_reject_share"})
+READING_OPTIONS = frozenset(
+    {"format", "delimiter", "columns", "table", "property_graph", "sparql", "neo4j", "max_reject_share"}
+)
 """Options of how files are read, not what the statements mean."""
 
 ROWS = 200_000

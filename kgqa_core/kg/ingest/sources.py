@@ -8,21 +8,32 @@ from collections.abc import Sequence
 from importlib.resources import files as package_files
 from pathlib import Path
 
+from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.remote.registry import remote_of
+from kgqa_core.kg.remote.snapshot import snapshot
 from kgqa_core.spool import regular_file, shorten
 
 BUNDLED = {"bundled:atlas": "datasets/atlas/data/atlas.nt.gz"}
 """Graphs in the package, by the name that `kg.files` calls them."""
 
 
-def find_sources(names: Sequence[str]) -> list[Source]:
-    """The files that `kg.files` names, patterns expanded.  Raises KgInputError."""
+def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list[Source]:
+    """The files that `kg.files` names, patterns expanded.
+
+    What is on a server is fetched first, unless it was within `kg.max_age` hours; options: how.  Raises KgInputError,
+    and for servers EndpointError and StorageError.
+    """
     if not names:
         raise KgInputError("kg.files is empty; name a graph file, or bundled:atlas")
     paths: list[Path] = []
+    servers: dict[Path, str] = {}
     for name in names:
-        if name.startswith("bundled:"):
+        if (remote := remote_of(name)) is not None:
+            paths.append(snapshot(name, remote, options or KgOptions()))
+            servers[paths[-1]] = name
+        elif name.startswith("bundled:"):
             if name not in BUNDLED:
                 raise KgInputError(f"there is no graph {name!r} in the package{nearest(name, BUNDLED)}")
             paths.append(Path(str(package_files("kgqa_core"))) / BUNDLED[name])
@@ -37,9 +48,10 @@ def find_sources(names: Sequence[str]) -> list[Source]:
     for path in paths:
         _check(path)
         if path.resolve() in seen:
-            raise KgInputError(f"{path} is named twice in kg.files; name it once")
+            raise KgInputError(f"{servers.get(path, path)} is named twice in kg.files; name it once")
         seen.add(path.resolve())
-    sources = [Source(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+    labels = zip(paths, _labels(paths), strict=True)
+    sources = [Source(path, servers.get(path, label)) for path, label in labels]
     for source in sources:
         source.check()
     return sources

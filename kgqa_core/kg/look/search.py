@@ -20,7 +20,7 @@ def search(store: KgStore, text: str, *, limit: int = 20) -> list[dict[str, Any]
     wanted = text.strip()
     if not wanted:
         return []
-    rows = _matches(store, wanted, limit) or _nearly(store, wanted, limit)
+    rows = with_words(store, wanted, limit) or _nearly(store, wanted, limit)
     names = store.names([row[0] for row in rows])
     keys = store.entity_keys([row[0] for row in rows])
     return [
@@ -71,7 +71,8 @@ _FORMS = f"""
               WHERE kind = 'entity' AND id NOT IN (SELECT id FROM labels WHERE label IS NOT NULL)"""
 
 
-def _matches(store: KgStore, wanted: str, limit: int) -> list[tuple[Any, ...]]:
+def with_words(store: KgStore, wanted: str, limit: int) -> list[tuple[Any, ...]]:
+    """(id, name, level, popularity) of the entities with a name that holds every word of a text; best level first."""
     words = " AND ".join(f"contains(folded, strip_accents(lower(${n})))" for n in range(3, 3 + len(wanted.split())))
     return store.connection.execute(
         f"""

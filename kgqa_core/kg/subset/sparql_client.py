@@ -35,6 +35,10 @@ MOST_BYTES = 512 << 20
 SMALL_PAGE = 1000
 """Rows below which a page is the last one; above, an endpoint may have cut it at a limit of its own."""
 
+ADVICE = (
+    "run the same command again later, with fewer entities a query (--batch), or more patience (--timeout, --retries)"
+)
+
 Row = dict[str, dict[str, str]]
 """Variable → term as the JSON format has it: `type`, `value`, perhaps `xml:lang` or `datatype`."""
 
@@ -50,16 +54,23 @@ class _Broken(ValueError):
 class SparqlClient:
     """SELECT queries to one endpoint, one at a time.
 
-    address: with or without SCHEME.  requests, retried: how many were sent, and how many of them again.
+    address: with or without SCHEME.  login: user and password.  advice: what to do where it does not answer.  requests,
+    retried: how many were sent, and how many of them again.
     Raises KgInputError for an address that is none.
     """
 
     def __init__(
-        self, address: str, options: SparqlEndpointOptions, sleep: Callable[[float], None] = time.sleep
+        self,
+        address: str,
+        options: SparqlEndpointOptions,
+        sleep: Callable[[float], None] = time.sleep,
+        *,
+        login: tuple[str, str] | None = None,
+        advice: str = ADVICE,
     ) -> None:
         self.address = address.removeprefix(SCHEME)
         self.shown = without_passwords(self.address)
-        self.options, self._sleep = options, sleep
+        self.options, self._sleep, self._advice = options, sleep, advice
         self.requests = self.retried = 0
         self._free = 0.0
         try:
@@ -69,6 +80,7 @@ class SparqlClient:
         try:
             self._client = httpx2.Client(
                 timeout=options.timeout,
+                auth=login,
                 headers={
                     "Accept": "application/sparql-results+json",
                     "User-Agent": f"kgqa/{number} (kg subset; python-httpx)",
@@ -128,8 +140,7 @@ class SparqlClient:
                 raise TooMuch(failure)
         raise EndpointError(
             f"{self.shown} does not answer after {self.options.retries + 1} tries ({failure}); what it answered before "
-            "is kept: run the same command again later, with fewer entities a query (--batch), or more patience "
-            "(--timeout, --retries)"
+            f"is kept: {self._advice}"
         )
 
     def _post(self, query: str) -> httpx2.Response:

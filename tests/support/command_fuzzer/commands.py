@@ -78,6 +78,7 @@ RECIPES: dict[str, Recipe] = {
     "gc": Recipe(more=("--yes",)),
     "judge": Recipe({"model": "builtin"}, loads=True),
     "link": Recipe({"kg": "kg", "mentions": "mentions"}),
+    "mcp": Recipe({"run_id": "asked"}, ("--http", "--port", "0"), serves=True),
     "compare": Recipe(),
     "refresh": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
     "demo": Recipe(more=QUICK, flow=True),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats import columns as columns_module
+from kgqa_core.kg.formats import csv_rows
 from kgqa_core.kg.formats import source as source_module
 from tests.support.examples import examples
 from tests.support.reading import read_text
@@ -85,7 +85,7 @@ def test_every_bad_row_is_rejected_with_its_line(tmp_path, monkeypatch):
 
 
 def test_a_quote_that_opens_too_many_lines_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns_module, "MAX_ROW_LINES", 3)
+    monkeypatch.setattr(csv_rows, "MAX_ROW_LINES", 3)
     text = 'who,what,whom\na,r,"open\nb,r,c\nd,r,e\nf,r,g\n"h",r,i\n'
     found = read_text(tmp_path, text, "t.csv", columns=ROLES)
     assert [head for head, _, _ in found.triples()] == ["b", "d", "f", "h"]

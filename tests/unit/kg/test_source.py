@@ -26,7 +26,7 @@ from tests.support.examples import examples
 
 TEXT = "".join(f"entity{i * 7919 % 10007}\tr\te{i} é漢\n" for i in range(50_000)).encode()
 
-PACK = {"gz": gzip.compress, "bz2": bz2.compress, "zst": zstandard.compress}
+PACK = {"gz": gzip.compress, "bz2": bz2.compress, "zst": zstandard.compress, "xz": lzma.compress}
 
 
 def zstd_unsized(data: bytes) -> bytes:
@@ -112,7 +112,7 @@ def test_a_file_cut_off_says_after_which_line(tmp_path, kind, kept, cores):
     given_out = b"".join(read)
     assert TEXT.startswith(given_out)
     assert given_out.count(b"\n") <= lines <= 50_000
-    assert lines > 20_000 or kept < 0.9 * len(data) or kind == "zst"
+    assert lines > 20_000 or kept < 0.9 * len(data) or kind in ("zst", "xz")
 
 
 @pytest.mark.parametrize("kind", PACK)
@@ -184,7 +184,7 @@ def test_zeros_after_gzip_are_padding_and_other_bytes_are_left_out_with_a_warnin
     assert "the bytes after them are left out" in caplog.text
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstandard.compress, lzma.compress])
 @pytest.mark.parametrize("size", [1_000, 3_000_000])
 def test_bytes_between_two_members_lose_no_member_in_silence(tmp_path, pack, size):
     member = pack(random.Random(17).randbytes(size))
@@ -197,6 +197,12 @@ def test_bytes_after_zstandard_are_an_error_as_for_zstd_itself(tmp_path):
         whole(source(tmp_path, zstandard.compress(TEXT) + b"garbage"))
 
 
+def test_zeros_after_xz_are_padding_and_other_bytes_an_error_as_for_xz_itself(tmp_path):
+    assert whole(source(tmp_path, lzma.compress(TEXT) + bytes(8) + lzma.compress(b"x\n") + bytes(4))) == TEXT + b"x\n"
+    with pytest.raises(KgInputError, match="bytes after xz frame 1 are no frame"):
+        whole(source(tmp_path, lzma.compress(TEXT) + b"garbage"))
+
+
 def test_text_that_begins_like_a_magic_number_is_text(tmp_path):
     for text in (b"BZhang\tr\to\n", b"BZh9 x\n", b"LZIP\n", b"7z\n", b"PK\n"):
         assert whole(source(tmp_path, text)) == text
@@ -204,7 +210,7 @@ def test_text_that_begins_like_a_magic_number_is_text(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "name"),
-    [(lzma.compress(b"a\n"), "xz"), (b"PK\x03\x04rest of it", "zip"), (b"7z\xbc\xaf\x27\x1crest", "7-Zip")],
+    [(b"LZIP\x01rest of it", "lzip"), (b"PK\x03\x04rest of it", "zip"), (b"7z\xbc\xaf\x27\x1crest", "7-Zip")],
 )
 def test_other_compressions_are_named(tmp_path, data, name):
     with pytest.raises(KgInputError, match=f"packed with {name}, which we do not read; unpack it"):

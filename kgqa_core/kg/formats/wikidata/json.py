@@ -51,6 +51,8 @@ SMALL = 1 << 20
 """A file of fewer bytes is read by the Python reader, before the compiled one is loaded."""
 
 _MEMBERS = re.compile(r'"(?:labels|claims|lemmas|mainsnak|statements|descriptions|sitelinks)"\s*:')
+_PROPERTY_GRAPH = re.compile(r'"type"\s*:\s*"(?:node|relationship)"')
+"""Neo4j's exports have members of these names too."""
 
 
 class WikidataJson:
@@ -61,7 +63,8 @@ class WikidataJson:
     def sniff(self, lines: list[str], options: KgOptions) -> float:
         """1 when the first lines are JSON with members that only Wikibase's entities have, else 0."""
         start = "".join(lines[:2]).lstrip()[:1]
-        return float(start in ("[", "{") and any(_MEMBERS.search(line) for line in lines))
+        found = any(_MEMBERS.search(line) for line in lines)
+        return float(start in ("[", "{") and found and not _PROPERTY_GRAPH.search(lines[0]))
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a file.  Raises KgInputError for a document over many lines that is too large."""

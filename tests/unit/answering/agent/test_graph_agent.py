@@ -11,7 +11,7 @@ import pytest
 
 from kgqa_core.answering.agent.explorer import GraphAgent
 from kgqa_core.answering.agent.forms import ANSWER, CHOOSE_RELATIONS, FOLLOW_OUT, OPERATIONS, UnreadableStep
-from kgqa_core.answering.agent.operations import ExplorationSession, GraphView, OperationRefused
+from kgqa_core.answering.agent.operations import ExplorationSession, NamedGraph, OperationRefused
 from kgqa_core.answering.agent.protocols import PROTOCOLS, JsonSchema, ToolCalls
 from kgqa_core.answering.exploration import Exploration, ExplorerInputs
 from kgqa_core.answering.explore import counts_of, explore, open_explorer, read_efforts
@@ -52,7 +52,7 @@ def server() -> Iterator[ChatServer]:
 def agent(graph: OpenGraph, server: ChatServer, *, cache: ResponseCache | None = None, **options: Any) -> GraphAgent:
     own = AgentOptions(**options)
     model = OpenAIModel("stub", base_url=server.base_url, timeout_seconds=5.0, retries=1, first_wait=0.01)
-    return GraphAgent(GraphView(graph.dkg, graph.store, own.shown), model, own, attempts=2, cache=cache)
+    return GraphAgent(NamedGraph(graph.dkg, graph.store, own.shown), model, own, attempts=2, cache=cache)
 
 
 def one(
@@ -198,14 +198,14 @@ def test_limit_of_tokens_ends_a_question_before_the_request_that_would_exceed_it
 
 
 def test_observation_of_a_hub_is_cut_and_says_by_how_much(graph: OpenGraph) -> None:
-    session = ExplorationSession(GraphView(graph.dkg, graph.store, 10), [graph.ids["Quelmar"]])
+    session = ExplorationSession(NamedGraph(graph.dkg, graph.store, 10), [graph.ids["Quelmar"]])
     relation = session.relation("http://x/lives_in")
     targets, more = session.follow(graph.ids["Quelmar"], relation, out=False)
     assert (len(targets), more) == (10, 50) and targets == sorted(targets)
 
 
 def test_entities_of_one_name_are_told_apart_by_their_keys(graph: OpenGraph) -> None:
-    session = ExplorationSession(GraphView(graph.dkg, graph.store, 10), [graph.ids["Q2"]])
+    session = ExplorationSession(NamedGraph(graph.dkg, graph.store, 10), [graph.ids["Q2"]])
     targets, _ = session.follow(graph.ids["Q2"], session.relation("http://x/twin_city"), out=True)
     names = session.show(targets)
     assert names == ("Twinham [http://x/Q6]", "Twinham [http://x/Q8]")
@@ -217,7 +217,7 @@ def test_entities_of_one_name_are_told_apart_by_their_keys(graph: OpenGraph) -> 
 
 def test_every_directed_edge_is_an_operation_away(graph: OpenGraph) -> None:
     """Relations out and in, followed out and in, are the edges of the graph: none more, none less."""
-    view, found = GraphView(graph.dkg, graph.store, 1000), set()
+    view, found = NamedGraph(graph.dkg, graph.store, 1000), set()
     for entity in range(graph.dkg.entities):
         for out in (True, False):
             for relation in view.relations(entity, out=out):

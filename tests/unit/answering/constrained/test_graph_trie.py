@@ -12,7 +12,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgqa_core.answering.agent.operations import GraphView
+from kgqa_core.answering.agent.operations import NamedGraph
 from kgqa_core.answering.constrained.explorer import ConstrainedReasoner
 from kgqa_core.answering.constrained.trie import GraphTrie, SegmentTokens, TrieConstraint, names_constraint
 from kgqa_core.answering.exploration import ExplorerInputs
@@ -111,7 +111,7 @@ def trie_of(
 ) -> GraphTrie:
     heads, relations, tails = zip(*sorted(triples), strict=True)
     dkg = Dkg.from_triples(heads, relations, tails, size, 3, relation_names=["r", "r s", "s"])
-    view = GraphView(dkg, Names(names), 10)  # type: ignore[arg-type]
+    view = NamedGraph(dkg, Names(names), 10)  # type: ignore[arg-type]
     given = {"topics": (0, 1), "hops": 2, "most_edges": 1000} | options
     return GraphTrie(view, SegmentTokens(model.tokenizer), **given)
 
@@ -181,7 +181,7 @@ def test_beam_search_with_beams_enough_returns_every_path_by_its_likelihood(
 ) -> None:
     """The scores are the model's own mean log-likelihoods, computed here without a beam."""
     model = models["causal"]
-    view = GraphView(graph.dkg, graph.store, 10)
+    view = NamedGraph(graph.dkg, graph.store, 10)
     trie = GraphTrie(view, SegmentTokens(model.tokenizer), [graph.ids["Avalonia"]], 2, 100)
     constraint = trie.constraint()
     found, read = constrained_beams(model, CAPITAL, constraint, 12, 160)
@@ -198,7 +198,7 @@ def test_beam_search_with_beams_enough_returns_every_path_by_its_likelihood(
 
 
 def test_trie_grows_only_where_a_path_goes(graph: OpenGraph, models: dict[str, HFModel]) -> None:
-    view = GraphView(graph.dkg, graph.store, 10)
+    view = NamedGraph(graph.dkg, graph.store, 10)
     tokens = SegmentTokens(models["causal"].tokenizer)
     trie = GraphTrie(view, tokens, [graph.ids["Quelmar"]], 2, 100)
     assert len(view._names) == 1, "the sixty citizens of the hub are not looked up before a path turns to them"
@@ -211,7 +211,7 @@ def test_trie_grows_only_where_a_path_goes(graph: OpenGraph, models: dict[str, H
 
 
 def test_edges_beyond_the_limit_are_left_out_and_counted(graph: OpenGraph, models: dict[str, HFModel]) -> None:
-    view = GraphView(graph.dkg, graph.store, 10)
+    view = NamedGraph(graph.dkg, graph.store, 10)
     trie = GraphTrie(view, SegmentTokens(models["causal"].tokenizer), [graph.ids["Quelmar"]], 1, 5)
     assert len(all_written(trie.constraint())) <= 5 + 3 and trie.truncated == 55
 
@@ -221,7 +221,7 @@ def test_edges_beyond_the_limit_are_left_out_and_counted(graph: OpenGraph, model
 def test_answer_is_an_end_of_a_decoded_path_and_its_triples_prove_it(
     graph: OpenGraph, models: dict[str, HFModel], final: str, kind: str
 ) -> None:
-    view = GraphView(graph.dkg, graph.store, 10)
+    view = NamedGraph(graph.dkg, graph.store, 10)
     options = ConstrainedOptions(beams=4, final=final, max_path_tokens=160)
     reasoner = ConstrainedReasoner(view, models[kind], options)
     questions = [graph.question(CAPITAL, "Avalonia"), graph.question("who?", id="q2")]
@@ -239,7 +239,7 @@ def test_answer_is_an_end_of_a_decoded_path_and_its_triples_prove_it(
 def test_second_exploration_decodes_nothing(
     graph: OpenGraph, models: dict[str, HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view = GraphView(graph.dkg, graph.store, 10)
+    view = NamedGraph(graph.dkg, graph.store, 10)
     reasoner = ConstrainedReasoner(view, models["causal"], ConstrainedOptions(max_path_tokens=160))
     asked = [graph.question(CAPITAL, "Avalonia")]
     first = reasoner.explore(asked)

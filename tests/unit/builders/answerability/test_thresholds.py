@@ -89,11 +89,12 @@ def test_no_form_is_believed_from_its_probability_on() -> None:
 
 
 def test_the_threshold_on_no_form_keeps_what_can_be_answered() -> None:
-    answerable = [Doubted(share, 1.0, 0.0, True) for share in (0.1, 0.2, 0.3, 0.6, 0.8)]
-    lost = [Doubted(share, 0.0, 1.0, False) for share in (0.4, 0.5, 0.7, 0.9)]
+    answerable = [Doubted(n / 1000, 1.0, 0.0, True) for n in range(400)]
+    lost = [Doubted(0.1 + n / 1000, 0.0, 1.0, False) for n in range(500)]
     cut = tune_nothing([*answerable, *lost], 0.8)
-    assert 0.6 < cut < 0.8, "0.8 of the answerable keep their form, and of the others two are found"
-    cut = tune_nothing([*answerable, *lost], 0.6)
-    assert 0.3 < cut < 0.4
-    assert tune_nothing([*answerable, *lost], 1.0) > 0.8
-    assert tune_nothing([Doubted(0.5, 0.0, 0.0, True), *lost], 0.8) > 0.9, "out of reach: no form is dropped in vain"
+    kept = sum(one.nothing < cut for one in answerable) / 400
+    half = 1.96 * math.sqrt(kept * (1 - kept) / 400)
+    assert 0.8 <= kept - half < 0.803, "no more is kept than the interval asks for"
+    assert tune_nothing([*answerable, *lost], 0.5) < cut
+    assert tune_nothing([*answerable, *lost], 1.0) > 0.398, "no answerable question may lose its form"
+    assert tune_nothing([Doubted(0.5, 0.0, 0.0, True), *lost], 0.8) > 0.59, "out of reach: nothing is dropped in vain"

@@ -1,0 +1,214 @@
+"""The loop from a wrong answer to a right one, against a real server: a transcript and its scores.
+
+    python -m benchmarks.feedback_loop --work DIR [--json benchmarks/results/feedback_loop.json]
+        [--out benchmarks/results/feedback_loop.md]
+
+The graph is the 200 lines of `benchmarks/graph_alone.py` (invented names).  `kgqa run --kg` makes the system; `kgqa
+serve` answers; two sessions correct one answer over HTTP; `kgqa refresh` trains with it beside the questions made from
+the graph; the champion rule decides; the server follows, and is asked again: the corrected question, the same wording
+about other companies (never corrected), and questions that were right before.  Commands are processes of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
+from tests.support.toy import write_graph
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path(__file__).resolve().parent / "results"
+FIELDS = (*CONDITIONS, "runs/...", "asked/...", "refresh/...", "scores/...", "seconds/...")
+"""What the result file holds (benchmarks/results_file.py)."""
+SEED, LINES = 7, 200
+CORRECTED = ("in which region is the seat of Tevite Ltd", "Tevite Ltd", ("Lukena",))
+LIKE = "in which region is the seat of {}"
+OTHERS = 8
+"""Companies about which the same is asked without a correction."""
+BEFORE = (
+    ("who started Gekobo Ltd", ("Tasafu Molo",)), ("which companies did Biba Suma set up?", ("Bubofa Ltd", "Vimo Ltd")),
+    ("how many towns are there in Budi?", ("6",)), ("who is the mayor of Mevetu", ()), ("who founded Acme Ltd?", ()),
+)  # fmt: skip
+"""Questions with their answers, none where the graph has none; most are right before."""
+
+
+def kgqa(*words: str, home: Path) -> tuple[dict[str, Any], float]:
+    """The JSON that a command prints last, and its seconds.  Raises SystemExit where it failed."""
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", *words, "--home", str(home), "--json"],
+        cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"kgqa {words[0]} ended with {done.returncode}")
+    return json.loads(done.stdout.strip().splitlines()[-1]), round(time.perf_counter() - started, 1)
+
+
+def call(url: str, path: str, body: Any = None) -> dict[str, Any]:
+    """The reply of the server."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as reply:
+        found: dict[str, Any] = json.loads(reply.read())
+    return found
+
+
+@contextlib.contextmanager
+def served(home: Path) -> Iterator[str]:
+    """The address of a server of the home."""
+    address = home / "serve" / "server.json"
+    address.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0"],
+        cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        while True:
+            if process.poll() is not None:
+                raise SystemExit(f"the server ended with {process.returncode}")
+            try:
+                url = str(json.loads(address.read_text())["url"])
+                call(url, "/ready")
+                break
+            except (OSError, ValueError):
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def companies(path: Path) -> dict[str, str]:
+    """Company → region of its town, as the lines of the graph say."""
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    based = {head: tail for head, relation, tail, *_ in rows if relation == "based_in"}
+    region = {head: tail for head, relation, tail, *_ in rows if relation == "located_in"}
+    return {company: region[town] for company, town in sorted(based.items()) if town in region}
+
+
+def asked(url: str, questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[dict[str, Any]]:
+    """What the server says of questions, and whether it is exactly right."""
+    found = []
+    for text, gold in questions:
+        reply = call(url, "/ask", {"question": text})
+        found.append(
+            {
+                "question": text, "gold": list(gold), "answers": reply["answers"],
+                "confidence": reply.get("confidence"),
+                "form": reply.get("form"), "why": reply.get("reason"), "run": reply["run"],
+                "right": sorted(reply["answers"]) == sorted(gold),
+            }
+        )  # fmt: skip
+    return found
+
+
+def transcript(found: dict[str, Any]) -> str:
+    """The loop in Markdown."""
+    said = found["conditions"]
+    lines = [
+        "# A wrong answer, two corrections, a refresh, the right answer", "",
+        f"Commit {said['commit']}, {said['date']}, {said['cores']} cores, threads of a process: {said['threads']}, "
+        f"seed {said['seed']}. 200 lines of invented companies and towns; by `benchmarks/feedback_loop.py`.",
+        "",
+        "```console", "$ kgqa run --kg graph.tsv", f"… {found['seconds']['run']:,.0f} s, run {found['runs']['before']}",
+        "$ kgqa serve &", *_shown(found["asked"]["before"]),
+    ]  # fmt: skip
+    question, topic, right = CORRECTED
+    for session in ("a", "b"):
+        body = {
+            "question": question,
+            "topics": [topic],
+            "verdict": "down",
+            "correction": list(right),
+            "session": session,
+        }
+        lines.append(f"$ curl -X POST …/feedback -d '{json.dumps(body)}'")
+    lines += [
+        "$ kgqa refresh --kg graph.tsv", f"… {found['seconds']['refresh']:,.0f} s, run {found['runs']['after']}: "
+        f"{found['refresh']['why']}; {found['refresh']['champion']}",
+        f"… the server follows within {found['seconds']['swap']:.1f} s", *_shown(found["asked"]["after"]), "```", "",
+        "| | before | after |", "|---|--:|--:|",
+    ]  # fmt: skip
+    for name, row in found["scores"].items():
+        lines.append(f"| {name} | {row['before']} | {row['after']} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(rows: Sequence[dict[str, Any]]) -> list[str]:
+    lines = []
+    for row in rows:
+        answer = ", ".join(row["answers"]) or f"(not in this graph: {row['why']})"
+        lines += [f"$ kgqa ask {row['question']!r}", f"{answer}   {'right' if row['right'] else 'WRONG'}"]
+    return lines
+
+
+def main() -> None:
+    """Runs the loop."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--json", type=Path, default=RESULTS / "feedback_loop.json")
+    parser.add_argument("--out", type=Path, default=RESULTS / "feedback_loop.md")
+    given = parser.parse_args()
+    work = given.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    home, graph = work / "home", work / "graph.tsv"
+    write_graph(graph, LINES)
+    where = companies(graph)
+    others = [name for name in where if name != CORRECTED[1]][:OTHERS]
+    like = [(LIKE.format(name), (where[name],)) for name in others]
+    groups = {
+        "the corrected question": [CORRECTED[::2]],
+        "the same about other companies": like,
+        "others": list(BEFORE),
+    }
+    settings = [word for one in given.set for word in ("--set", one)]
+    run, run_seconds = kgqa("run", "--kg", str(graph), *settings, home=home)
+    with served(home) as url:
+        before = {name: asked(url, rows) for name, rows in groups.items()}
+        question, topic, right = CORRECTED
+        for session in ("a", "b"):
+            body = {"question": question, "topics": [topic], "verdict": "down", "correction": list(right)}
+            call(url, "/feedback", {**body, "session": session})
+        refreshed, refresh_seconds = kgqa("refresh", "--kg", str(graph), *settings, home=home)
+        began = time.perf_counter()
+        while call(url, "/ready")["run"] != refreshed["run_id"] and time.perf_counter() - began < 60:
+            time.sleep(0.2)
+        swap_seconds = time.perf_counter() - began
+        after = {name: asked(url, rows) for name, rows in groups.items()}
+    found = {
+        "conditions": conditions(SEED),
+        "runs": {"before": run["run_id"], "after": refreshed["run_id"]},
+        "asked": {"before": sum(before.values(), []), "after": sum(after.values(), [])},
+        "refresh": {
+            "why": refreshed["refresh"]["why"],
+            "champion": (refreshed.get("champion") or {}).get("why", ""),
+        },
+        "scores": {
+            name: {
+                when: f"{sum(row['right'] for row in rows[name])} of {len(rows[name])}"
+                for when, rows in (("before", before), ("after", after))
+            }
+            for name in groups
+        },
+        "seconds": {"run": run_seconds, "refresh": refresh_seconds, "swap": round(swap_seconds, 1)},
+    }
+    results_file.write(given.json, found, FIELDS)
+    given.out.write_text(transcript(found), encoding="utf-8")
+    print(json.dumps(found["scores"], indent=1))
+
+
+if __name__ == "__main__":
+    main()

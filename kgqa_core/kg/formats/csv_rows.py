@@ -1,0 +1,186 @@
+"""Rows of CSV and TSV, cut set-wise: a fault of quoting costs its line, not the lines after it.
+
+Double quotes protect a field that begins with one, as in Python's csv; a row may go on over several lines.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
+from kgqa_core.kg.formats.source import Block
+
+MAX_ROW_LINES = 10_000
+"""Lines of one row."""
+
+UNCLOSED = "a double quote is never closed"
+
+_PLAIN, _WHOLE, _OTHER = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class CutRows:
+    """Rows of a table: `line`, `text`, `n` (fields), and the fields by name; rejects; how many lines are ignored."""
+
+    frame: pl.DataFrame
+    rejects: pl.DataFrame
+    ignored: int
+
+
+def cut(line: str, delimiter: str) -> list[str]:
+    """The fields of a line, spaces around them stripped."""
+    return [field.strip(" ") for field in next(csv.reader([line], delimiter=delimiter), [])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A row whose quotes are not closed yet: numbers and texts of its lines."""
+
+    lines: list[tuple[int, str]]
+
+    def reject(self) -> tuple[int, str, str]:
+        """Of its first line."""
+        line, text = self.lines[0]
+        return line, UNCLOSED, text[:MAX_REJECT_TEXT]
+
+
+class CsvRows:
+    """A table that is being read: rows may go on from block to block.  place: of the fields that are used, by name."""
+
+    def __init__(self, delimiter: str, place: Mapping[str, int]) -> None:
+        self.delimiter, self.place = delimiter, dict(place)
+        self._open: _Open | None = None
+        self._headed = False
+
+    def read(self, block: Block) -> CutRows:
+        """The rows of some lines, of which the first that is not blank is the header, left out."""
+        lines, ignored = block.lines, 0
+        text = pl.col("text")
+        if not self._headed and lines.height:
+            first = lines.with_row_index("at").filter(text.str.strip_chars() != "").head(1)
+            if first.height:
+                self._headed = True
+                ignored += int(first["at"][0]) + 1
+                lines = lines.slice(int(first["at"][0]) + 1)
+        blank = text.str.strip_chars(" \t") == ""
+        if self._open is None and not lines["text"].str.contains('"', literal=True).any():
+            ignored += int(lines.select(blank.sum()).item())
+            return CutRows(self._split(lines.filter(~blank)), empty(REJECTS), ignored)
+        plain, rows, bad = self._quoted(lines)
+        parts = [self._split(plain.filter(~blank)), self._frame([row for row in rows if row[1].strip(" \t")])]
+        ignored += int(plain.select(blank.sum()).item()) + sum(not text.strip(" \t") for _, text, _ in rows)
+        return CutRows(pl.concat(parts).sort("line"), bad, ignored)
+
+    def finish(self) -> Iterator[Block]:
+        """The lines that are left where the file ends within quotes, which may be rows: those after the opening one."""
+        while self._open is not None:
+            begun, self._open = self._open, None
+            lines = pl.DataFrame(begun.lines[1:], schema={"line": pl.Int64, "text": pl.String}, orient="row")
+            yield Block(lines, pl.DataFrame([begun.reject()], schema=REJECTS, orient="row"), 1.0)
+
+    def _split(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Rows without quotes: line, text, n (fields) and the field of each role."""
+        parts = lines.with_columns(fields=pl.col("text").str.split(self.delimiter))
+        return parts.select(
+            "line",
+            "text",
+            n=pl.col("fields").list.len().cast(pl.Int64),
+            **{
+                role: pl.col("fields").list.get(place, null_on_oob=True).str.strip_chars(" \t")
+                for role, place in self.place.items()
+            },
+        )
+
+    def _frame(self, rows: list[tuple[int, str, list[str]]]) -> pl.DataFrame:
+        """Rows with quotes, cut by csv, in the form of `_split`."""
+        data: dict[str, Any] = {
+            "line": [line for line, _, _ in rows],
+            "text": [text for _, text, _ in rows],
+            "n": [len(fields) for _, _, fields in rows],
+        }
+        for role, place in self.place.items():
+            data[role] = [fields[place].strip(" \t") if place < len(fields) else None for _, _, fields in rows]
+        return pl.DataFrame(data, schema={"line": pl.Int64, "text": pl.String, "n": pl.Int64} |
+                            {role: pl.String for role in self.place})  # fmt: skip
+
+    def _quoted(self, lines: pl.DataFrame) -> tuple[pl.DataFrame, list[tuple[int, str, list[str]]], pl.DataFrame]:
+        """Lines that are rows without quotes; the other rows; rejects."""
+        text = pl.col("text")
+        field = rf'(?:"(?:[^"]|"")*"|[^"{re.escape(self.delimiter)}]*)'
+        kinds = pl.when(~text.str.contains('"', literal=True)).then(_PLAIN).when(
+            text.str.contains(f"^{field}(?:{re.escape(self.delimiter)}{field})*$")
+        ).then(_WHOLE).otherwise(_OTHER).alias("kind")  # fmt: skip
+        plain: list[int] = []
+        whole: list[tuple[int, str]] = []
+        bad: list[tuple[int, str, str]] = []
+        again: deque[tuple[int, str]] = deque()  # lines that a quote had swallowed
+        following = enumerate(lines.select("line", "text", kinds).iter_rows())
+        while True:
+            if again:
+                (number, one), at, kind = again.popleft(), -1, _OTHER
+            elif (row := next(following, None)) is not None:
+                at, (number, one, kind) = row
+            else:
+                break
+            if self._open is None and kind == _PLAIN:
+                plain.append(at)
+            elif self._open is None and kind == _WHOLE:
+                whole.append((number, one))
+            else:
+                begun, opened = self._open or _Open([]), self._open is not None
+                begun.lines.append((number, one))
+                within = _within_quotes(one, self.delimiter, opened)
+                self._open = begun if within else None
+                if (within and len(begun.lines) >= MAX_ROW_LINES) or (opened and within is None):
+                    self._open = None
+                    bad.append(begun.reject())
+                    again.extendleft(reversed(begun.lines[1:]))
+                elif not within:
+                    whole.append((begun.lines[0][0], "\n".join(text for _, text in begun.lines)))
+        rows = []
+        try:
+            fields = csv.reader([one for _, one in whole], delimiter=self.delimiter)
+            rows = [(line, one, cut) for (line, one), cut in zip(whole, fields, strict=True)]
+        except csv.Error:
+            for line, one in whole:
+                try:
+                    rows.append((line, one, next(csv.reader([one], delimiter=self.delimiter))))
+                except csv.Error as fault:
+                    bad.append((line, str(fault), one[:MAX_REJECT_TEXT]))
+        return lines[plain], rows, pl.DataFrame(bad, schema=REJECTS, orient="row")
+
+
+def _within_quotes(text: str, delimiter: str, within: bool) -> bool | None:
+    """Whether a line ends within quotes; quotes open only at the beginning of a field, as for csv.
+
+    None where the quotes that it began within are closed, but not at the end of a field: it is another's that closes.
+    """
+    at, start, first = 0, not within, within
+    while at < len(text):
+        if within:
+            close = text.find('"', at)
+            if close < 0:
+                return True
+            if text.startswith('""', close):
+                at = close + 2
+                continue
+            within, at = False, close + 1
+            rest = text[at:].lstrip(" \t" if delimiter != "\t" else " ")
+            if first and rest and not rest.startswith(delimiter):
+                return None
+            first = False
+        elif start and text[at] == '"':
+            within, at, start = True, at + 1, False
+            continue
+        following = text.find(delimiter, at)
+        if following < 0:
+            return False
+        at, start = following + len(delimiter), True
+    return within

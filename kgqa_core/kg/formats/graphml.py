@@ -1,0 +1,197 @@
+"""GraphML 1.0: nodes and edges with data, as networkx, igraph, Gephi and Neo4j's `apoc.export.graphml.all` write it.
+
+An edge is one triple from source to target, also where the graph is undirected.  The attributes `labels` of nodes and
+`label` of edges are Neo4j's.  Values have the types of their keys, keys may have defaults.  Hyperedges are rejects;
+ports are left out; nodes of nested graphs are nodes like others.
+
+Expat reads it as a stream, so that rejects know their line.  A declaration of an entity is refused before it could be
+expanded, and nothing outside the file is ever read.  XML that is not well-formed stops the reading, with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from xml.parsers import expat
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.formats.api import FormatSpec
+from kgqa_core.kg.formats.base import StatementBatch
+from kgqa_core.kg.formats.property_graph import DATATYPES, PropertyRows, Unfit
+from kgqa_core.kg.formats.source import MAX_LINE, Source
+
+FEED = 1 << 20
+"""Bytes that are parsed at once."""
+RELATION = "edge"
+"""The relation of an edge that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """A declared property.  domain: of what, `node`, `edge` or `all`; default: its value where none is given."""
+
+    name: str
+    datatype: str
+    domain: str
+    default: str | None = None
+
+
+@dataclass(slots=True)
+class _Element:
+    """A node or an edge that is open: where it begins, its attributes, and its data by key."""
+
+    kind: str
+    line: int
+    attributes: dict[str, str]
+    data: dict[str, str] = field(default_factory=dict)
+    fault: str | None = None
+
+
+class GraphMl:
+    """Reader of GraphML."""
+
+    name = "graphml"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """1 where the first lines are XML with an element `graphml`, else 0."""
+        text = "\n".join(lines).lstrip()
+        return float(text.startswith("<") and "<graphml" in text)
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
+        """The statements of a file.  Raises KgInputError for one that is not well-formed, or declares entities."""
+        rows = PropertyRows(options.property_graph)
+        reading = _GraphMlReading(rows, options)
+        with source.stream() as stream:
+            try:
+                while data := stream.read(FEED):
+                    reading.parser.Parse(data, False)
+                    if rows.full:
+                        yield rows.batch(stream.fraction)
+                reading.parser.Parse(b"", True)
+            except expat.ExpatError as fault:
+                raise KgInputError(
+                    f"{source.path} is no well-formed XML ({expat.ErrorString(fault.code)}) at line {fault.lineno}; it "
+                    "may be cut off: write or fetch it again"
+                ) from None
+            except _Refused as fault:
+                raise KgInputError(f"{source.path} {fault}") from None
+        yield rows.batch(1.0)
+
+
+class _Refused(Exception):
+    """A document that is not read; the text follows a file's name."""
+
+
+class _GraphMlReading:
+    """One pass over a document."""
+
+    def __init__(self, rows: PropertyRows, options: KgOptions) -> None:
+        self.rows, self.options = rows, options.property_graph
+        self.keys: dict[str, _Declared] = {}
+        self.open: list[_Element] = []
+        self.parser: Any = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.EntityDeclHandler = self._entity
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._characters
+        self._depth = 0
+        self._text: list[str] | None = None
+        self._size = 0
+        self._data_key: str | None = None
+        self._declaring: dict[str, str] | None = None
+
+    def _entity(self, name: str, *_: Any) -> None:
+        raise _Refused(f"declares the entity {name!r}, which GraphML does not need; remove the declaration")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition(" ")[2]
+        self._depth += 1
+        if self._depth == 1 and name != "graphml":
+            raise _Refused(f"is XML, but no GraphML: its element is {name[:60]!r}; convert it")
+        if name in ("node", "edge"):
+            self.open.append(_Element(name, self.parser.CurrentLineNumber, attributes))
+        elif name == "hyperedge":
+            self.rows.reject(self.parser.CurrentLineNumber, "a hyperedge is no triple", "<hyperedge …>")
+            self.open.append(_Element(name, self.parser.CurrentLineNumber, attributes))
+        elif name == "key":
+            self._declaring = dict(attributes)
+        elif name == "data":
+            self._data_key, self._text, self._size = attributes.get("key"), [], 0
+        elif name == "default" and self._declaring is not None:
+            self._text, self._size = [], 0
+
+    def _characters(self, text: str) -> None:
+        if self._text is not None:
+            self._size += len(text)
+            if self._size > MAX_LINE:
+                if self._size - len(text) <= MAX_LINE and self.open:
+                    self.open[-1].fault = f"a value of more than {MAX_LINE:,} characters"
+                return
+            self._text.append(text)
+
+    def _end(self, tag: str) -> None:
+        name = tag.rpartition(" ")[2]
+        self._depth -= 1
+        if name == "data":
+            if self.open and self._text is not None:
+                self._datum(self.open[-1], "".join(self._text))
+            self._text = None
+        elif name == "default" and self._declaring is not None and self._text is not None:
+            self._declaring["default"], self._text = "".join(self._text), None
+        elif name == "key" and self._declaring is not None:
+            self._declare(self._declaring)
+            self._declaring = None
+        elif name in ("node", "edge", "hyperedge") and self.open:
+            element = self.open.pop()
+            if element.kind != "hyperedge":
+                self.rows.take(element.line, lambda: _shown(element), self._adder(element))
+
+    def _declare(self, attributes: dict[str, str]) -> None:
+        own, kind = attributes.get("id"), attributes.get("attr.type", "string")
+        if own is not None:
+            datatype = DATATYPES.get(kind.lower(), "string")
+            name = attributes.get("attr.name") or own
+            self.keys[own] = _Declared(name, datatype, attributes.get("for", "all"), attributes.get("default"))
+
+    def _datum(self, element: _Element, text: str) -> None:
+        if self._data_key in self.keys:
+            element.data[self._data_key] = text
+        elif element.fault is None:
+            element.fault = f"its data have the key {self._data_key!r}, which is not declared"
+
+    def _adder(self, element: _Element) -> Callable[[], None]:
+        return lambda: self._add(element)
+
+    def _add(self, element: _Element) -> None:
+        if element.fault is not None:
+            raise Unfit(element.fault)
+        properties: dict[str, Any] = {}
+        datatypes: dict[str, str] = {}
+        for own, key in self.keys.items():
+            value = element.data.get(own, key.default if key.domain in (element.kind, "all") else None)
+            if value is not None and value.strip():
+                properties[key.name] = value if key.datatype == "string" else value.strip()
+                datatypes[key.name] = key.datatype
+        attributes = element.attributes
+        if element.kind == "node":
+            texts = [attributes.get("labels", "")]
+            texts += [str(properties.pop(name)) for name in self.options.types if name in properties]
+            types = dict.fromkeys(part.strip() for text in texts for part in text.split(":") if part.strip())
+            self.rows.node(attributes.get("id"), list(types), properties, datatypes)
+            return
+        relation = attributes.get("label")
+        named = next((name for name in self.options.relations if name in properties), None)
+        if named is not None and relation in (None, properties[named]):
+            relation = str(properties.pop(named))
+        self.rows.edge(attributes.get("source"), relation or RELATION, attributes.get("target"), properties, datatypes)
+
+
+def _shown(element: _Element) -> str:
+    attributes = " ".join(f'{name}="{value}"' for name, value in element.attributes.items())
+    return f"<{element.kind} {attributes}>"
+
+
+FORMAT = FormatSpec(GraphMl, "GraphML 1.0: nodes and edges with data", endings=(".graphml",), specific=True)

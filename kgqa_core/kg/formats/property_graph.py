@@ -1,0 +1,233 @@
+"""Nodes and relationships with properties as statements: what Neo4j's exports and GraphML have in common.
+
+A node's labels are its types, the first of `kg.property_graph.names` that it has is its label, every other property a
+literal, a list one of each element.  A relationship is a triple, its properties are qualifiers of it.  A node or
+relationship at fault is a reject as a whole; a node without labels and properties states nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from kgqa_core.config import PropertyGraphOptions
+from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.kg.formats.base import (
+    CONTROL,
+    ENTITY,
+    LITERAL,
+    MAX_REJECT_TEXT,
+    PLAIN,
+    QUALIFIERS,
+    REJECTS,
+    STATEMENTS,
+    StatementBatch,
+)
+from kgqa_core.kg.literals import NUMBER
+from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, STRING, XSD
+
+ROWS = 100_000
+"""Statements in one batch."""
+
+ENTITY_DATATYPE = "entity"
+"""What stands in the place of a datatype where a value is the key of an entity."""
+
+DATATYPES: Mapping[str, str] = {
+    **{name: "integer" for name in ("int", "long", "short", "byte", "integer")},
+    **{name: "double" for name in ("float", "double")},
+    **{name: "string" for name in ("string", "char", "point", "vector", "str")},
+    **{name: "dateTime" for name in ("datetime", "localdatetime", "dateTime")},
+    **{name: "time" for name in ("time", "localtime")},
+    **{
+        name: name
+        for name in ("boolean", "date", "duration", "decimal", "gYear", "gYearMonth", "anyURI", "base64Binary")
+    },
+    "bool": "boolean",
+    ENTITY_DATATYPE: ENTITY_DATATYPE,
+}
+"""Names of datatypes in Neo4j, GraphML and XML Schema, and the last part of the literal's datatype IRI."""
+
+NUMERALS: Mapping[str, str] = {"integer": r"^[+-]?[0-9]+$", "double": NUMBER, "decimal": NUMBER}
+"""What values of numeric datatypes look like; `NaN` and the infinities are doubles too."""
+
+_INFINITE = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF", "INF": "INF", "-INF": "-INF", "inf": "INF",
+             "-inf": "-INF", "nan": "NaN"}  # fmt: skip
+
+
+class Unfit(ValueError):
+    """A value, a key or an element that cannot be read; the text says why."""
+
+
+def datatype_of(name: str, where: str) -> str:
+    """The last part of a datatype's IRI, or `entity`.  Raises KgInputError for a name that is unknown."""
+    plain = name.strip().removeprefix("xsd:").removeprefix(XSD)
+    found = DATATYPES.get(plain) or DATATYPES.get(plain.lower())
+    if found is None:
+        raise KgInputError(
+            f"{where} {name!r} is no datatype{nearest(name, DATATYPES)}; known are {', '.join(DATATYPES)}"
+        )
+    return found
+
+
+def declared(options: PropertyGraphOptions) -> dict[str, str]:
+    """The datatypes of `kg.property_graph.datatypes`.  Raises KgInputError for one that is unknown."""
+    return {name: datatype_of(kind, f"kg.property_graph.datatypes.{name}") for name, kind in options.datatypes.items()}
+
+
+def term(value: Any, datatype: str | None = None) -> tuple[str, int, str | None]:
+    """Object, kind and datatype of one value of JSON; datatype: what it is declared to be.  Raises Unfit."""
+    if isinstance(value, bool):
+        text, own = ("true" if value else "false"), "boolean"
+    elif isinstance(value, int):
+        text, own = str(value), "integer"
+    elif isinstance(value, float):
+        text = repr(value)
+        text, own = _INFINITE.get(text, text), "double"
+    elif isinstance(value, str):
+        text, own = value, "string"
+    elif isinstance(value, bytes):
+        text, own = base64.b64encode(value).decode(), "base64Binary"
+    else:
+        text, own = json.dumps(value, ensure_ascii=False, sort_keys=True), "string"
+    kind = datatype or own
+    if kind == ENTITY_DATATYPE:
+        return key_of(text), ENTITY, None
+    if "\0" in text:
+        raise Unfit("a NUL in a value")
+    if (numeral := NUMERALS.get(kind)) is not None and datatype is not None:
+        text = text.strip()
+        if not re.fullmatch(numeral, text):
+            if datatype != "double" or text not in _INFINITE:
+                raise Unfit(f"{text[:60]!r} is no {datatype}")
+            text = _INFINITE[text]
+    if datatype == "boolean":
+        text = text.strip().lower()
+        if text not in ("true", "false"):
+            raise Unfit(f"{text[:60]!r} is no boolean")
+    return text, LITERAL, XSD + kind
+
+
+def key_of(value: Any) -> str:
+    """A key.  Raises Unfit for one that is empty, or is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Unfit(f"{json.dumps(value)[:60]} is no key")
+    key = str(value).strip(" " + CONTROL)
+    if not key:
+        raise Unfit("an empty key")
+    if "\0" in key or "\r" in key:
+        raise Unfit("a NUL or a carriage return within a key")
+    return key
+
+
+class PropertyRows:
+    """Collects nodes and relationships, and gives them out as batches."""
+
+    def __init__(self, options: PropertyGraphOptions) -> None:
+        self.options = options
+        self.datatypes = declared(options)
+        self._statements: list[tuple[str, str, str, int, str | None]] = []
+        self._qualifiers: list[tuple[int, str, str, int, str | None]] = []
+        self._rejects: list[tuple[int, str, str]] = []
+        self._ignored = 0
+        self._keys: dict[str, str] = {}  # of nodes by their ids, where a property is the key
+
+    @property
+    def full(self) -> bool:
+        """Whether a batch should be given out."""
+        return len(self._statements) + len(self._rejects) >= ROWS
+
+    def take(self, line: int, text: Callable[[], str], add: Callable[[], None]) -> None:
+        """Adds an element whole with `add`, or rejects it.  line, text: where and what it is."""
+        statements, qualifiers = len(self._statements), len(self._qualifiers)
+        try:
+            add()
+        except Unfit as fault:
+            del self._statements[statements:], self._qualifiers[qualifiers:]
+            self.reject(line, str(fault), text())
+
+    def reject(self, line: int, reason: str, text: str) -> None:
+        """Lists an element that cannot be read."""
+        self._rejects.append((line, reason, text.encode("utf-8", "replace").decode()[:MAX_REJECT_TEXT]))
+
+    def ignore(self) -> None:
+        """Counts something that is no statement."""
+        self._ignored += 1
+
+    def node(
+        self, identity: Any, types: Sequence[Any], properties: Mapping[str, Any], datatypes: Mapping[str, str] = {}
+    ) -> None:
+        """The statements of a node.  datatypes: what its source declares.  Raises Unfit."""
+        key = self._key(identity, properties)
+        add = self._statements.append
+        for one in types:
+            add((key, RDF_TYPE, key_of(one), ENTITY, None))
+        label = next((name for name in self.options.names if _names(properties.get(name))), None)
+        for name, thing, kind, datatype in self._terms(properties, datatypes, (self.options.key, label)):
+            add((key, name, thing, kind, datatype))
+        if label is not None:
+            add((key, LABEL, term(properties[label], "string")[0], LITERAL, STRING))
+
+    def edge(
+        self,
+        source: Any,
+        relation: Any,
+        target: Any,
+        properties: Mapping[str, Any],
+        datatypes: Mapping[str, str] = {},
+    ) -> None:
+        """The triple of a relationship and its qualifiers.  Raises Unfit."""
+        row = len(self._statements)
+        self._statements.append((self._end(source), key_of(relation), self._end(target), ENTITY, None))
+        self._qualifiers += [(row, *one) for one in self._terms(properties, datatypes, ())]
+
+    def batch(self, fraction: float) -> StatementBatch:
+        """What was collected since the last batch."""
+        statements = pl.DataFrame(self._statements, schema={name: STATEMENTS[name] for name in PLAIN}, orient="row")
+        qualifiers = None
+        if self._qualifiers:
+            names = ("row", "predicate", "object", "kind", "datatype")
+            qualifiers = pl.DataFrame(self._qualifiers, schema={n: QUALIFIERS[n] for n in names}, orient="row").select(
+                pl.col(name) if name in names else pl.lit(None, dtype=kind).alias(name)
+                for name, kind in QUALIFIERS.items()
+            )
+        rejects = pl.DataFrame(self._rejects, schema=REJECTS, orient="row")
+        result = StatementBatch(statements, rejects, self._ignored, fraction, qualifiers)
+        self._statements, self._qualifiers, self._rejects, self._ignored = [], [], [], 0
+        return result
+
+    def _key(self, identity: Any, properties: Mapping[str, Any]) -> str:
+        own = key_of(identity)
+        if self.options.key is None:
+            return own
+        if properties.get(self.options.key) is None:
+            raise Unfit(f"the node has no property {self.options.key!r} (kg.property_graph.key)")
+        self._keys[own] = key_of(properties[self.options.key])
+        return self._keys[own]
+
+    def _end(self, identity: Any) -> str:
+        own = key_of(identity)
+        if self.options.key is None:
+            return own
+        if own not in self._keys:
+            raise Unfit(f"no node before it has the id {own[:60]!r}, or that node was rejected")
+        return self._keys[own]
+
+    def _terms(
+        self, properties: Mapping[str, Any], datatypes: Mapping[str, str], without: Sequence[str | None]
+    ) -> Iterator[tuple[str, str, int, str | None]]:
+        for name, value in properties.items():
+            if name in without or value is None:
+                continue
+            key, datatype = key_of(name), self.datatypes.get(name) or datatypes.get(name)
+            for one in value if isinstance(value, list | tuple) else (value,):
+                if one is not None:
+                    yield (key, *term(one, datatype))
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())

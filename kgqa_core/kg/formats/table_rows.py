@@ -1,0 +1,195 @@
+"""Rows of a table of nodes or edges as statements, set-wise: for Neo4j's CSV, CSV with a mapping, and Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import polars as pl
+
+from kgqa_core.kg.formats.base import (
+    CONTROL,
+    ENTITY,
+    LITERAL,
+    MAX_REJECT_TEXT,
+    QUALIFIERS,
+    REJECTS,
+    STATEMENTS,
+    StatementBatch,
+)
+from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, NUMERALS
+from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, STRING, XSD
+
+Role = Literal["id", "label", "types", "source", "target", "relation", "property"]
+
+_NONE = pl.lit(None, dtype=pl.String)
+_INFINITE = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF", "INF": "INF", "-INF": "-INF", "inf": "INF",
+             "-inf": "-INF"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column that is used.
+
+    field: its name in frames.  name: that of the property.  role: what it is.  datatype: the last part of an IRI, or
+    `entity`.  separator: what stands between values, where it may have several.  space: a prefix of keys.
+    """
+
+    field: str
+    name: str
+    role: Role
+    datatype: str = "string"
+    separator: str | None = None
+    space: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What a table is.  types: of every node; relation: of every edge; names: properties that may be labels."""
+
+    columns: tuple[TableColumn, ...]
+    edges: bool
+    types: tuple[str, ...] = ()
+    relation: str | None = None
+    names: tuple[str, ...] = ()
+    width: int | None = None
+    """Fields of a row, where rows can have another number."""
+
+    def of(self, role: Role) -> list[TableColumn]:
+        """The columns of a role."""
+        return [column for column in self.columns if column.role == role]
+
+
+def batch_of(
+    rows: pl.DataFrame, shape: TableShape, more: Sequence[pl.DataFrame] = (), ignored: int = 0, fraction: float = 1.0
+) -> StatementBatch:
+    """The statements of some rows.
+
+    rows: `line`, `text`, perhaps `n` (fields), and the columns of the shape, each String or List(String); an empty
+    string is no value.  more: further rejects.
+    """
+    rows = rows.with_columns(_clean(rows, column) for column in shape.columns)
+    rows = rows.with_columns(reason=_reason(rows, shape))
+    bad = rows.filter(pl.col("reason").is_not_null())
+    rejects = bad.select("line", "reason", pl.col("text").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
+    good = rows.filter(pl.col("reason").is_null()).with_row_index("row")
+    statements, qualifiers = _edges(good, shape) if shape.edges else (_nodes(good, shape), None)
+    return StatementBatch(statements, pl.concat([*more, rejects]), ignored, fraction, qualifiers)
+
+
+def _clean(rows: pl.DataFrame, column: TableColumn) -> pl.Expr:
+    """A column without empty values; of several values the list of those that are not empty, null where none is."""
+    value = pl.col(column.field)
+    key = column.role != "property" or column.datatype == ENTITY_DATATYPE
+    if column.separator is not None and rows.schema[column.field] == pl.String:
+        value = value.str.split(column.separator)
+    elif rows.schema[column.field] == pl.String:
+        value = value.str.strip_chars(" " + CONTROL) if key and column.role != "label" else value
+        if column.space:
+            value = pl.when(value != "").then(pl.lit(f"{column.space}/") + value)
+        return pl.when(value != "").then(value).alias(column.field)
+    element = pl.element().str.strip_chars(" " + CONTROL) if key else pl.element()
+    several = value.list.eval(element.filter(element.is_not_null() & (element != "")))
+    return pl.when(several.list.len() > 0).then(several).alias(column.field)
+
+
+def _reason(rows: pl.DataFrame, shape: TableShape) -> pl.Expr:
+    """Why a row is rejected, or null."""
+    faults = [(pl.col("text").str.contains("[\0\r]"), pl.lit("a NUL or a carriage return within the row"))]
+    if shape.width is not None:
+        wrong = pl.format("{} field(s) instead of {}", "n", pl.lit(shape.width))
+        faults.append((pl.col("n") != shape.width, wrong))
+    needed: tuple[Role, ...] = ("source", "target", "relation") if shape.edges else ("id",)
+    for role in needed:
+        if columns := shape.of(role):
+            faults.append((pl.all_horizontal(pl.col(c.field).is_null() for c in columns), pl.lit(f"no {role}")))
+    for column in shape.of("property"):
+        kind = column.datatype
+        if kind not in NUMERALS and kind != "boolean":
+            continue
+        pattern = NUMERALS.get(kind, "^(?i:true|false)$")
+        one = pl.col(column.field)
+        if isinstance(rows.schema[column.field], pl.List) or column.separator is not None:
+            cleaned = one.list.eval(pl.element().filter(_misfit(pl.element(), pattern, kind))).list.first()
+        else:
+            cleaned = pl.when(_misfit(one, pattern, kind)).then(one)
+        text = pl.format("column '{}': '{}' is no {}", pl.lit(column.name), cleaned.str.slice(0, 60), pl.lit(kind))
+        faults.append((cleaned.is_not_null(), text))
+    return pl.coalesce([pl.when(fault).then(text) for fault, text in faults])
+
+
+def _misfit(value: pl.Expr, pattern: str, kind: str) -> pl.Expr:
+    wrong = ~value.str.strip_chars(" ").str.contains(pattern)
+    return wrong & ~value.str.strip_chars(" ").is_in(list(_INFINITE)) if kind == "double" else wrong
+
+
+def _nodes(good: pl.DataFrame, shape: TableShape) -> pl.DataFrame:
+    """Types, labels and properties of nodes."""
+    good = good.with_columns(subject=pl.concat_str([pl.col(c.field) for c in shape.of("id")], separator="/"))
+    parts = []
+    for one in shape.types:
+        parts.append(good.select("subject", *_term(RDF_TYPE, pl.lit(one), ENTITY_DATATYPE)))
+    for column in shape.of("types"):
+        parts.append(_of_column(good, replace(column, datatype=ENTITY_DATATYPE), "subject", RDF_TYPE))
+    labels = shape.of("label")
+    properties = shape.of("property")
+    if labels:
+        parts.append(_of_column(good, replace(labels[0], datatype="string"), "subject", LABEL))
+    else:
+        candidates = [c for name in shape.names for c in properties if c.name == name and c.separator is None]
+        candidates = [c for c in candidates if good.schema[c.field] == pl.String and c.datatype == "string"]
+        before: list[TableColumn] = []
+        for column in candidates:
+            first = pl.all_horizontal([pl.lit(True), *(pl.col(c.field).is_null() for c in before)])
+            parts.append(_of_column(good.filter(first), column, "subject", LABEL))
+            parts.append(_of_column(good.filter(~first), column, "subject", column.name))
+            before.append(column)
+        properties = [column for column in properties if column not in candidates]
+    parts += [_of_column(good, column, "subject", column.name) for column in properties]
+    schema = {name: STATEMENTS[name] for name in ("subject", "predicate", "object", "kind", "datatype")}
+    return pl.concat([pl.DataFrame(schema=schema), *(part.cast(pl.Schema(schema)) for part in parts)])
+
+
+def _edges(good: pl.DataFrame, shape: TableShape) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """The triples of edges, and their qualifiers."""
+    relation = pl.lit(shape.relation) if shape.relation is not None else pl.col(shape.of("relation")[0].field)
+    source, target = (
+        pl.concat_str([pl.col(c.field) for c in shape.of(role)], separator="/")
+        for role in ("source", "target")  # type: ignore[arg-type]
+    )
+    statements = good.select(
+        source.alias("subject"),
+        relation.alias("predicate"),
+        target.alias("object"),
+        kind=pl.lit(ENTITY, dtype=pl.Int8),
+        datatype=_NONE,
+    ).cast(pl.Schema({n: STATEMENTS[n] for n in ("subject", "predicate", "object", "kind", "datatype")}))
+    parts = [_of_column(good, column, "row", column.name) for column in shape.of("property")]
+    parts = [part for part in parts if part.height]
+    if not parts:
+        return statements, None
+    rows = pl.concat(parts).with_columns(statement=_NONE, detail=_NONE)
+    return statements, rows.select(pl.col(name).cast(kind) for name, kind in QUALIFIERS.items())
+
+
+def _of_column(good: pl.DataFrame, column: TableColumn, owner: str, predicate: str) -> pl.DataFrame:
+    """A statement or qualifier for each value of a column."""
+    rows = good.select(owner, value=pl.col(column.field)).filter(pl.col("value").is_not_null())
+    if isinstance(rows.schema["value"], pl.List):
+        rows = rows.explode("value")
+    return rows.select(owner, *_term(predicate, pl.col("value"), column.datatype))
+
+
+def _term(predicate: str, value: pl.Expr, datatype: str) -> list[pl.Expr]:
+    if datatype in NUMERALS or datatype == "boolean":
+        value = value.str.strip_chars(" ")
+        value = value.str.to_lowercase() if datatype == "boolean" else value
+        value = value.replace(_INFINITE) if datatype == "double" else value
+    entity = datatype == ENTITY_DATATYPE
+    return [
+        pl.lit(predicate).alias("predicate"),
+        value.alias("object"),
+        pl.lit(ENTITY if entity else LITERAL, dtype=pl.Int8).alias("kind"),
+        (_NONE if entity else pl.lit(STRING if datatype == "string" else XSD + datatype)).alias("datatype"),
+    ]

@@ -1,0 +1,243 @@
+"""Tables of nodes and of edges, as CSV, TSV or Parquet; `kg.table` says which column is what.
+
+A table with the columns `source` and `target` is one of edges, each a triple whose further columns are qualifiers;
+another, with the column `id`, is one of nodes, whose further columns are literals.  Values of CSV are text unless
+`kg.property_graph.datatypes` gives the column a datatype, or `entity` where it holds keys; Parquet has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.input_files import unchanged
+from kgqa_core.kg.formats.api import FormatSpec
+from kgqa_core.kg.formats.base import REJECTS, StatementBatch, empty
+from kgqa_core.kg.formats.csv_rows import CsvRows, cut
+from kgqa_core.kg.formats.delimited import given_delimiter
+from kgqa_core.kg.formats.property_graph import declared
+from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batch_of
+from kgqa_core.spool import regular_file
+
+CANDIDATES = (",", "\t", ";", "|")
+TYPES = ";"
+"""What stands between the types of a node."""
+ROWS = 50_000
+"""Rows of Parquet in one batch."""
+
+_NODES: tuple[tuple[str, Role], ...] = (("id", "id"), ("label", "label"), ("type", "types"))
+_EDGES: tuple[tuple[str, Role], ...] = (("source", "source"), ("target", "target"), ("relation", "relation"))
+
+
+class TableFile:
+    """Reader of tables of nodes and edges."""
+
+    name = "table"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """1 when kg.table is set and the first line names its columns, else 0."""
+        return float(bool(lines) and _layout(lines[0], options) is not None)
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
+        """The statements of a table.  Raises KgInputError when a column is missing."""
+        if source.is_parquet:
+            yield from _parquet(source, options)
+            return
+        head = source.head()
+        if not head:
+            return
+        layout = _layout(head[0], options)
+        if layout is None:
+            raise KgInputError(f"{source.path} {_complaint(cut(head[0], _likely(head[0], options)), options)}")
+        delimiter, shape = layout
+        places = {column.field: int(column.field[1:]) for column in shape.columns}
+        rows = CsvRows(delimiter, places)
+        for block in source.blocks():
+            read = rows.read(block)
+            yield batch_of(read.frame, shape, [block.rejects, read.rejects], read.ignored, block.fraction)
+        for block in rows.finish():
+            read = rows.read(block)
+            yield batch_of(read.frame, shape, [block.rejects, read.rejects], read.ignored)
+
+
+def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
+    """What is wrong with a header that has some but not all columns of kg.table; None where nothing is.
+
+    share: how much of the file another reader understands.
+    """
+    if not lines or not _named(options) or _layout(lines[0], options) is not None:
+        return None
+    header = cut(lines[0], _likely(lines[0], options))
+    if share >= 0.5 and not set(_named(options)) & set(header):
+        return None
+    return _complaint(header, options)
+
+
+def shape_of(header: Sequence[str], options: KgOptions) -> TableShape | None:
+    """What the columns of a table are; None where it has not those of kg.table.
+
+    Raises KgInputError where kg.table says too little.
+    """
+    table, kinds = options.table, declared(options.property_graph)
+    edges = table.source is not None and table.target is not None and {table.source, table.target} <= set(header)
+    if not edges and (table.id is None or table.id not in header):
+        return None
+    if edges and table.relation is None:
+        raise KgInputError(
+            "kg.table.relation is not set: name the column of the relations, or one relation of all edges, such as "
+            "`--set kg.table.relation==knows`"
+        )
+    roles: dict[str, Role] = {}
+    constants: dict[Role, str] = {}
+    for name, role in _EDGES if edges else _NODES:
+        value = getattr(table, name)
+        if value is None:
+            continue
+        if value.startswith("="):
+            constants[role] = value[1:]
+        elif value in header:
+            roles[value] = role
+        else:
+            return None
+    columns = []
+    for place, name in enumerate(header):
+        role = roles.get(name, "property")
+        if role == "property" and not name:
+            continue
+        separator = TYPES if role == "types" else None
+        columns.append(TableColumn(f"c{place}", name, role, kinds.get(name, "string"), separator))
+    types = tuple(part for part in constants.get("types", "").split(TYPES) if part)
+    return TableShape(
+        tuple(columns), edges, types, constants.get("relation"), options.property_graph.names, len(header)
+    )
+
+
+def _named(options: KgOptions) -> list[str]:
+    """The columns that kg.table names."""
+    values = options.table.model_dump().values()
+    return [value for value in values if value is not None and not value.startswith("=")]
+
+
+def _layout(header: str, options: KgOptions) -> tuple[str, TableShape] | None:
+    """The delimiter under which a header has the columns of kg.table, and what they are."""
+    if not _named(options):
+        return None
+    delimiter = _likely(header, options)
+    shape = shape_of(cut(header, delimiter), options)
+    return None if shape is None else (delimiter, shape)
+
+
+def _likely(header: str, options: KgOptions) -> str:
+    """The delimiter under which a header has most of the named columns, and then most columns."""
+    given = given_delimiter(options)
+    if given is not None:
+        return given
+    named = set(_named(options))
+
+    def rank(delimiter: str) -> tuple[int, int]:
+        there = cut(header, delimiter)
+        return len(named & set(there)), len(there)
+
+    return max(CANDIDATES, key=rank)
+
+
+def _complaint(header: Sequence[str], options: KgOptions) -> str:
+    named = _named(options)
+    if not named:
+        return (
+            "is a table, and kg.table says nothing about its columns; name those of its nodes or edges: `--set "
+            "kg.table.id=COLUMN`, or `--set kg.table.source=COLUMN --set kg.table.target=COLUMN --set "
+            f"kg.table.relation=COLUMN`; its columns are {', '.join(map(repr, header[:30]))}"
+        )
+    lacking = [name for name in named if name not in header]
+    return (
+        f"has neither the columns of nodes nor those of edges that kg.table names: it lacks "
+        f"{' and '.join(map(repr, lacking))}{nearest(lacking[0], header) if lacking else ''}; its columns are "
+        f"{', '.join(map(repr, header[:30]))}"
+    )
+
+
+def _parquet(source: Source, options: KgOptions) -> Iterator[StatementBatch]:
+    """The statements of a Parquet file."""
+    path = regular_file(source.path, KgInputError)
+    try:
+        with unchanged([source.path], KgInputError), pq.ParquetFile(path) as file:
+            header = list(file.schema_arrow.names)
+            shape = shape_of(header, options)
+            if shape is None:
+                raise KgInputError(f"{source.path} {_complaint(header, options)}")
+            shape = _native(shape, file.schema_arrow, options)
+            done, total = 0, max(1, file.metadata.num_rows)
+            for batch in file.iter_batches(ROWS):
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                rows = _as_text(frame, header, done)
+                done += batch.num_rows
+                yield batch_of(rows, shape, [empty(REJECTS)], 0, done / total)
+    except (pa.ArrowException, OSError) as fault:
+        reason = str(fault).splitlines()[0][:200]
+        raise KgInputError(f"{source.path} cannot be read as Parquet ({reason}); write or fetch it again") from None
+
+
+def _native(shape: TableShape, schema: pa.Schema, options: KgOptions) -> TableShape:
+    """The shape with the datatypes that Parquet has, where none is configured."""
+    columns = []
+    for column in shape.columns:
+        kind = schema.field(column.name).type
+        kind = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+        own = next((name for test, name in _NATIVE if test(kind)), "string")
+        chosen = own if column.role == "property" and column.name not in options.property_graph.datatypes else None
+        columns.append(TableColumn(column.field, column.name, column.role, chosen or column.datatype, column.separator))
+    return TableShape(tuple(columns), shape.edges, shape.types, shape.relation, shape.names)
+
+
+_NATIVE: tuple[tuple[Any, str], ...] = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "double"),
+    (pa.types.is_decimal, "decimal"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "dateTime"),
+    (pa.types.is_time, "time"),
+)
+
+
+def _as_text(frame: pl.DataFrame, header: Sequence[str], done: int) -> pl.DataFrame:
+    """Rows with their columns as strings or lists of strings, numbered from 1, and their text for rejects."""
+    rows = frame.select(_text(frame, name).alias(f"c{place}") for place, name in enumerate(header))
+    shown = pl.concat_str([pl.col(name).cast(pl.String) if rows.schema[name] == pl.String else pl.lit("[…]")
+                           for name in rows.columns], separator=", ", ignore_nulls=True)  # fmt: skip
+    return rows.with_columns(
+        line=pl.int_range(done + 1, done + 1 + pl.len(), dtype=pl.Int64), text=shown.str.replace_all("\r", " ")
+    )
+
+
+def _text(frame: pl.DataFrame, name: str) -> pl.Expr:
+    kind, value = frame.schema[name], pl.col(name)
+    if isinstance(kind, pl.List | pl.Array):
+        inner = kind.inner
+        value = value.arr.to_list() if isinstance(kind, pl.Array) else value
+        return value.list.eval(_one(pl.element(), inner))
+    return _one(value, kind)
+
+
+def _one(value: pl.Expr, kind: Any) -> pl.Expr:
+    if isinstance(kind, pl.Datetime):
+        zone = "Z" if kind.time_zone else ""
+        value = value.dt.convert_time_zone("UTC") if kind.time_zone else value
+        return value.dt.strftime(f"%Y-%m-%dT%H:%M:%S%.f{zone}")
+    if isinstance(kind, pl.Struct):
+        return value.struct.json_encode()
+    if isinstance(kind, pl.Binary):
+        return value.bin.encode("base64")
+    return value.cast(pl.String)
+
+
+FORMAT = FormatSpec(TableFile, "CSV, TSV or Parquet of nodes or of edges, as kg.table says", specific=True)

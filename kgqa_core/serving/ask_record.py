@@ -1,0 +1,95 @@
+"""A typed answer as tools and pages show it: bounded, without what the model read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
+from kgqa_core.serving.graph_records import GraphRecord
+
+MOST_FACTS = 50
+"""Retrieved facts, and texts of proof, that a record holds."""
+
+
+class AskSystem(Protocol):
+    """Answers a question with a system that is open; it is called from several threads."""
+
+    def __call__(
+        self,
+        question: str,
+        topics: Sequence[str],
+        dialogue: Sequence[tuple[str, str]],
+        knowledge: str | None,
+        min_confidence: float | None,
+    ) -> Answer:
+        """The answer.
+
+        topics: keys or labels; linked in the question where there are none.  dialogue: earlier turns as (`user` or
+        `agent`, text), oldest first.  knowledge: `retriever/format`, min_confidence: below which nothing is answered;
+        the run's own where None.  Raises KgqaError.
+        """
+
+
+@dataclass(frozen=True)
+class AskResult(GraphRecord):
+    """The answer to a question, and what it rests on.
+
+    answer: None where the graph does not hold it; then reason, missing and nearest say why, and model_answer what was
+    withheld.  answers: as a list of names or values.  proof: the triples that the answer rests on, of which there are
+    `proof_rows`.  facts: what was retrieved for the question, of which there are `facts_total`.  form: the logical form
+    that was computed; `query` takes it.  confidence: that the graph holds the answer, in [0, 1]; calibrated: whether
+    that was learnt.  topics: entities that the question is about, with the words that name them.
+    """
+
+    question: str
+    answer: str | None
+    answers: tuple[str, ...]
+    topics: tuple[AnswerTopic, ...]
+    proof: tuple[str, ...]
+    proof_rows: int
+    facts: tuple[AnswerFact, ...]
+    facts_total: int
+    form: str | None
+    road: str | None
+    wording: str | None
+    model: str
+    knowledge: str
+    answerable: bool | None
+    confidence: float | None
+    calibrated: bool | None
+    min_confidence: float | None
+    reason: str | None
+    missing: str | None
+    nearest: str | None
+    model_answer: str | None
+    seconds: float
+
+    @classmethod
+    def of(cls, answer: Answer, seconds: float) -> AskResult:
+        """The record of an answer that took so long."""
+        return cls(
+            question=answer.question,
+            answer=answer.answer,
+            answers=tuple(answer.listed),
+            topics=answer.topics,
+            proof=answer.proof[:MOST_FACTS],
+            proof_rows=answer.proof_rows,
+            facts=answer.facts[:MOST_FACTS],
+            facts_total=len(answer.facts),
+            form=answer.form,
+            road=answer.road,
+            wording=answer.wording,
+            model=answer.model,
+            knowledge=answer.knowledge,
+            answerable=answer.answerable,
+            confidence=answer.confidence,
+            calibrated=answer.calibrated,
+            min_confidence=answer.min_confidence,
+            reason=answer.reason,
+            missing=answer.missing,
+            nearest=answer.nearest,
+            model_answer=answer.model_answer,
+            seconds=round(seconds, 3),
+        )

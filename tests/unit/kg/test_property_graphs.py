@@ -1,0 +1,283 @@
+"""Property graphs: every form of one graph ends in the graph of its triples; bad elements are rejects."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.store import KgStore
+from tests.support.property_graph import (
+    COUNTED,
+    FILMS,
+    TABLE,
+    as_apoc_json,
+    as_csv,
+    as_graphml,
+    as_neo4j_csv,
+    as_parquet,
+    as_triples,
+    built,
+)
+
+MAPPED: dict[str, Any] = {"table": TABLE, "property_graph": {"datatypes": FILMS.datatypes}}
+FORMS: dict[str, tuple[Any, dict[str, Any], bool]] = {
+    "neo4j-json": (as_apoc_json, {}, True),
+    "neo4j-csv": (as_neo4j_csv, {}, True),
+    "graphml": (as_graphml, {}, False),
+    "csv": (as_csv, MAPPED, False),
+    "tsv": (lambda folder: as_csv(folder, FILMS, "\t", "tsv"), MAPPED, False),
+    "parquet": (as_parquet, {"table": TABLE}, True),
+}
+"""How the graph is written, with which options it is read, and whether lists can be written."""
+
+
+def reference(folder: Path, lists: bool) -> tuple[dict[str, int], dict[str, list[Any]]]:
+    """The graph of the triples; without the tags where a form has no lists."""
+    path, qualifiers = as_triples(folder)
+    if not lists:
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if "\ttags\t" not in line))
+    return built(folder / "reference", [path, qualifiers])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_property_graph_is_the_graph_of_its_triples(tmp_path, form):
+    write, options, lists = FORMS[form]
+    counts, content = built(tmp_path / form, write(tmp_path), **options)
+    expected, same = reference(tmp_path, lists)
+    assert content == same
+    assert {name: counts[name] for name in COUNTED} == {name: expected[name] for name in COUNTED}
+    assert counts["rejects"] == counts["duplicates"] - expected["duplicates"] == 0
+    assert (counts["labels"], counts["qualifiers"], counts["triples"]) == (5, 4, 4 + 5 + 6 + 2 * lists)
+
+
+@pytest.mark.parametrize(
+    ("form", "ending", "pack"),
+    [
+        ("neo4j-json", ".gz", gzip.compress),
+        ("neo4j-csv", ".bz2", bz2.compress),
+        ("graphml", ".zst", zstandard.compress),
+        ("csv", ".xz", lzma.compress),
+    ],
+)
+def test_packed_forms_are_read_too(tmp_path, form, ending, pack):
+    write, options, _ = FORMS[form]
+    files = write(tmp_path)
+    packed = []
+    for path in files:
+        packed.append(path.with_name(path.name + ending))
+        packed[-1].write_bytes(pack(path.read_bytes()))
+    assert built(tmp_path / "packed", packed, **options)[1] == built(tmp_path / "plain", files, **options)[1]
+
+
+def rejects(folder: Path) -> list[tuple[int, str]]:
+    with KgStore.open(folder) as store:
+        return store.connection.execute("SELECT line, reason FROM rejects ORDER BY ALL").fetchall()
+
+
+def test_bad_lines_of_an_export_of_neo4j_are_rejects_with_a_reason(tmp_path):
+    [path] = as_apoc_json(tmp_path)
+    bad = [
+        '{"type":"node","id":"x",',
+        "[]",
+        '{"type":"graph","id":"1"}',
+        '{"type":"node","labels":["A"],"properties":{}}',
+        '{"type":"relationship","id":"9","label":"R","start":{"id":"keanu"}}',
+        '{"type":"relationship","id":"9","start":{"id":"keanu"},"end":{"id":"lana"}}',
+        '{"type":"node","id":"y","labels":"A"}',
+        '{"type":"node","id":"y","labels":["A",""],"properties":{"name":"kept by no half"}}',
+    ]
+    path.write_text(path.read_text() + "".join(line + "\n" for line in bad))
+    counts, content = built(tmp_path / "out", [path], max_reject_share=0.9)
+    assert content == reference(tmp_path, True)[1]
+    reasons = [reason for _, reason in rejects(tmp_path / "out")]
+    assert [line for line, _ in rejects(tmp_path / "out")] == list(range(11, 19)) and counts["rejects"] == 8
+    assert reasons[0].startswith("no JSON: ") and reasons[1:] == [
+        "no JSON object", "'type' is neither node nor relationship", "null is no key", "null is no key",
+        "null is no key", "'labels' is no list", "an empty key",
+    ]  # fmt: skip
+
+
+def test_bad_rows_of_neo4j_csv_are_rejects_with_a_reason(tmp_path):
+    nodes, edges = as_neo4j_csv(tmp_path)
+    nodes.write_text(nodes.read_text() + ",No id,,,,,,\nx,Text,abc,,,,,\ny,Yes,,,maybe,,,\nz,too,few\n")
+    edges.write_text(edges.read_text() + "keanu,,,,KNOWS\n,,,lana,KNOWS\nkeanu,,,lana,\nkeanu,Neo,soon,lana,KNOWS\n")
+    _, content = built(tmp_path / "out", [nodes, edges], max_reject_share=0.9)
+    assert content == reference(tmp_path, True)[1]
+    assert rejects(tmp_path / "out") == [
+        (7, "no id"), (7, "no target"), (8, "column 'born': 'abc' is no integer"), (8, "no source"),
+        (9, "column 'alive': 'maybe' is no boolean"), (9, "no relation"), (10, "3 field(s) instead of 8"),
+        (10, "column 'year': 'soon' is no integer"),
+    ]  # fmt: skip
+
+
+def test_a_header_of_neo4j_with_spaces_arrays_and_ignored_columns(tmp_path):
+    (tmp_path / "n.csv").write_text(
+        "personId:ID(Person){id-type:long};note:IGNORE;years:int[];place:point{crs:WGS-84};:LABEL\n"
+        '1;secret;1999,2000;"{latitude: 1}";A\n'.replace("1999,2000", '"1999;2000"')
+    )
+    (tmp_path / "e.csv").write_text(":START_ID(Person)|:END_ID(Film)|:TYPE\n1|1|SAW\n")
+    _, content = built(tmp_path / "out", [tmp_path / "n.csv", tmp_path / "e.csv"])
+    keys = [(key, datatype and datatype.rpartition("#")[2]) for key, _, datatype, _ in content["entities"]]
+    assert keys == [("1999", "integer"), ("2000", "integer"), ("A", None), ("Film/1", None), ("Person/1", None),
+                    ("{latitude: 1}", "string")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("id:ID,age:intt\nx,1\n", r"'intt' is no datatype, did you mean 'int'|'intt' is no datatype"),
+        (":START_ID,:END_ID\na,b\n", "has no column :TYPE"),
+    ],
+)
+def test_a_strange_header_of_neo4j_is_an_error(tmp_path, text, match):
+    (tmp_path / "g.csv").write_text(text)
+    with pytest.raises(KgInputError, match=match) as fault:
+        built(tmp_path / "out", [tmp_path / "g.csv"])
+    assert "\n" not in str(fault.value)
+
+
+def test_rows_without_their_header_are_refused_with_the_way_out(tmp_path):
+    (tmp_path / "g.csv").write_text("a,b,KNOWS\n")
+    with pytest.raises(KgInputError, match=r"put the header before the rows"):
+        built(tmp_path / "out", [tmp_path / "g.csv"], format="neo4j-csv")
+
+
+def test_entities_of_xml_are_refused_before_they_are_expanded(tmp_path):
+    lol = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "lol"}">' for n in range(10))
+    (tmp_path / "g.graphml").write_text(f"<?xml version='1.0'?><!DOCTYPE graphml [{lol}]>\n<graphml>&l9;</graphml>")
+    with pytest.raises(KgInputError, match="declares the entity 'l0', which GraphML does not need"):
+        built(tmp_path / "out", [tmp_path / "g.graphml"])
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (tmp_path / "x.graphml").write_text(
+        f'<!DOCTYPE graphml [<!ENTITY x SYSTEM "file://{secret}">]><graphml><graph><node id="&x;"/></graph></graphml>'
+    )
+    with pytest.raises(KgInputError, match="declares the entity 'x'"):
+        built(tmp_path / "out", [tmp_path / "x.graphml"])
+
+
+def test_graphml_that_is_cut_off_is_an_error_with_its_line(tmp_path):
+    [path] = as_graphml(tmp_path)
+    path.write_text(path.read_text()[:-80])
+    with pytest.raises(KgInputError, match=r"graph\.graphml is no well-formed XML .* at line \d+; it may be cut off"):
+        built(tmp_path / "out", [path])
+    (tmp_path / "other.xml").write_text("<?xml version='1.0'?>\n<gexf/>\n")
+    with pytest.raises(KgInputError, match="is XML, but no GraphML: its element is 'gexf'"):
+        built(tmp_path / "out", [tmp_path / "other.xml"], format="graphml")
+
+
+def test_bad_elements_of_graphml_are_rejects_with_their_lines(tmp_path):
+    [path] = as_graphml(tmp_path)
+    text = path.read_text()
+    path.write_text(
+        text.replace(
+            "</graph>",
+            '<node/>\n<edge source="keanu"/>\n<node id="n"><data key="born">long ago</data></node>\n'
+            '<node id="m"><data key="d9">1</data></node>\n<hyperedge><endpoint node="keanu"/></hyperedge>\n</graph>',
+        )
+    )
+    _, content = built(tmp_path / "out", [path], max_reject_share=0.9)
+    assert content == reference(tmp_path, False)[1]
+    first = text.splitlines().index("</graph>") + 1
+    assert rejects(tmp_path / "out") == [
+        (first, "null is no key"), (first + 1, "null is no key"), (first + 2, "'long ago' is no integer"),
+        (first + 3, "its data have the key 'd9', which is not declared"), (first + 4, "a hyperedge is no triple"),
+    ]  # fmt: skip
+
+
+def test_graphml_of_networkx_is_read_with_defaults_and_plain_edges(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.DiGraph(name="g", node_default={}, edge_default={})
+    graph.add_node("a", label="An a & <b>", weight=1.5)
+    graph.add_edge("a", "b", type="likes", since=2001)
+    graph.add_edge("b", "a")
+    networkx.write_graphml(graph, tmp_path / "g.graphml")
+    _, content = built(tmp_path / "out", [tmp_path / "g.graphml"])
+    assert content["labels"] == [("a", "", "An a & <b>")]
+    assert {row[:3] for row in content["triples"]} == {("a", "weight", "1.5"), ("a", "likes", "b"), ("b", "edge", "a")}
+    assert [row[3:5] for row in content["qualifiers"]] == [("since", "2001")]
+
+
+def test_a_default_value_of_a_key_counts_for_nodes_without_it(tmp_path):
+    (tmp_path / "g.graphml").write_text(
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n<key id="c" for="node" attr.name="colour">'
+        "<default>yellow</default></key><graph>\n"
+        '<node id="a"><data key="c">red</data></node><node id="b"/><edge source="a" target="b"/></graph></graphml>'
+    )
+    _, content = built(tmp_path / "out", [tmp_path / "g.graphml"])
+    assert {row[:3] for row in content["triples"]} == {
+        ("a", "colour", "red"), ("b", "colour", "yellow"), ("a", "edge", "b"),
+    }  # fmt: skip
+
+
+def test_a_property_can_be_the_key_of_nodes(tmp_path):
+    [path] = as_apoc_json(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        if row["type"] == "node":
+            row["properties"]["uri"] = "http://x/" + row["id"]
+    rows.append({"type": "relationship", "id": "7", "label": "R", "start": {"id": "keanu"}, "end": {"id": "who"}})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts, content = built(tmp_path / "out", [path], property_graph={"key": "uri"})
+    assert ("http://x/lana", "KNOWS", "http://x/keanu", None) in content["triples"]
+    assert rejects(tmp_path / "out") == [(11, "no node before it has the id 'who', or that node was rejected")]
+    assert counts["qualifiers"] == 4
+
+
+def test_columns_of_tables_can_be_keys_constants_and_dates(tmp_path):
+    (tmp_path / "people.csv").write_text("id,name,employer,born\n1,Ada,acme,1815-12-10\n2,Bob,,\n")
+    options = {"table": {"id": "id", "type": "=Person;Human"},
+               "property_graph": {"datatypes": {"employer": "entity", "born": "date"}}}  # fmt: skip
+    _, content = built(tmp_path / "out", [tmp_path / "people.csv"], **options)
+    assert ("1", "employer", "acme", None) in content["triples"]
+    assert content["types"] == [("1", "Human"), ("1", "Person"), ("2", "Human"), ("2", "Person")]
+    assert ("1815-12-10", "literal", "http://www.w3.org/2001/XMLSchema#date") in {
+        row[:3] for row in content["entities"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        ({"id": "idd"}, r"it lacks 'idd'.*its columns are 'id', 'name'"),
+        ({"id": "id", "label": "title"}, "it lacks 'title'"),
+        ({"source": "id", "target": "name"}, "kg.table.relation is not set"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_without_the_columns_is_an_error_that_lists_its_own(tmp_path, table, match, ending):
+    frame = pl.DataFrame({"id": ["1"], "name": ["x"], "more": ["y"], "most": ["z"]})
+    frame.write_csv(tmp_path / "g.csv")
+    frame.write_parquet(tmp_path / "g.parquet")
+    with pytest.raises(KgInputError, match=match):
+        built(tmp_path / "out", [tmp_path / f"g.{ending}"], table=table)
+
+
+def test_a_parquet_file_that_is_cut_off_packed_or_without_mapping_is_an_error(tmp_path):
+    nodes, _ = as_parquet(tmp_path)
+    with pytest.raises(KgInputError, match="kg.table says nothing about its columns"):
+        built(tmp_path / "out", [nodes])
+    (tmp_path / "n.gz").write_bytes(gzip.compress(nodes.read_bytes()))
+    with pytest.raises(KgInputError, match="is Parquet within another compression; unpack it"):
+        built(tmp_path / "out", [tmp_path / "n.gz"], table=TABLE)
+    nodes.write_bytes(nodes.read_bytes()[:-30])
+    with pytest.raises(KgInputError, match="cannot be read as Parquet"):
+        built(tmp_path / "out", [nodes], table=TABLE)
+
+
+def test_rows_of_parquet_without_a_key_are_rejects(tmp_path):
+    pl.DataFrame({"id": ["a", None, "c"], "name": ["A", "B", "C"], "n": [1, 2, 3]}).write_parquet(
+        tmp_path / "n.parquet"
+    )
+    counts, _ = built(tmp_path / "out", [tmp_path / "n.parquet"], table={"id": "id"})
+    assert (counts["rejects"], counts["labels"], counts["triples"]) == (1, 2, 2)
+    assert rejects(tmp_path / "out") == [(2, "no id")]
