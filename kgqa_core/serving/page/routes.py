@@ -17,8 +17,9 @@ from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import InputError
 from kgqa_core.serving.graph_routes import Name
-from kgqa_core.serving.graph_view import MOST_FACTS, MOST_SHOWN, Direction, GraphView
+from kgqa_core.serving.graph_view import Direction, GraphView
 from kgqa_core.serving.guard import ASSETS
+from kgqa_core.serving.limits import MOST_FACTS, MOST_SHOWN
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".html": "text/html", ".svg": "image/svg+xml"}
 """Files of this folder that are served, by their ending."""
