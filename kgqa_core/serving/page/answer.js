@@ -69,9 +69,9 @@ async function candidates(turn, topic, button, below, actions) {
   if (wasOpen) { close(); return; }
   button.setAttribute("aria-expanded", "true");
   below.hidden = false;
-  const list = el("ul", {}, el("li", {class: "soft"}, "Looking …"));
+  const list = el("ul", {}), also = el("span", {class: "soft"}, "Looking for others …");
   below.replaceChildren(el("p", {}, "“", name(topic.mention, 80), "” is read as ", nodeLink({key: topic.key, name: topic.name, kind: "entity"}),
-    topic.rho === undefined ? "" : el("span", {class: "soft"}, ` (link score ${topic.rho.toFixed(2)})`), ". It may also be:"), list);
+    topic.rho === undefined ? "" : el("span", {class: "soft"}, ` (link score ${topic.rho.toFixed(2)})`), ". ", also), list);
   below.onkeydown = event => { if (event.key === "Escape") { event.stopPropagation(); close(); button.focus(); } };
   button.onkeydown = event => { if (event.key === "Escape") close(); };
   try {
@@ -81,8 +81,8 @@ async function candidates(turn, topic, button, below, actions) {
     list.replaceChildren(...others.map(match => el("li", {}, nodeLink({...match, kind: "entity"}),
       el("span", {class: "soft"}, ` ${[match.types.slice(0, 2).map(type => visible(type, 30)).join(", "), count(match.degree, "fact"), match.how === "typo" ? "similar name" : ""].filter(Boolean).join(" · ")} `),
       el("button", {type: "button", class: "plain small", onclick: () => actions.again(turn, {topics: [...rest, match.key]})}, "Ask about this"))));
-    if (!others.length) list.replaceChildren(el("li", {class: "soft"}, "Nothing else in this graph has a name like it."));
-  } catch (fault) { list.replaceChildren(el("li", {class: "bad"}, visible(fault.message))); }
+    also.textContent = others.length ? "It may also be:" : "Nothing else in this graph has a name like it.";
+  } catch (fault) { also.textContent = visible(fault.message); }
 }
 
 // -- the answer
@@ -111,7 +111,7 @@ function verdict(turn) {
     const least = served.min_confidence;
     const bar = svgBar(served.confidence, least);
     parts.push(el("span", {class: "confidence"}, bar, el("span", {}, `confidence ${percent(served.confidence)}`),
-      el("span", {class: "soft"}, served.calibrated ? (least ? `answers from ${percent(least)}` : "") : "by a rule, not learnt")));
+      el("span", {class: "soft"}, served.calibrated ? (least ? `needs ${percent(least)}` : "") : "by a rule, not learnt")));
   }
   if (served.road) parts.push(el("span", {class: "badge", title: "Which part of the answerer proposed the form"}, `road: ${visible(served.road, 40)}`, el("span", {class: "soft"}, ROADS[served.road] ? ` · ${ROADS[served.road]}` : "")));
   parts.push(el("span", {class: "soft"}, `${visible(served.model, 60)} · ${served.seconds < 10 ? served.seconds.toFixed(2) : Math.round(served.seconds)} s`));

@@ -1,6 +1,6 @@
 // Thumbs, and the right answer where the one that was given is wrong.
 
-import {announce, el, name, randomText, store, stored, visible} from "./dom.js";
+import {announce, el, name, randomText, store, stored, svg, visible} from "./dom.js";
 import {request} from "./api.js";
 import {entityField} from "./search.js";
 
@@ -10,6 +10,11 @@ function visit() {
   const known = stored(VISIT) ?? randomText();
   store(VISIT, known);
   return known;
+}
+
+/** A thumb, drawn: not every system has the sign. */
+function thumb(way) {
+  return svg("svg", {viewBox: "0 0 24 24", class: `thumb ${way}`, "aria-hidden": "true"}, svg("path", {d: "M3 11h4v10H3zM7 11l4.5-8.5c2 .2 2.7 1.6 2.3 3.4L13 9h6.2c1.4 0 2.1 1.1 1.8 2.3l-2 8c-.3 1.1-1 1.7-2 1.7H7"}));
 }
 
 /** What is sent for an answer: keys where they are known, so that people who mean the same say the same. */
@@ -28,8 +33,8 @@ function given(turn, nodes) {
 export function feedbackBox(turn, nodes, save) {
   const box = el("div", {class: "feedback", role: "group", "aria-label": "Feedback on this answer"});
   const note = el("span", {class: "soft"});
-  const up = el("button", {type: "button", class: "plain", "aria-pressed": "false"}, "👍 Right");
-  const down = el("button", {type: "button", class: "plain", "aria-pressed": "false"}, "👎 Wrong");
+  const up = el("button", {type: "button", class: "plain", "aria-pressed": "false"}, thumb("up"), "Right");
+  const down = el("button", {type: "button", class: "plain", "aria-pressed": "false"}, thumb("down"), "Wrong");
   const more = el("div", {class: "correction", hidden: true});
   box.append(up, down, note, more);
   if (!turn.served.answers?.length) up.hidden = true;
