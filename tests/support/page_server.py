@@ -62,11 +62,11 @@ class PageSystem(EchoSystem):
             answers: tuple[str, ...] = ("Cleo Stone", "Hana Stone")
             return Answer(question.id, question.text, ", ".join(answers), answers=answers, answerable=True, confidence=1.0,
                           min_confidence=0.5, topics=(AnswerTopic(film, name),), **both)  # fmt: skip
-        answers = ("Ben Stone",) if relation == "directed_by" else ("Ben Stone", "Eve Finn", "Hana Stone")
+        answers = ("Ben Stone",) if relation == "directed_by" else ("Ben Stone", "Eve Stone", "Hana Stone")
         return Answer(
             question.id, question.text, ", ".join(answers), answers=answers, topics=(AnswerTopic(film, name, name, 0.83),),
             facts=tuple(AnswerFact(f"({name}, {relation}, {one})", 1, 0.9, 1) for one in answers),
-            entities=tuple(RankedEntity(one, 0.9) for one in answers), form=f"(JOIN (R {relation}) <{film}>)",
+            entities=tuple(RankedEntity(one, 0.9) for one in answers), form=f"(JOIN (R <{X}{relation}>) <{film}>)",
             proof=tuple(f"({name}, {relation}, {one})" for one in answers), proof_rows=len(answers), road="labels",
             answerable=True, confidence=0.93, min_confidence=0.5, **both)  # fmt: skip
 

@@ -51,8 +51,9 @@ function questionLine(turn, actions) {
   for (const {start, end, topic} of places) {
     const button = el("button", {type: "button", class: "mention", "aria-expanded": "false", title: `${visible(topic.name, 80)}: show what else it may mean`}, visible(text.slice(start, end)));
     button.addEventListener("click", () => candidates(turn, topic, button, below, actions));
-    parts.push(visible(text.slice(at, start), 4000), button);
-    at = end;
+    const sign = text.slice(end).match(/^[^\s\p{L}\p{N}]{1,3}(?=\s|$)/u)?.[0] ?? "";  // a question mark stays beside its word
+    parts.push(visible(text.slice(at, start), 4000), el("span", {class: "together"}, button, visible(sign)));
+    at = end + sign.length;
   }
   parts.push(visible(text.slice(at), 4000));
   const placed = new Set(places.map(place => place.topic));
@@ -65,7 +66,7 @@ function questionLine(turn, actions) {
 async function candidates(turn, topic, button, below, actions) {
   const close = () => { below.hidden = true; below.replaceChildren(); button.setAttribute("aria-expanded", "false"); };
   const wasOpen = button.getAttribute("aria-expanded") === "true";
-  for (const other of button.parentElement.querySelectorAll(".mention")) other.setAttribute("aria-expanded", "false");
+  for (const other of button.closest("header").querySelectorAll(".mention")) other.setAttribute("aria-expanded", "false");
   if (wasOpen) { close(); return; }
   button.setAttribute("aria-expanded", "true");
   below.hidden = false;
@@ -129,12 +130,12 @@ function svgBar(value, least) {
 
 async function show(turn, answer, evidence, nodes, actions) {
   const {served} = turn, texts = served.proof?.length ? served.proof : [];
-  let facts = [], marks = {}, picture = null;
+  let facts = [], marks = {}, picture = null, proved = false;
   if (!actions.view) { if (texts.length) evidence.append(proofOfTexts(texts, served.proof_rows)); return; }
   if (served.form && answered(turn)) {
     const found = await request("/query", {form: served.form, limit: PROOF}).catch(fault => { if (fault.status === 0) throw fault; return null; });
     if (found) {
-      facts = found.proof;
+      facts = found.proof; proved = facts.length > 0;
       for (const node of found.answers) { nodes.set(node.name, node); marks[node.id] = "answer"; }
       if (found.why) evidence.append(el("p", {class: "soft"}, visible(found.why)));
     }
@@ -143,9 +144,9 @@ async function show(turn, answer, evidence, nodes, actions) {
   if (nodes.size) writeAnswers(answer, served, nodes);
   const topics = new Set((served.topics ?? []).map(topic => topic.key));
   if (facts.length) {
-    evidence.append(el("h3", {}, served.form ? "Proof" : "How topic and answer are connected"), el("ul", {class: "facts"}, facts.slice(0, 12).map(fact => el("li", {}, triple(fact)))));
+    evidence.append(el("h3", {}, proved ? "Proof" : "How topic and answer are connected"), el("ul", {class: "facts"}, facts.slice(0, 12).map(fact => el("li", {}, triple(fact)))));
     if (facts.length > 12) evidence.append(el("details", {}, el("summary", {}, count(facts.length - 12, "more triple")), el("ul", {class: "facts"}, facts.slice(12).map(fact => el("li", {}, triple(fact))))));
-    if (served.proof_rows > facts.length) evidence.append(el("p", {class: "soft"}, `${count(served.proof_rows, "triple")} in all.`));
+    if (proved && served.proof_rows > facts.length) evidence.append(el("p", {class: "soft"}, `${count(served.proof_rows, "triple")} in all.`));
     const drawn = ofFacts(facts.slice(0, 60));
     for (const node of drawn.nodes) if (topics.has(node.key)) marks[node.id] = "topic";
     picture = new Picture("The proof as a picture");

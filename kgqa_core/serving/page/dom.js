@@ -9,7 +9,7 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-
 /** A text of the graph or a model as it is shown: what cannot be seen as its code, and cut where it is very long. */
 export function visible(text, longest = LONGEST) {
   const shown = String(text ?? "").slice(0, 20 * longest).replace(UNSEEN, sign =>
-    sign === "\n" || sign === "\t" ? "␤␉"[sign === "\n" ? 0 : 1] : `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    sign === "\n" ? "↵" : sign === "\t" ? "⇥" : `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const signs = [...shown];
   return signs.length > longest ? `${signs.slice(0, longest - 1).join("")}…` : shown;
 }

@@ -17,10 +17,10 @@ function thumb(way) {
   return svg("svg", {viewBox: "0 0 24 24", class: `thumb ${way}`, "aria-hidden": "true"}, svg("path", {d: "M3 11h4v10H3zM7 11l4.5-8.5c2 .2 2.7 1.6 2.3 3.4L13 9h6.2c1.4 0 2.1 1.1 1.8 2.3l-2 8c-.3 1.1-1 1.7-2 1.7H7"}));
 }
 
-/** What is sent for an answer: keys where they are known, so that people who mean the same say the same. */
+/** What is sent for an answer: keys where all are known, so that people who mean the same say the same. */
 function given(turn, nodes) {
-  const {served} = turn;
-  const exact = text => { const node = nodes.get(text); return node && node.kind !== "literal" ? node.key : text; };
+  const {served} = turn, all = (served.answers ?? []).every(text => nodes.has(text));
+  const exact = text => all && nodes.get(text).kind !== "literal" ? nodes.get(text).key : text;
   return {
     question: turn.question, topics: (served.topics ?? []).map(topic => topic.key).filter(key => key.length <= 500).slice(0, 50),
     answers: (served.answers ?? []).filter(text => text.length <= 4000).slice(0, 1000).map(exact), run: served.run, session: visit(),

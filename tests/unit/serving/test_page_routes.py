@@ -76,7 +76,9 @@ def test_any_key_has_a_page(view: GraphView) -> None:
     with serving(view) as client:
         found = client.get("/page/entity", params={"key": f"{X}f1", "limit": 1, "direction": "out"}).json()
         assert found["entity"]["name"] == "Night B1" and len(found["facts"]["facts"]) == 1
-        second = client.get("/page/entity", params={"key": f"{X}f1", "limit": 1, "offset": 1, "direction": "out"}).json()
+        second = client.get(
+            "/page/entity", params={"key": f"{X}f1", "limit": 1, "offset": 1, "direction": "out"}
+        ).json()
         assert second["facts"]["facts"] != found["facts"]["facts"] and second["facts"]["offset"] == 1
         around = client.get("/page/neighbourhood", params={"key": f"{X}f1", "limit": 4}).json()
         assert around["nodes"][0]["key"] == f"{X}f1" and len(around["edges"]) == 4
@@ -86,7 +88,12 @@ def test_any_key_has_a_page(view: GraphView) -> None:
 
 def test_a_system_without_a_graph_says_so() -> None:
     with serving() as client:
-        assert client.get("/page/state").json() == {"graph": "toy", "run": "one", "feedback": False, "graph_view": False}
+        assert client.get("/page/state").json() == {
+            "graph": "toy",
+            "run": "one",
+            "feedback": False,
+            "graph_view": False,
+        }
         reply = client.get("/page/entity", params={"key": "a"})
         assert reply.status_code == 400 and "reads no graph" in reply.json()["error"]["message"]
 
