@@ -123,7 +123,7 @@ class Browser:
         self._call("Input.insertText", text=text)
 
     def press(self, key: str, *, shift: bool = False) -> None:
-        """Press a key and let it go, in the element that has the focus: `Enter`, `Escape`, `Tab`, an arrow, a letter."""
+        """Press a key in the element that has the focus: `Enter`, `Escape`, `Tab`, an arrow, a letter."""
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         code = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
         given = {"key": key, "windowsVirtualKeyCode": code.get(key, ord(key[0].upper())), "modifiers": 8 * shift}

@@ -6,8 +6,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -40,35 +41,49 @@ class PageSystem(EchoSystem):
         return [self._one(question) for question in questions]
 
     def _one(self, question: Question) -> Answer:
-        both = {"model": "auto", "knowledge": "hop_path/triples", "operation": "none", "calibrated": True}
         if question.text == MAYOR:
-            topic = AnswerTopic(f"{X}c0", "Norland", "Norland", 0.71)
-            sure = {"answerable": False, "confidence": 0.06, "min_confidence": 0.5} if self.least is None else {
-                "answerable": True, "confidence": 0.06, "min_confidence": self.least}  # fmt: skip
-            return Answer(question.id, question.text, "Ada Stone", answers=("Ada Stone",), topics=(topic,), **sure, **both,
-                          **({"reason": "no such relation", "missing": "mayor", "nearest": "capital"}
-                             if self.least is None else {}))  # fmt: skip
+            return self._mayor(question)
         if question.text == EVILS:
-            return Answer(
-                question.id, question.text, HOSTILE, answers=(HOSTILE, *EVIL), wording="\n".join(EVIL),
-                topics=(AnswerTopic(f"{X}evil", HOSTILE, "evil", 0.5), *(AnswerTopic(one, one, "say") for one in EVIL)),
-                facts=tuple(AnswerFact(one, 1, 0.5, 1) for one in EVIL), entities=(RankedEntity(HOSTILE, 0.5),),
-                form=EVIL[0], proof=EVIL, proof_rows=len(EVIL), road=EVIL[1], answerable=True, confidence=0.9,
-                min_confidence=0.5, **both)  # fmt: skip
-        film, name = (f"{X}f2", "Night C2") if question.text == STARRED else (f"{X}f1", "Night B1")
-        relation = "starred_actors" if question.text in (NEXT, STARRED) else "directed_by"
+            return _hostile(question)
         if question.text == STARRED:  # as answerers that compute nothing
-            both = {"model": "builtin", "knowledge": "rigel/triples", "calibrated": False}
-            answers: tuple[str, ...] = ("Cleo Stone", "Hana Stone")
-            return Answer(question.id, question.text, ", ".join(answers), answers=answers, answerable=True, confidence=1.0,
-                          min_confidence=0.5, topics=(AnswerTopic(film, name),), **both)  # fmt: skip
-        answers = ("Ben Stone",) if relation == "directed_by" else ("Ben Stone", "Eve Stone", "Hana Stone")
+            names = ("Cleo Stone", "Hana Stone")
+            return Answer(
+                question.id, question.text, ", ".join(names), answers=names, topics=(AnswerTopic(f"{X}f2", "Night C2"),),
+                model="builtin", knowledge="rigel/triples", answerable=True, confidence=1.0, calibrated=False,
+                min_confidence=0.5,
+            )  # fmt: skip
+        film, name = f"{X}f1", "Night B1"
+        relation = "starred_actors" if question.text == NEXT else "directed_by"
+        names = ("Ben Stone", "Eve Stone", "Hana Stone") if question.text == NEXT else ("Ben Stone",)
+        triples = tuple(f"({name}, {relation}, {one})" for one in names)
         return Answer(
-            question.id, question.text, ", ".join(answers), answers=answers, topics=(AnswerTopic(film, name, name, 0.83),),
-            facts=tuple(AnswerFact(f"({name}, {relation}, {one})", 1, 0.9, 1) for one in answers),
-            entities=tuple(RankedEntity(one, 0.9) for one in answers), form=f"(JOIN (R <{X}{relation}>) <{film}>)",
-            proof=tuple(f"({name}, {relation}, {one})" for one in answers), proof_rows=len(answers), road="labels",
-            answerable=True, confidence=0.93, min_confidence=0.5, **both)  # fmt: skip
+            question.id, question.text, ", ".join(names), answers=names, **AUTO,
+            topics=(AnswerTopic(film, name, name, 0.83),), facts=tuple(AnswerFact(one, 1, 0.9, 1) for one in triples),
+            entities=tuple(RankedEntity(one, 0.9) for one in names), form=f"(JOIN (R <{X}{relation}>) <{film}>)",
+            proof=triples, proof_rows=len(triples), road="labels", answerable=True, confidence=0.93, min_confidence=0.5,
+        )  # fmt: skip
+
+    def _mayor(self, question: Question) -> Answer:
+        said = Answer(
+            question.id, question.text, "Ada Stone", answers=("Ada Stone",), **AUTO, answerable=True, confidence=0.06,
+            topics=(AnswerTopic(f"{X}c0", "Norland", "Norland", 0.71),), min_confidence=self.least,
+        )  # fmt: skip
+        why = {"reason": "no such relation", "missing": "mayor", "nearest": "capital"}
+        return said if self.least is not None else replace(said, answerable=False, min_confidence=0.5, **why)
+
+
+AUTO: dict[str, Any] = {"model": "auto", "knowledge": "hop_path/triples", "operation": "none", "calibrated": True}
+
+
+def _hostile(question: Question) -> Answer:
+    mentioned = tuple(AnswerTopic(one, one, "say") for one in EVIL)
+    return Answer(
+        question.id, question.text, HOSTILE, answers=(HOSTILE, *EVIL), wording="\n".join(EVIL), **AUTO,
+        topics=(AnswerTopic(f"{X}evil", HOSTILE, "evil", 0.5), *mentioned),
+        facts=tuple(AnswerFact(one, 1, 0.5, 1) for one in EVIL), entities=(RankedEntity(HOSTILE, 0.5),),
+        form=EVIL[0], proof=EVIL, proof_rows=len(EVIL), road=EVIL[1], answerable=True, confidence=0.9,
+        min_confidence=0.5,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -45,14 +45,14 @@ function login(wrong) {
         const typed = field.value.trim();
         if (!/^[\x21-\x7e]+$/.test(typed)) return;
         store(KEY, typed);
-        dialog.close(); dialog.remove(); asking = null; done();
+        asking = null; dialog.close(); dialog.remove(); done();
       }},
         el("h2", {id: "login-title"}, "Token"),
         el("p", {id: "token-note"}, wrong ? "This is not the token of this server. " : "This server asks for its token: what its administrator set as KGQA_SERVE_TOKEN. ",
           "It stays in this tab until you close it."),
         el("label", {for: "token"}, "Token"), field,
         el("button", {class: "primary"}, "Continue")));
-    dialog.addEventListener("cancel", event => event.preventDefault());
+    dialog.addEventListener("close", () => { if (asking) { dialog.showModal(); field.focus(); } });  // Escape: there is nothing behind it
     document.body.append(dialog);
     dialog.showModal();
     field.focus();

@@ -14,6 +14,8 @@ export function askPage(main, server) {
   const anyway = el("input", {type: "checkbox", id: "anyway"});
   const fresh = el("button", {type: "button", class: "plain", onclick: () => { stop(); turns.length = 0; save(); draw(); input.focus(); announce("A new conversation"); }}, "New conversation");
   const list = el("div", {class: "turns"});
+  const actions = {save, feedback: server.feedback, view: server.graph_view,
+    again: (turn, changes) => ask(turn.question, {topics: turn.topics, anyway: turn.anyway, ...changes}, turn)};
   const form = el("form", {class: "ask card", onsubmit: event => { event.preventDefault(); if (pending) stop(); else ask(input.value); }},
     el("label", {for: "question", class: "hidden-text"}, "Question"), el("div", {class: "ask-line"}, input, button),
     el("div", {class: "options"}, el("label", {for: "anyway", title: "Give an answer however low its confidence"}, anyway, " Answer anyway, however unsure"), fresh),
@@ -35,8 +37,6 @@ export function askPage(main, server) {
     store(KEPT, last.length ? last : null);
   }
   function stop() { pending?.abort(); pending = null; }
-  const actions = {save, feedback: server.feedback, view: server.graph_view,
-    again: (turn, changes) => ask(turn.question, {topics: turn.topics, anyway: turn.anyway, ...changes}, turn)};
 
   /** Earlier turns as the server takes them. */
   function dialogue(before) {
