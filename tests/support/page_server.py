@@ -48,8 +48,8 @@ class PageSystem(EchoSystem):
         if question.text == STARRED:  # as answerers that compute nothing
             names = ("Cleo Stone", "Hana Stone")
             return Answer(
-                question.id, question.text, ", ".join(names), answers=names, topics=(AnswerTopic(f"{X}f2", "Night C2"),),
-                model="builtin", knowledge="rigel/triples", answerable=True, confidence=1.0, calibrated=False,
+                question.id, question.text, ", ".join(names), answers=names,
+                topics=(AnswerTopic(f"{X}f2", "Night C2"),), model="builtin", knowledge="rigel/triples", answerable=True, confidence=1.0, calibrated=False,
                 min_confidence=0.5,
             )  # fmt: skip
         film, name = f"{X}f1", "Night B1"

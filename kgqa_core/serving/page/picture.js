@@ -6,18 +6,18 @@
 import {address, announce, count, el, svg, visible} from "./dom.js";
 import {get} from "./api.js";
 
-const WIDTH = 900, HEIGHTS = [[3, 200], [8, 340], [Infinity, 520]], REST = 105, MOST = 150, EXPANDED = 12, DOUBLE = 260, STILL = matchMedia("(prefers-reduced-motion: reduce)");
+const WIDTH = 900, NARROW = 460, HEIGHTS = [[3, 200], [8, 340], [Infinity, 520]], REST = 105, MOST = 150, EXPANDED = 12, DOUBLE = 260, STILL = matchMedia("(prefers-reduced-motion: reduce)"), PHONE = matchMedia("(max-width: 36rem)");
 
 /** A picture.  Its `box` is the element; `add` takes nodes and edges as `/page/neighbourhood` has them. */
 export class Picture {
   constructor(label) {
-    this.nodes = new Map(); this.edges = new Map(); this.height = HEIGHTS[0][1]; this.expanded = new Set();
+    this.nodes = new Map(); this.edges = new Map(); this.width = PHONE.matches ? NARROW : WIDTH; this.height = HEIGHTS[0][1]; this.expanded = new Set();
     this.view = {x: 0, y: 0, scale: 1}; this.heat = 0; this.moved = false; this.selected = null; this.focused = null; this.frame = 0;
     this.ground = svg("g");
     this.edgeLayer = svg("g"); this.nodeLayer = svg("g");
     this.ground.append(this.edgeLayer, this.nodeLayer);
     this.arrow = `arrow-${Math.random().toString(36).slice(2)}`;
-    this.drawing = svg("svg", {viewBox: `0 0 ${WIDTH} ${this.height}`, class: "drawing", role: "application", tabindex: "0",
+    this.drawing = svg("svg", {viewBox: `0 0 ${this.width} ${this.height}`, class: "drawing", role: "application", tabindex: "0",
       "aria-label": `${label}. Arrow keys go from node to node, Enter shows the neighbours of a node, O opens it, plus and minus zoom.`},
       svg("defs", {}, svg("marker", {id: this.arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto"},
         svg("path", {d: "M0 0 8 4 0 8z", class: "arrowhead"}))), this.ground);
@@ -37,7 +37,7 @@ export class Picture {
       if (this.nodes.has(node.id)) { if (marks[node.id]) this.mark(this.nodes.get(node.id), marks[node.id]); continue; }
       if (this.nodes.size >= MOST) { refused += 1; continue; }
       const turn = (this.nodes.size - 1) * 2.4, reach = near ? 60 : 28 * Math.sqrt(this.nodes.size);
-      const own = {...node, x: (near?.x ?? WIDTH / 2) + reach * Math.cos(turn), y: (near?.y ?? this.height / 2) + reach * Math.sin(turn), fixed: false};
+      const own = {...node, x: (near?.x ?? this.width / 2) + reach * Math.cos(turn), y: (near?.y ?? this.height / 2) + reach * Math.sin(turn), fixed: false};
       this.nodes.set(node.id, own);
       this.drawNode(own);
       if (marks[node.id]) this.mark(own, marks[node.id]);
@@ -60,7 +60,7 @@ export class Picture {
     if (next <= this.height) return;
     for (const node of this.nodes.values()) node.y += (next - this.height) / 2;
     this.height = next;
-    this.drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${next}`);
+    this.drawing.setAttribute("viewBox", `0 0 ${this.width} ${next}`);
   }
 
   /** Edges between the same two nodes bend apart. */
@@ -111,7 +111,7 @@ export class Picture {
 
   step() {
     const all = [...this.nodes.values()];
-    for (const node of all) { node.dx = (WIDTH / 2 - node.x) * 0.012; node.dy = (this.height / 2 - node.y) * 0.03; }
+    for (const node of all) { node.dx = (this.width / 2 - node.x) * 0.012; node.dy = (this.height / 2 - node.y) * 0.03; }
     for (let i = 0; i < all.length; i += 1) for (let j = i + 1; j < all.length; j += 1) {
       const a = all[i], b = all[j];
       let x = a.x - b.x, y = (a.y - b.y) * 1.25;
@@ -162,8 +162,8 @@ export class Picture {
     if (!all.length) return;
     const [left, right] = [Math.min(...all.map(n => n.x)) - 90, Math.max(...all.map(n => n.x)) + 90];
     const [top, bottom] = [Math.min(...all.map(n => n.y)) - 40, Math.max(...all.map(n => n.y)) + 50];
-    const scale = Math.min(1.5, WIDTH / (right - left), this.height / (bottom - top));
-    this.look(scale, WIDTH / 2 - scale * (left + right) / 2, this.height / 2 - scale * (top + bottom) / 2);
+    const scale = Math.min(1.5, this.width / (right - left), this.height / (bottom - top));
+    this.look(scale, this.width / 2 - scale * (left + right) / 2, this.height / 2 - scale * (top + bottom) / 2);
   }
 
   look(scale, x, y) {
@@ -172,7 +172,7 @@ export class Picture {
     this.ground.style.setProperty("--letters", String(Math.min(2, Math.max(0.75, 1 / scale))));  // names stay readable
   }
 
-  zoom(factor, at = {x: WIDTH / 2, y: this.height / 2}) {
+  zoom(factor, at = {x: this.width / 2, y: this.height / 2}) {
     const {x, y, scale} = this.view, next = Math.min(4, Math.max(0.15, scale * factor)), real = next / scale;
     this.moved = true;
     this.look(next, at.x - (at.x - x) * real, at.y - (at.y - y) * real);
