@@ -353,6 +353,8 @@ def test_with_a_token_the_page_asks_for_it_and_keeps_it_in_the_tab(
         assert "toy" not in chrome.open(server.address, "This server asks for its token")
         chrome.picture(output / "token.png", still=0.5)
         chrome.press("Escape")
+        time.sleep(0.5)  # until it closed, if it does
+        assert chrome.run("document.querySelector('dialog').open"), "there is nothing behind it"
         chrome.fill("#token", "wrong")
         chrome.press("Enter")
         chrome.wait("This is not the token of this server")
