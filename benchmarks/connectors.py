@@ -22,16 +22,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import results_file  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
-from benchmarks.results_file import CONDITIONS  # noqa: E402
+from benchmarks.results_file import CONDITIONS, write  # noqa: E402
 from kgqa_core.kg.ingest.sources import find_sources  # noqa: E402
 from kgqa_core.kg.store import KgStore  # noqa: E402
 from tests.support import property_graph as forms  # noqa: E402
 from tests.support.bolt_server import BoltServer  # noqa: E402
 from tests.support.sparql_server import SparqlServer  # noqa: E402
 
-FIELDS = (*CONDITIONS, "rows/*/...")
+FIELDS = (*CONDITIONS, "rows/*/*")
 TYPES = {"integer": "int", "decimal": "double", "double": "double", "boolean": "boolean"}
 FIFTH = 5
 
@@ -116,8 +115,8 @@ def main() -> None:
             "tsv": (lambda: forms.as_csv(folder, graph, "\t", "tsv"), mapped),
             "parquet": (lambda: forms.as_parquet(folder, graph), {"table": forms.TABLE}),
         }
-        for name, (write, options) in writers.items():
-            measure(name, write(), "triples", **options)
+        for name, (make, options) in writers.items():
+            measure(name, make(), "triples", **options)
         links = [
             {"id": f"5:atlas:{at:07}", "type": edge["relation"], "start": edge["source"], "end": edge["target"]}
             | forms.properties(edge)
@@ -125,7 +124,7 @@ def main() -> None:
         ]
         with BoltServer(graph.nodes, links) as bolt:
             measure("bolt", [f"bolt://{bolt.host}"], "triples")
-    results_file.write(given.json, {"conditions": conditions(7), "rows": rows}, FIELDS)
+    write(given.json, {"conditions": conditions(7), "rows": rows}, FIELDS)
 
 
 if __name__ == "__main__":

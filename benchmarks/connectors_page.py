@@ -33,6 +33,5 @@ def figures(found: Mapping[str, Any]) -> str:
     text = (
         f"{made['date']}, commit {made['commit'][:10]}, seed {made['seed']}. *Same*: entities, triples, labels, types "
         "and qualifiers are, by key, those of the file of triples above.\n\n"
-        + table(("through", *COLUMNS, "same"), rows)
     )
-    return text
+    return text + table(("through", *COLUMNS, "same"), rows)

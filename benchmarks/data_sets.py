@@ -30,9 +30,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import results_file
 from benchmarks.auto_figures import is_hit
 from benchmarks.conditions import conditions
 from benchmarks.people import normal, share
+from benchmarks.results_file import fields_below
 from benchmarks.sparql_road_sets import grailqa_queries, graph_of, webqsp_queries
 from kgqa_core.config import (
     KapingOptions,
@@ -61,6 +63,8 @@ from kgqa_core.types import Question
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 7
+FIELDS = ("benchmark", *fields_below("sets/*"), "sets/*/...")
+"""What the result file holds (benchmarks/results_file.py)."""
 SAMPLE = 200
 RANDOM_FACTS = 10
 log = logging.getLogger("kgqa")
@@ -312,7 +316,7 @@ def main() -> None:
         document["sets"][name] = measure(name, graphs)
         ordered = {one: document["sets"][one] for one in LOCAL if one in document["sets"]}
         document = {"benchmark": "data_sets", "sets": ordered}
-        given.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        results_file.write(given.json, document, FIELDS)
         log.info("%s: %s", name, json.dumps(document["sets"][name], ensure_ascii=False))
 
 

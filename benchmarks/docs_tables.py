@@ -47,6 +47,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("auto", "benchmarks/auto.py"),
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", False),
     ResultFile("connectors", "benchmarks/connectors.py"),
+    ResultFile("data_sets", "benchmarks/data_sets.py"),
     ResultFile("dkg_follow", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_follow_metaqa", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
@@ -117,6 +118,12 @@ def _parsers(found: Mapping[str, Any]) -> str:
     return tables(found)
 
 
+def _data_sets(found: Mapping[str, Any]) -> str:
+    from benchmarks.data_sets import table  # imports torch
+
+    return table(found)
+
+
 def _peers(found: Mapping[str, Any]) -> str:
     from benchmarks.peers import table  # imports transformers
 
@@ -147,6 +154,7 @@ TABLES: tuple[Table, ...] = (
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
+    Table("data_sets", "docs/data_sets.md", "data_sets", _data_sets),
     Table("parsers", "docs/parsing.md", "parsers", _parsers),
     Table("passages", "docs/passages.md", "passages", writers.passages),
     Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),

@@ -41,7 +41,7 @@ from benchmarks.conditions import conditions  # noqa: E402
 from benchmarks.peers_paths import train_path_model  # noqa: E402
 from benchmarks.results_file import fields_below  # noqa: E402
 from kgqa_core.answering.agent.explorer import GraphAgent  # noqa: E402
-from kgqa_core.answering.agent.operations import GraphView  # noqa: E402
+from kgqa_core.answering.agent.operations import NamedGraph  # noqa: E402
 from kgqa_core.answering.constrained.explorer import ConstrainedReasoner  # noqa: E402
 from kgqa_core.answering.exploration import Exploration  # noqa: E402
 from kgqa_core.answering.explore import counts_of  # noqa: E402
@@ -132,7 +132,7 @@ def agent(bench: Bench) -> Mapping[str, Part]:
                 scripted = ScriptedAgent(hops=2, mischief=mischief or {})
                 with ChatServer(act=scripted, tokens=count) as server:
                     model = OpenAIModel("scripted", base_url=server.base_url, key_env=None)
-                    explorer = GraphAgent(GraphView(graph, store, options.shown), model, options, attempts=ATTEMPTS)
+                    explorer = GraphAgent(NamedGraph(graph, store, options.shown), model, options, attempts=ATTEMPTS)
                     started = time.monotonic()
                     explored = explorer.explore(questions)
                     seconds = time.monotonic() - started
@@ -160,7 +160,7 @@ def gcr(bench: Bench) -> Mapping[str, Part]:
     builtin = load_builtin()
     found = decoded(bench, "builtin", builtin, graph, store)
     found |= decoded(bench, "random weights", HFModel(random_folder, device="cpu"), graph, store)
-    return found | {"trie": trie_growth(bench.sample("atlas"), builtin, GraphView(graph, store, 1))}
+    return found | {"trie": trie_growth(bench.sample("atlas"), builtin, NamedGraph(graph, store, 1))}
 
 
 def gcr_trained(bench: Bench) -> Mapping[str, Part]:
@@ -169,7 +169,7 @@ def gcr_trained(bench: Bench) -> Mapping[str, Part]:
     plain = [one for one in bench.work.split("atlas", "train") if one.complexity in ("generic", "multi-hop")]
     learn = bench.work.sample(plain, bench.train // 2, "paths")
     folder = bench.work.folder / "path_model"
-    model, how = train_path_model(folder, learn, GraphView(graph, store, 1), epochs=2, seed=SEED)
+    model, how = train_path_model(folder, learn, NamedGraph(graph, store, 1), epochs=2, seed=SEED)
     found = decoded(bench, "trained on paths", model, graph, store, "gcr_trained")
     return {name: how | row for name, row in found.items()}
 
@@ -178,7 +178,7 @@ def decoded(bench: Bench, name: str, model: HFModel, graph: Dkg, store: KgStore,
     """Rows of one model, by how it answers."""
     questions, found = bench.sample("atlas"), dict[str, Part]()
     for final in ("paths", "model"):
-        view = GraphView(graph, store, 1)
+        view = NamedGraph(graph, store, 1)
         reasoner = ConstrainedReasoner(view, model, ConstrainedOptions(final=final))
         started = time.monotonic()
         explored = reasoner.explore(questions, Log("questions", every=20))
@@ -201,7 +201,7 @@ def decoded(bench: Bench, name: str, model: HFModel, graph: Dkg, store: KgStore,
     return found
 
 
-def faithful(questions: Sequence[Question], explored: Sequence[Exploration], view: GraphView) -> float:
+def faithful(questions: Sequence[Question], explored: Sequence[Exploration], view: NamedGraph) -> float:
     """Share of the decoded paths, as text, that walking the graph by names finds again, without the trie."""
     right = total = 0
     for question, one in zip(questions, explored, strict=True):
@@ -211,7 +211,7 @@ def faithful(questions: Sequence[Question], explored: Sequence[Exploration], vie
     return round(right / max(1, total), 4)
 
 
-def walks(text: str, topics: Sequence[int], view: GraphView) -> bool:
+def walks(text: str, topics: Sequence[int], view: NamedGraph) -> bool:
     """Whether a path that was written so leads from a topic through the graph."""
     names = view.entity_names(topics)
     states = {(topic, len(" ".join(names[topic].split()))) for topic in topics
@@ -234,11 +234,11 @@ def walks(text: str, topics: Sequence[int], view: GraphView) -> bool:
     return False
 
 
-def trie_growth(questions: Sequence[Question], model: HFModel, view: GraphView) -> Part:
+def trie_growth(questions: Sequence[Question], model: HFModel, view: NamedGraph) -> Part:
     """Names that a search of five beams looks up, against those of all entities within two hops."""
     touched, within = 0, 0
     for question in questions:
-        own = GraphView(view.dkg, view.store, 1)
+        own = NamedGraph(view.dkg, view.store, 1)
         ConstrainedReasoner(own, model, ConstrainedOptions(final="paths")).explore([question])
         touched += len(own._names)
         reached = set(question.topic_entities)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,20 +12,24 @@ from typing import Any
 from prefect import flow
 
 from kgqa_core.answering.registry import answerer_spec
+from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, Profile, make_profile
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.runs.answer_traces import answer_traces, steps_of
 from kgqa_core.runs.answers import read_answers
 from kgqa_core.runs.finished import SystemParts, system_parts
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.outputs import claim_file
+from kgqa_core.tracing import QuestionTracer
 from tasks.abstention import judge
 from tasks.answering import answer, answer_computed, answer_from, compute_all, explore_with, worded
-from tasks.engine.run import tracked_run
+from tasks.engine.run import latest_run, tracked_run
 from tasks.linking import build_mentions, link_questions
 from tasks.passages import retrieve_passages
 from tasks.questions import load_questions
 from tasks.retrieval import facts_of
 from tasks.rewriting import write_knowledge
+from tasks.tracking.traces import close_tracer, open_tracer
 
 
 def answer_file(
@@ -34,23 +40,55 @@ def answer_file(
     min_confidence: float | None = None,
     *,
     force: bool = False,
+    trace_share: float | None = None,
 ) -> dict[str, Any]:
     """Answer a question file with a finished run's system; the answers are written whole or not at all.
 
     What a question without `topic_entities` is about is linked in its text.  knowledge, min_confidence: as of
-    `system_parts`.  force: replace an earlier file.  Raises QuestionFileError for an unusable file, OutputError when
-    `out` exists, is an input or cannot be written.
+    `system_parts`.  force: replace an earlier file.  trace_share: of the questions that are traced in MLflow; the
+    run's own when absent.  Raises QuestionFileError for an unusable file, OutputError when `out` exists, is an input
+    or cannot be written.
     """
     claim = claim_file(out, inputs=(questions,), force=force)
     parts = system_parts(Home.current(), record, knowledge, min_confidence)
-    made = answer_questions(replace(parts, profile=profile_of(parts, questions)))
+    parts = replace(parts, profile=profile_of(parts, questions))
+    tracer = open_tracer(
+        Home.current(), parts.profile.tracking.trace_share if trace_share is None else trace_share, record, "answer"
+    )
+    started = time.time()
+    made = answer_questions(parts)
     folders = {name: ref.folder for name, ref in made.items()}
+    facts = folders.pop("facts", None)
     answers = read_answers(**folders, needs_topics=parts.reads_graph)
+    _trace(tracer, answers, parts, started, folders, facts)
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         for one in answers:
             stream.write(json.dumps(one.to_row(), ensure_ascii=False) + "\n")
     rejects = [{"id": one.id, "reason": one.reject} for one in answers if one.reject]
     return {"answered": len(answers) - len(rejects), "out": str(out), "rejects": rejects, "run_id": record["run_id"]}
+
+
+def _trace(
+    tracer: QuestionTracer,
+    answers: Sequence[Answer],
+    parts: SystemParts,
+    started: float,
+    folders: Mapping[str, Path],
+    facts: Path | None,
+) -> None:
+    """Let a sample of the answers be traced.  started: when their stages began, in seconds since 1970."""
+    wanted = {one.id for one in answers if not one.reject and tracer.wants()}
+    if not wanted:
+        return
+    run = latest_run()
+    clock = steps_of([(stage.name, stage.seconds) for stage in run.stages] if run is not None else (), started)
+    traces = answer_traces(
+        answers, wanted, parts.profile, parts.knowledge, clock, kg=parts.kg, questions=folders["questions"],
+        answered=folders["answers"], facts=facts,
+    )  # fmt: skip
+    for trace in traces:
+        tracer.record(trace)
+    close_tracer(tracer)
 
 
 def profile_of(parts: SystemParts, questions: Path) -> Profile:
@@ -108,7 +146,13 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
             wording = worded(questions, computed, knowledge, name, profile)
         else:
             answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)
-        made = {"questions": questions, "answers": answers, "knowledge": knowledge, "computed": computed}
+        made = {
+            "questions": questions,
+            "answers": answers,
+            "knowledge": knowledge,
+            "computed": computed,
+            "facts": facts,
+        }
         made["wording"] = wording
         if facts is not None:
             read = {retriever: facts}

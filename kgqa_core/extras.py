@@ -12,7 +12,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "passages": ("faiss", "bm25s"),
     "cluster": ("prefect_dask", "distributed", "prefect_ray", "ray"),
     "store": ("s3fs",),
-    "serve": ("fastapi", "uvicorn", "mcp", "prometheus_client"),
+    "serve": ("mcp", "mcp_types", "prometheus_client", "starlette"),
     "neo4j": ("neo4j",),
 }
 """Modules of each extra; they are imported where they are used, after `require_extra`."""

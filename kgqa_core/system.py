@@ -24,12 +24,14 @@ from kgqa_core.answering.knowledge import KnowledgeWriter
 from kgqa_core.answering.registry import (
     AnswererSpec,
     AnswerInput,
+    answer_prompt,
     answerer_name,
     answerer_spec,
     model_spec,
     wording_model,
 )
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, AnswerTopic, RankedEntity
+from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
@@ -51,6 +53,7 @@ from kgqa_core.symbolic.by_labels.model import load as load_labels
 from kgqa_core.symbolic.compute import Calculator
 from kgqa_core.symbolic.operator import load as load_operator
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
+from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
 
 SHOWN_ENTITIES = 10
@@ -66,7 +69,7 @@ class System:
     tagger: links questions that come without topics; None where each must name its own.  judge: decides whether the
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
     that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
-    answerer has a language model for that.
+    answerer has a language model for that.  tracer: keeps traces of the questions that it wants.
     """
 
     store: KgStore
@@ -83,6 +86,7 @@ class System:
     others: Sequence[Retriever] = ()
     language: str = "en"
     words: LanguageModel | None = None
+    tracer: QuestionTracer = NO_TRACER
 
     @classmethod
     def from_run(
@@ -156,38 +160,49 @@ class System:
             language=profile.questions.language,
         )
 
-    def ask(self, text: str, topics: Sequence[str] = (), dialogue: Sequence[tuple[str, str]] = ()) -> Answer:
+    def ask(
+        self,
+        text: str,
+        topics: Sequence[str] = (),
+        dialogue: Sequence[tuple[str, str]] = (),
+        traces: dict[str, str] | None = None,
+    ) -> Answer:
         """The answer to one question.
 
         topics: keys or labels of the entities that it is about; without any they are linked in the question.
         dialogue: earlier turns as (`user` or `agent`, text), oldest first.  Topics are linked in them too, passages are
-        searched for with them, and the template `ltgen2024` shows them to the model.
+        searched for with them, and the template `ltgen2024` shows them to the model.  traces: as of `answer`.
         Raises InputError when a topic is not in the graph or a role is unknown.
         """
         question = Question(
             "ask", text, language=self.language, topic_keys=tuple(topics), dialogue=dialogue_turns(dialogue)
         )
-        return self.answer([question])[0]
+        return self.answer([question], traces)[0]
 
-    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+    def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         """The answers to a batch of questions, in its order.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
-        linked in its text and dialogue.  Raises InputError when a topic is not in the graph, or when two questions have
-        one id.
+        linked in its text and dialogue.  traces: filled with the trace's id of each question that was traced, by the
+        question's id.  Raises InputError when a topic is not in the graph, or when two questions have one id.
         """
         if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
-        linked = [self._link(question) for question in questions]
+        clock = StepClock()
+        with clock.step("linking"):
+            linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]
-        retrieved = self._retrieve(self.retriever, linked)
-        written = self.writer.write(batch, retrieved)
+        with clock.step("retrieval"):
+            retrieved = self._retrieve(self.retriever, linked)
+        with clock.step("knowledge"):
+            written = self.writer.write(batch, retrieved)
         computed: list[ComputedAnswer | None] = [None] * len(batch)
         if self.calculator is not None:
             started = batch
             if self.calculator.ranks_all_roads:
                 started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
-            computed = [*self.calculator.compute(started, retrieved)]
+            with clock.step("forms"):
+                computed = [*self.calculator.compute(started, retrieved)]
         inputs = [
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)
@@ -195,14 +210,16 @@ class System:
         if self.calculator is not None and self.answerer.computes:
             options = self.calculator.options
             inputs = [replace(given, text=self.answerer.text(given, options)) for given in inputs]
-        completions = self.answerer.complete(inputs, self.model, self.answering)
+        with clock.step("model"):
+            completions = self.answerer.complete(inputs, self.model, self.answering)
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
-        wordings = self._wordings(batch, [own.text for own in written], computed)
+        with clock.step("wording"):
+            wordings = self._wordings(batch, [own.text for own in written], computed)
         verdicts = self._judge(linked, retrieved, outputs, completions, computed)
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")
-        return [
+        answers = [
             Answer(
                 id=given.question.id,
                 question=given.question.text,
@@ -233,6 +250,17 @@ class System:
                 inputs, written, retrieved, outputs, wordings, verdicts, strict=True
             )
         ]
+        for place, answer in enumerate(answers):
+            if not self.tracer.wants():
+                continue
+            read: dict[str, Any] = {}
+            if self.answerer.reads:
+                prompt = answer_prompt(batch[place], inputs[place].text, self.answering)
+                read = {"prompt": prompt, "completion": completions[place]}
+            trace = question_trace(clock, *linked[place], answer, batch=len(batch), **read)
+            if (name := self.tracer.record(trace)) is not None and traces is not None:
+                traces[answer.id] = name
+        return answers
 
     def at_confidence(self, least: float) -> System:
         """The same system with another `min_confidence`, for single requests; graph and networks are shared."""

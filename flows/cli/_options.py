@@ -68,6 +68,16 @@ MinConfidenceOption = Annotated[
         show_default=False,
     ),
 ]
+TraceShareOption = Annotated[
+    float | None,
+    typer.Option(
+        "--trace-share",
+        min=0,
+        max=1,
+        help="Share of the questions of which MLflow keeps a trace [tracking.trace_share of the run].",
+        show_default=False,
+    ),
+]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace what is at the place to write to; first it says what goes.")
 ]

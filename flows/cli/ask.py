@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, KnowledgeOption, MinConfidenceOption, RunOption
+from flows.cli._options import ForceOption, KnowledgeOption, MinConfidenceOption, RunOption, TraceShareOption
 from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
 from kgqa_core.runs.records import newest_run, stage_artifact
@@ -40,6 +41,7 @@ def ask(
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
+    trace_share: TraceShareOption = None,
     own_process: Annotated[
         bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
     ] = False,
@@ -58,9 +60,10 @@ def ask(
         "knowledge": knowledge,
         "min_confidence": min_confidence,
     }
-    result = None if own_process else ask_server(chosen.root, record["run_id"], request)
+    here = own_process or trace_share is not None  # a server traces by an option of its own
+    result = None if here else ask_server(chosen.root, record["run_id"], request)
     if result is None:
-        result = _ask_here(chosen, record, question, topic or [], dialogue, knowledge, min_confidence)
+        result = _ask_here(chosen, record, question, topic or [], dialogue, knowledge, min_confidence, trace_share)
     if session.as_json:
         print_json(result)
         return
@@ -76,11 +79,13 @@ def _ask_here(
     dialogue: Sequence[tuple[str, str]],
     knowledge: str | None,
     min_confidence: float | None,
+    trace_share: float | None,
 ) -> dict[str, Any]:
     """The answer of a system that is loaded in this process."""
     from kgqa_core.runs.finished import system_parts, with_mentions
     from kgqa_core.system import System
     from tasks.engine.secrets import load_secrets
+    from tasks.tracking.traces import close_tracer, open_tracer
 
     started = time.monotonic()
     parts = system_parts(home, record, knowledge, min_confidence)
@@ -88,13 +93,18 @@ def _ask_here(
     if parts.reads_graph and not topics:
         graph = stage_artifact(record, "kg")
         parts = with_mentions(parts, common.mentions_folder(home, graph, record))
+    share = parts.profile.tracking.trace_share if trace_share is None else trace_share
+    tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
-        system = System.open(parts)
+        system = replace(System.open(parts), tracer=tracer)
         loaded = time.monotonic()
-        reply = system.ask(question, topics, dialogue)
+        reply = system.ask(question, topics, dialogue, traces)
+        answered = time.monotonic()
+        close_tracer(tracer)
     return {
         **reply.to_json(),
-        "seconds": round(time.monotonic() - loaded, 3),
+        **({"trace": traces[reply.id]} if reply.id in traces else {}),
+        "seconds": round(answered - loaded, 3),
         "load_seconds": round(loaded - started, 3),
     }
 
@@ -106,6 +116,7 @@ def answer(
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     run_id: RunOption = None,
+    trace_share: TraceShareOption = None,
     force: ForceOption = False,
 ) -> None:
     """Answer a file of questions with the newest run's graph, retriever and model."""
@@ -114,7 +125,7 @@ def answer(
     record = newest_run(chosen, run_id)
     from flows.answer import answer_file
 
-    result = answer_file(record, questions, out, knowledge, min_confidence, force=force)
+    result = answer_file(record, questions, out, knowledge, min_confidence, force=force, trace_share=trace_share)
     if session.as_json:
         print_json(result)
     else:

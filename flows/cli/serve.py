@@ -6,18 +6,26 @@ import contextlib
 import os
 import tempfile
 import time
-from typing import Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import KnowledgeOption, MinConfidenceOption
+from flows.cli._options import KnowledgeOption, MinConfidenceOption, TraceShareOption
 from flows.cli._served import ADDRESS, FOLDER
 from flows.cli._session import Session, err
 from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import newest_run, stage_artifact
-from kgqa_core.store.artifacts import write_json
+from kgqa_core.store.artifacts import Home, write_json
+
+if TYPE_CHECKING:
+    from kgqa_core.serving.feedback import Feedback
+    from kgqa_core.serving.guard import Guard
+    from kgqa_core.serving.run import ServeHooks, ServeOptions
+    from kgqa_core.tracing import QuestionTracer
 
 
 def serve(
@@ -40,6 +48,7 @@ def serve(
         list[str] | None,
         typer.Option(help="Further name by which clients reach the server, such as that of a proxy; may be repeated."),
     ] = None,
+    trace_share: TraceShareOption = None,
     timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0,
     queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256,
     body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024,
@@ -63,7 +72,7 @@ def serve(
         common.mentions_folder(chosen, stage_artifact(record, "kg"), record)
     options = server.ServeOptions(
         str(chosen.root), run_id, knowledge, min_confidence, host, port, workers,
-        queue=queue, hosts=tuple(allowed_host or ()), body_kb=body_kb, timeout_seconds=timeout,
+        queue=queue, hosts=tuple(allowed_host or ()), body_kb=body_kb, timeout_seconds=timeout, trace_share=trace_share,
     )  # fmt: skip
     options.http()
     bound = server.listen(host, port)
@@ -74,7 +83,7 @@ def serve(
         if workers == 1:
             started = time.monotonic()
             with err.status("loading the graph, the retriever and the model …"):
-                service = options.service()
+                service = options.service(serve_hooks(options))
                 service.start()
             err.print(f"run {service.run} is loaded, {time.monotonic() - started:.1f} s", highlight=False)
         else:  # before the workers import prometheus_client
@@ -85,8 +94,35 @@ def serve(
         own = {"knowledge": knowledge, "min_confidence": min_confidence}
         write_json(place, {"url": address, "process": os.getpid(), **own})
         common.out.print(f"answering at {address}  (POST /ask, /v1/chat/completions; Ctrl-C stops)", highlight=False)
-        server.serve(options, bound, service)
+        server.serve(options, bound, service, serve_hooks(options), "flows.cli.serve:worker_app")
     common.out.print("stopped")
+
+
+def serve_hooks(options: ServeOptions) -> ServeHooks:
+    """The home's MLflow as what keeps traces, and is told of feedback on answers that were traced."""
+    from kgqa_core.config import recorded_profile
+    from kgqa_core.serving.run import ServeHooks
+    from tasks.tracking.traces import open_tracer, record_feedback
+
+    home = Home(Path(options.home)).look()
+
+    def tracer_of(record: Mapping[str, Any]) -> QuestionTracer:
+        own = recorded_profile(record).tracking.trace_share
+        return open_tracer(home, own if options.trace_share is None else options.trace_share, record, "serve")
+
+    def on_feedback(said: Feedback) -> None:
+        if said.trace is not None:
+            record_feedback(home, said.trace, said.verdict == "up", correction=said.correction)
+
+    return ServeHooks(tracer_of, on_feedback)
+
+
+def worker_app() -> Guard:
+    """The application of one worker of several."""
+    from kgqa_core.serving.run import worker_options
+
+    options = worker_options()
+    return options.app(serve_hooks(options))
 
 
 def _in_url(host: str) -> str:

@@ -47,6 +47,7 @@ from kgqa_core.config.retrieval import (
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
 from kgqa_core.config.sources import Neo4jOptions, PropertyGraphOptions, SparqlGraphOptions, TableOptions
 from kgqa_core.config.subset import SparqlEndpointOptions, SubsetOptions
+from kgqa_core.config.tracking import TrackingOptions
 
 __all__ = [
     "AbstentionOptions",
@@ -55,6 +56,7 @@ __all__ = [
     "CONSTRAINED",
     "ConstrainedOptions",
     "TOPICS",
+    "TrackingOptions",
     "TransferNetOptions",
     "Answerer",
     "Experiment",

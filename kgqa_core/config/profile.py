@@ -30,6 +30,7 @@ from kgqa_core.config.retrieval import (
     retriever_sections,
 )
 from kgqa_core.config.rewriting import CorpusOptions, RewriterOptions
+from kgqa_core.config.tracking import TrackingOptions
 from kgqa_core.errors import ConfigError
 
 
@@ -67,6 +68,7 @@ class Profile(RetrieverSections):
     gcr: ConstrainedOptions = ConstrainedOptions()
     evaluation: EvaluationOptions = EvaluationOptions()
     operations: OperationsOptions = OperationsOptions()
+    tracking: TrackingOptions = TrackingOptions()
     ltgen: LtgenOptions = LtgenOptions()
     parsing: ParsingOptions = ParsingOptions()
     answerability: AnswerabilityOptions = AnswerabilityOptions()

@@ -30,6 +30,9 @@ UNANSWERABLE = "unanswerable.jsonl"
 REJECTS = "rejects.jsonl"
 """Rows of the files that cannot be read, with the reason; there only where there are some."""
 
+ALSO_TRAIN = "also_train"
+"""Source of the questions of `questions.also_train`, in a `questions` artifact."""
+
 HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
 
@@ -85,7 +88,8 @@ def load_rows(
         if further:
             own = [question for question in linked.questions if question.id not in further]
             besides = [question for question in linked.questions if question.id in further]
-            linked = replace(linked, questions=[*own, *with_found_paths(besides, store)])
+            besides = [replace(question, source=ALSO_TRAIN) for question in with_found_paths(besides, store)]
+            linked = replace(linked, questions=[*own, *besides])
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(out, questions)

@@ -21,6 +21,12 @@ from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_ma
 
 log = logging.getLogger("kgqa")
 
+SYSTEM_STAGES = frozenset(
+    {"kg", "dkg", "mentions", "rewriter", "passage_index", "operator", "label_parser", "abstainer"}
+    | {str(spec.artifact) for spec in TRAINED.values()}
+)
+"""Stages whose artifacts a system may read; `system_parts` says which it does."""
+
 ComputeMentions = Callable[[Home, Monitor, ArtifactRef], ArtifactRef]
 """Gives the mention dictionary of a graph, cached in a home or computed into it."""
 

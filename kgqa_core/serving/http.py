@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +20,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
+from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
+from kgqa_core.serving.ask_record import AskSystem
 from kgqa_core.serving.chat import chunks, completion, question_of
-from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_routes import add_graph_routes
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
+from kgqa_core.serving.mcp_http import McpEndpoint
+from kgqa_core.serving.mcp_server import mcp_server
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
@@ -57,30 +61,36 @@ def create_app(
     options: HttpOptions | None = None,
     feedback: FeedbackStore | None = None,
     metrics: Metrics | None = None,
+    on_feedback: Callable[[Feedback], None] | None = None,
 ) -> Guard:
     """The ASGI application over a service, which it starts and closes with itself.
 
-    feedback: keeps what people say of answers; None takes none.
+    feedback: keeps what people say of answers; None takes none.  on_feedback: is told of each that is kept, such as a
+    tracker; a fault of it is logged.
     """
     options, metrics = options or HttpOptions(), metrics or Metrics()
+
+    mcp = McpEndpoint(mcp_server(lambda: service.view, _asker(service, options)), hosts=None)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if not service.ready:
             await asyncio.to_thread(service.start)
         try:
-            yield
+            async with mcp.running():
+                yield
         finally:
             await asyncio.to_thread(service.close)
 
     app = FastAPI(title="kgqa", description=DESCRIPTION, version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
+    app.router.routes.append(mcp.route())
     _answer_faults(app)
     _ask_routes(app, service, options, metrics)
     _chat_routes(app, service, options, metrics)
     add_graph_routes(app, lambda: service.view)
     if feedback is not None:
-        _feedback_routes(app, feedback, metrics)
+        _feedback_routes(app, feedback, metrics, on_feedback)
     _state_routes(app, service, metrics)
     add_page_routes(
         app,
@@ -144,11 +154,22 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
         return {"object": "list", "data": [model]}
 
 
-def _feedback_routes(app: FastAPI, feedback: FeedbackStore, metrics: Metrics) -> None:
+def _feedback_routes(
+    app: FastAPI, feedback: FeedbackStore, metrics: Metrics, on_feedback: Callable[[Feedback], None] | None
+) -> None:
+    def tell(said: Feedback) -> None:
+        try:
+            if on_feedback is not None:
+                on_feedback(said)
+        except Exception as fault:
+            log.warning("the tracker was not told of feedback: %s", fault, exc_info=not isinstance(fault, KgqaError))
+
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
     async def give(request: FeedbackRequest) -> dict[str, Any]:
-        number = await asyncio.to_thread(feedback.add, request.feedback())
+        said = request.feedback()
+        number = await asyncio.to_thread(feedback.add, said)
         metrics.feedback.labels(request.verdict).inc()
+        await asyncio.to_thread(tell, said)
         return {"id": number}
 
 
@@ -168,6 +189,22 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
     async def counts() -> Response:
         text, kind = metrics.text(service)
         return Response(text, headers={"Content-Type": kind})
+
+
+def _asker(service: Service, options: HttpOptions) -> AskSystem:
+    """The service as the tool `ask` calls it, from a thread of its own."""
+
+    def ask(
+        question: str,
+        topics: Sequence[str],
+        dialogue: Sequence[tuple[str, str]],
+        knowledge: str | None,
+        min_confidence: float | None,
+    ) -> Answer:
+        asked = Ask(question, tuple(topics), tuple(dialogue), knowledge, min_confidence)
+        return service.ask(asked, options.timeout_seconds).answer
+
+    return ask
 
 
 async def _served(

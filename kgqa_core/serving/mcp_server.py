@@ -83,7 +83,7 @@ Key = Annotated[str, Field(description="Key or name of an entity of the graph", 
 
 
 def mcp_server(
-    view: GraphView | Future[GraphView],
+    view: GraphView | Future[GraphView] | Callable[[], GraphView],
     ask: AskSystem,
     *,
     limits: McpLimits | None = None,
@@ -91,7 +91,8 @@ def mcp_server(
 ) -> MCPServer:
     """A server with the tools `search_entities`, `entity`, `neighbours`, `paths`, `query` and `ask`.
 
-    view: the graph; tools wait for one that is still being opened, while the protocol's handshake is answered.  ask:
+    view: the graph, or what gives the one that is looked into now; tools wait for one that is still being opened, while
+    the protocol's handshake is answered.  ask:
     answers questions; called from `limits.asks` threads at once.  on_start: called when a transport is open, before
     the first message; on stdio, stdout belongs to the protocol from then on.
     """
@@ -109,7 +110,9 @@ def mcp_server(
         """A call of the view, in a thread.  Raises ToolError."""
 
         def run() -> T:
-            return call(view.result(bounds.load_seconds) if isinstance(view, Future) else view)
+            if isinstance(view, Future):
+                return call(view.result(bounds.load_seconds))
+            return call(view if isinstance(view, GraphView) else view())
 
         with _told(f"the graph is still being loaded after {bounds.load_seconds:g} s; try again in a while"):
             return await graph_gate.run(run)

@@ -147,6 +147,7 @@ def served_json(served: Served) -> dict[str, Any]:
         **served.answer.to_json(),
         "run": served.run,
         "seconds": round(served.waited + served.answered, 4),
-        "stages": {"waiting": round(served.waited, 4), "answering": round(served.answered, 4)},
+        "stages": {"waiting": round(served.waited, 4), **served.stages},
         "batch": served.batch,
+        **({"trace": served.trace} if served.trace else {}),
     }

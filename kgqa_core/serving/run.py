@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,13 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.errors import ConfigError, InputError
-from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.serving.feedback import SERVE_FOLDER, FeedbackStore
+from kgqa_core.serving.feedback import SERVE_FOLDER, Feedback, FeedbackStore
 from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback
 from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
+from kgqa_core.tracing import QuestionTracer
 
 VARIABLE = "KGQA_SERVE_OPTIONS"
 """Where a worker finds the options of its server, as JSON; they hold no secret."""
@@ -38,7 +39,7 @@ class ServeOptions:
     home: its folder.  run, knowledge, min_confidence: as `SystemSource` takes them.  host, port: 0 takes any free port.
     workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
     a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, body_kb, body_seconds, timeout_seconds:
-    as `HttpOptions` has them.
+    as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when absent.
     """
 
     home: str
@@ -56,14 +57,18 @@ class ServeOptions:
     body_kb: int = 1024
     body_seconds: float = 20.0
     timeout_seconds: float = 120.0
+    trace_share: float | None = None
 
-    def source(self, monitor: Monitor = QUIET) -> SystemSource:
-        """Which run answers."""
-        return SystemSource(Home(Path(self.home)).look(), self.run, self.knowledge, self.min_confidence, monitor)
-
-    def service(self, monitor: Monitor = QUIET) -> Service:
+    def service(self, hooks: ServeHooks | None = None) -> Service:
         """The service, not started."""
-        return Service(self.source(monitor), max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
+        home, tracer = Home(Path(self.home)).look(), hooks.tracer_of if hooks is not None else None
+        source = SystemSource(home, self.run, self.knowledge, self.min_confidence, tracer_of=tracer)
+        return Service(source, max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
+
+    def app(self, hooks: ServeHooks | None = None, service: Service | None = None) -> Guard:
+        """The application.  service: started already; its own when absent."""
+        told = hooks.on_feedback if hooks is not None else None
+        return create_app(service or self.service(hooks), self.http(), self.feedback(), on_feedback=told)
 
     def feedback(self) -> FeedbackStore | None:
         """Where feedback is kept; None in a home that cannot be written."""
@@ -81,6 +86,14 @@ class ServeOptions:
         wild = self.host in ("0.0.0.0", "::") and not self.hosts
         hosts = None if wild else (*self.hosts, self.host)
         return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token)
+
+
+@dataclass(frozen=True)
+class ServeHooks:
+    """What a tracker wants to know.  tracer_of: as of `SystemSource`.  on_feedback: as of `create_app`."""
+
+    tracer_of: Callable[[Mapping[str, Any]], QuestionTracer] | None = None
+    on_feedback: Callable[[Feedback], None] | None = None
 
 
 class ImpatientProtocol(H11Protocol):
@@ -116,37 +129,42 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
-def serve(options: ServeOptions, bound: socket.socket, service: Service | None = None) -> None:
+def serve(
+    options: ServeOptions,
+    bound: socket.socket,
+    service: Service | None = None,
+    hooks: ServeHooks | None = None,
+    worker: str = "kgqa_core.serving.run:worker_app",
+) -> None:
     """Answers requests at a socket until SIGINT or SIGTERM; requests under way are finished first.
 
-    service: started already, for one process.  Raises ConfigError as `ServeOptions.http`.
+    service: started already, for one process.  worker: of several, `MODULE:FUNCTION` that gives the application of one.
+    Raises ConfigError as `ServeOptions.http`.
     """
     options.http()
     config: dict[str, Any] = {
-        "http": ImpatientProtocol, "ws": "auto", "lifespan": "on", "log_config": None, "access_log": False,
-        "server_header": False, "limit_concurrency": options.connections, "timeout_keep_alive": 15,
-        "timeout_graceful_shutdown": GRACE_SECONDS, "h11_max_incomplete_event_size": 64 * 1024,
+        "http": ImpatientProtocol, "ws": "none", "loop": "asyncio", "lifespan": "on", "log_config": None,
+        "access_log": False, "server_header": False, "limit_concurrency": options.connections,
+        "timeout_keep_alive": 15, "timeout_graceful_shutdown": GRACE_SECONDS,
+        "h11_max_incomplete_event_size": 64 * 1024,
     }  # fmt: skip
     if options.workers == 1:
-        app = create_app(service or options.service(), options.http(), options.feedback())
-        uvicorn.Server(uvicorn.Config(app, **config)).run(sockets=[bound])
+        uvicorn.Server(uvicorn.Config(options.app(hooks, service), **config)).run(sockets=[bound])
         return
     os.environ[VARIABLE] = json.dumps(asdict(options))
     from uvicorn.supervisors import Multiprocess
 
-    chosen = uvicorn.Config(
-        "kgqa_core.serving.run:worker_app",
-        factory=True,
-        workers=options.workers,
-        timeout_worker_healthcheck=60,
-        **config,
-    )
+    chosen = uvicorn.Config(worker, factory=True, workers=options.workers, timeout_worker_healthcheck=60, **config)
     Multiprocess(chosen, sockets=[bound]).run()
 
 
-def worker_app() -> Guard:
-    """The application of one worker of several."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent ends its workers
+def worker_options() -> ServeOptions:
+    """The options of the server that this process is a worker of; its parent ends it, not a terminal's Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     given = json.loads(os.environ[VARIABLE])
-    options = replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})
-    return create_app(options.service(), options.http(), options.feedback())
+    return replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})
+
+
+def worker_app() -> Guard:
+    """The application of one worker of several, without a tracker."""
+    return worker_options().app()

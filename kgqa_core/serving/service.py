@@ -10,9 +10,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError, KgqaError, ServerBusy
@@ -20,6 +20,7 @@ from kgqa_core.linking.questions import dialogue_turns
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.system import System
+from kgqa_core.tracing import QuestionTrace, QuestionTracer
 from kgqa_core.types import Question
 
 log = logging.getLogger("kgqa")
@@ -48,7 +49,8 @@ class Ask:
 class Served:
     """An answer, the run whose system gave it, and seconds: waiting for its batch, and answering the batch.
 
-    batch: questions that were answered together.
+    batch: questions that were answered together.  stages: seconds of each step of the batch.  trace: id of its trace,
+    where it was traced.
     """
 
     answer: Answer
@@ -56,6 +58,27 @@ class Served:
     waited: float
     answered: float
     batch: int
+    stages: Mapping[str, float] = field(default_factory=dict)
+    trace: str | None = None
+
+
+class _Stages:
+    """Seconds of the steps of each answer; hands on to another tracer what that wants."""
+
+    def __init__(self, tracer: QuestionTracer) -> None:
+        self.tracer = tracer
+        self.seconds: list[dict[str, float]] = []
+        self._wanted = False
+
+    def wants(self) -> bool:
+        """Every question."""
+        self._wanted = self.tracer.wants()
+        return True
+
+    def record(self, trace: QuestionTrace) -> str | None:
+        """Keep the seconds, and the trace where it is wanted."""
+        self.seconds.append({span.name: round(span.seconds, 4) for span in trace.spans})
+        return self.tracer.record(trace) if self._wanted else None
 
 
 @dataclass(slots=True)
@@ -71,12 +94,14 @@ class _Waiting:
 
 @dataclass
 class _Opened:
-    """The systems of one run, by knowledge; None is the server's own.  view: looks into its graph."""
+    """The systems of one run, by knowledge; None is the server's own.  view: looks into its graph.  tracer: keeps
+    traces of its answers."""
 
     run: str
     name: str
     systems: dict[str | None, System]
     view: GraphView | None
+    tracer: QuestionTracer
 
 
 class Service:
@@ -187,7 +212,7 @@ class Service:
         system = self.source.open(run)
         if system.model is None and system.words is None:  # the first question of all costs a second, and no money
             system.ask(WARMING)
-        return _Opened(run, self.source.name(run), {None: system}, self.source.view(run))
+        return _Opened(run, self.source.name(run), {None: system}, self.source.view(run), self.source.tracer(run))
 
     # -- the answering thread
 
@@ -232,7 +257,7 @@ class Service:
     def _answer(self, batch: Sequence[_Waiting]) -> None:
         opened, began = self._system(), time.monotonic()
         try:
-            answers = self._answers(opened, [one.ask for one in batch])
+            answers, stages, traces = self._answers(opened, [one.ask for one in batch])
         except InputError as fault:
             if len(batch) == 1:
                 batch[0].future.set_exception(fault)
@@ -247,10 +272,14 @@ class Service:
                 one.future.set_exception(fault)
             return
         seconds = time.monotonic() - began
-        for one, answer in zip(batch, answers, strict=True):
-            one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch)))
+        for one, answer, own in zip(batch, answers, stages, strict=True):
+            trace = traces.get(answer.id)
+            one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch), own, trace))
 
-    def _answers(self, opened: _Opened, asks: Sequence[Ask]) -> list[Answer]:
+    def _answers(
+        self, opened: _Opened, asks: Sequence[Ask]
+    ) -> tuple[list[Answer], list[dict[str, float]], dict[str, str]]:
+        """Answers, seconds of each step for each, and ids of traces by the answer's id."""
         knowledge, least = asks[0].knowledge, asks[0].min_confidence
         if knowledge not in opened.systems:
             if len(opened.systems) > MOST_KNOWLEDGE:
@@ -266,7 +295,9 @@ class Service:
             )
             for place, ask in enumerate(asks)
         ]  # fmt: skip
-        return system.answer(questions)
+        stages, traces = _Stages(opened.tracer), dict[str, str]()
+        answers = replace(system, tracer=stages).answer(questions, traces)
+        return answers, stages.seconds, traces
 
     # -- the following thread
 

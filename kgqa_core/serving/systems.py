@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
@@ -11,6 +13,7 @@ from kgqa_core.runs.records import choose_run, current_champions, newest_run
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.store.artifacts import Home
 from kgqa_core.system import System
+from kgqa_core.tracing import NO_TRACER, QuestionTracer
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class SystemSource:
 
     run: a run's id, `newest`, `champion` or `champion:SYSTEM`.  Without it the home's champion is followed, or its
     newest finished run where there is no champion yet.  knowledge, min_confidence: as `System.from_run` takes them.
+    tracer_of: from the record of a run to what keeps traces of its answers.
     """
 
     home: Home
@@ -26,6 +30,7 @@ class SystemSource:
     knowledge: str | None = None
     min_confidence: float | None = None
     monitor: Monitor = QUIET
+    tracer_of: Callable[[Mapping[str, Any]], QuestionTracer] | None = None
 
     def current(self) -> str:
         """Id of the run that is to answer now.  Raises InputError when there is none, or several champions."""
@@ -56,6 +61,10 @@ class SystemSource:
         if parts.reads_graph:
             parts = with_mentions(parts, mentions_of_run(self.home, record, self.monitor))
         return System.open(parts)
+
+    def tracer(self, run: str) -> QuestionTracer:
+        """What keeps traces of the answers of a run's system."""
+        return NO_TRACER if self.tracer_of is None else self.tracer_of(newest_run(self.home, run))
 
     def name(self, run: str) -> str:
         """What the system of a run is called by clients: the name of its graph."""

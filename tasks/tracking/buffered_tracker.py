@@ -112,8 +112,12 @@ class BufferedTracker:
         if rows:
             self._say(run, "datasets", read=rows)
 
+    def model(self, run: str | None, reference: Mapping[str, Any]) -> None:
+        """Log the system of a run as a model that loads (`tasks.tracking.model_reference`)."""
+        self._say(run, "model", reference=dict(reference))
+
     def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
-        """Make the files that a run keeps under `folder` a version of a registered model."""
+        """Make the files that a run keeps under `folder` a version of a registered model; without one, its model."""
         self._say(run, "register", model=model, folder=folder, tags=dict(tags), description=description)
 
     def aliases(self, model: str, truth: Path) -> None:

@@ -1,7 +1,8 @@
 """What is remembered of a run outside its home: one interface, and MLflow behind it.
 
-MLflow is imported here and nowhere else.  Parameters are the dotted keys of the profile; metrics of a training step
-keep their name (`loss`, `dev_hits_at_1`), scores are called `experiment/split/metric`; `docs/tracking.md` lists all.
+MLflow is imported in this folder and nowhere else.  Parameters are the dotted keys of the profile; metrics of a
+training step keep their name (`loss`, `dev_hits_at_1`), scores are called `experiment/split/metric`;
+`docs/tracking.md` lists all.
 `tasks.tracking.buffered_tracker` stands before it, so that a lost server fails nothing; every call may therefore come
 twice, and the second time changes nothing.
 """
@@ -13,6 +14,7 @@ import json
 import logging
 import os
 import re
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +25,7 @@ from typing import Any, NamedTuple, Protocol
 from kgqa_core.store.artifacts import Home
 from tasks.servers.database import ensure_database
 from tasks.servers.login import hand_to_clients
+from tasks.tracking.model_files import save_model
 
 EXPERIMENT = "kgqa"
 KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
@@ -30,6 +33,8 @@ KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
 which links set (`tasks.tracking.addresses`)."""
 PARAM_LENGTH = 500
 TAG_LENGTH = 5000
+MODEL = "system"
+"""Name of the model that a run logs."""
 RUN_ID = "kgqa.run_id"
 PENDING = "pending-"
 PROBE_TIMEOUT = 3.0
@@ -75,8 +80,13 @@ class Tracker(Protocol):
         """Data sets that the run read."""
         ...
 
+    def model(self, run: str | None, reference: Mapping[str, Any]) -> None:
+        """Log the system of a run as a model that loads (`tasks.tracking.model_reference`)."""
+        ...
+
     def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
-        """Make the files that a run keeps under `folder` a version of a registered model."""
+        """Make the files that a run keeps under `folder` a version of a registered model; without
+        one, the model that it logged."""
         ...
 
     def aliases(self, model: str, truth: Path) -> None:
@@ -123,6 +133,9 @@ class NoTracker:
         """Ignored."""
 
     def datasets(self, run: str | None, read: Sequence[DataSet]) -> None:
+        """Ignored."""
+
+    def model(self, run: str | None, reference: Mapping[str, Any]) -> None:
         """Ignored."""
 
     def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
@@ -207,20 +220,20 @@ class MlflowStore:
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
         logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever calls reports its faults
-        self._uri = tracking_uri(home)
+        self.uri = tracking_uri(home)
         hand_to_clients(home.root, os.environ)
-        if not answers(self._uri):
-            raise ConnectionError(f"no answer from {self._uri}")
+        if not answers(self.uri):
+            raise ConnectionError(f"no answer from {self.uri}")
         from mlflow import MlflowClient
 
         with home.locked("mlflow", "opening the MLflow store"):
-            ensure_database(self._uri)
-            self._client = MlflowClient(tracking_uri=self._uri)
+            ensure_database(self.uri)
+            self._client = MlflowClient(tracking_uri=self.uri)
             self.experiment: str = self._open_experiment(home)
 
     def alive(self) -> bool:
         """Whether the store can be reached now."""
-        if not answers(self._uri):
+        if not answers(self.uri):
             return False
         try:
             self._client.get_experiment(self.experiment)
@@ -280,8 +293,29 @@ class MlflowStore:
             ],
         )
 
+    def model(self, run: str, reference: Mapping[str, Any]) -> None:
+        """Log the system that a reference means as a model of a run, once; what it refers to stays where it is."""
+        from mlflow.entities import LoggedModelOutput
+
+        logged = self._logged(run)
+        if logged is None:
+            tags = {RUN_ID: str(reference["run"])}
+            logged = self._client.create_logged_model(self.experiment, MODEL, run, tags=tags, model_type="agent")
+        if logged.status != "READY":
+            own = {"run_id": run, "model_id": logged.model_id, "model_uuid": logged.model_id}
+            with tempfile.TemporaryDirectory(prefix="kgqa-model-") as scratch:
+                save_model(Path(scratch) / MODEL, reference, artifact_path=logged.artifact_location, **own)
+                self._client.log_model_artifacts(logged.model_id, str(Path(scratch) / MODEL))
+            self._client.finalize_logged_model(logged.model_id, "READY")
+        outputs = self._client.get_run(run).outputs
+        if logged.model_id not in [one.model_id for one in (outputs.model_outputs if outputs else ())]:
+            self._client.log_outputs(run, [LoggedModelOutput(logged.model_id, step=0)])
+
     def register(self, run: str, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
-        """Make the files that a run keeps under `folder` (all, where it is empty) a version of a registered model."""
+        """Make the files that a run keeps under `folder` a version of a registered model.
+
+        Without a folder it is the model that the run logged, or all its files where it logged none.
+        """
         from mlflow.exceptions import MlflowException
 
         model = model_name(model)
@@ -290,12 +324,24 @@ class MlflowStore:
         except MlflowException as fault:
             if fault.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-        uri = str(self._client.get_run(run).info.artifact_uri)
-        source = f"{uri}/{folder}" if folder else uri
+        logged = None if folder else self._logged(run)
+        if logged is not None and logged.status == "READY":
+            source, own = str(logged.artifact_location), {"model_id": logged.model_id}
+        else:
+            uri, own = str(self._client.get_run(run).info.artifact_uri), {}
+            source = f"{uri}/{folder}" if folder else uri
         there = self._client.search_model_versions(f"name = '{model}' and run_id = '{run}'")
         if all(version.source != source for version in there):
             cut = {key: _cut(text) for key, text in tags.items()}
-            self._client.create_model_version(model, source, run, tags=cut, description=_cut(description))
+            made = self._client.create_model_version(model, source, run, tags=cut, description=_cut(description), **own)
+            if own:  # by which the page of the logged model links to its version
+                said = json.dumps([{"name": model, "version": made.version}])
+                self._client.set_logged_model_tags(own["model_id"], {"mlflow.modelVersions": said})
+
+    def _logged(self, run: str) -> Any:
+        """The model that a run logged, if any."""
+        found = self._client.search_logged_models([self.experiment], filter_string=f"source_run_id = '{run}'")
+        return next((one for one in found if one.name == MODEL), None)
 
     def aliases(self, model: str, truth: str) -> None:
         """Aliases of a registered model follow `truth`: a JSON file, alias → `{"run_id"}` or null."""

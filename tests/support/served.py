@@ -9,6 +9,7 @@ from typing import Any
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError
+from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span
 from kgqa_core.types import Question
 
 
@@ -30,6 +31,7 @@ class EchoSystem:
     model: Any = None
     words: Any = None
     language: str = "en"
+    tracer: Any = NO_TRACER
 
     def ask(self, text: str) -> Answer:
         return Answer("warm", text, text)
@@ -37,11 +39,17 @@ class EchoSystem:
     def at_confidence(self, least: float) -> EchoSystem:
         return replace(self, least=least)
 
-    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+    def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         if self.gate is not None:
             self.gate.wait(30)
         texts = [self.reply(question) for question in questions]
         self.batches.append(len(questions))
+        for question in questions:
+            if self.tracer.wants():
+                spans = [Span("linking", 0.0, 0.25), Span("forms", 0.25, 0.5)]
+                name = self.tracer.record(QuestionTrace({}, {}, 0.0, 0.75, spans))
+                if name is not None and traces is not None:
+                    traces[question.id] = name
         return [
             Answer(question.id, question.text, text, answers=(text,), proof=(f"(a, says, {text})",), proof_rows=7,
                    operation="none", min_confidence=self.least, answerable=True, confidence=0.9, calibrated=True)
@@ -58,9 +66,13 @@ class EchoSource:
         self.broken: set[str] = set()
         self.opened: list[tuple[str, str | None]] = []
         self.looked_into: Any = None
+        self.traced_by: Any = NO_TRACER
 
     def current(self) -> str:
         return self.run
+
+    def tracer(self, run: str) -> Any:
+        return self.traced_by
 
     def name(self, run: str) -> str:
         return "toy"

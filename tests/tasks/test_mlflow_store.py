@@ -21,7 +21,7 @@ import pytest
 
 from kgqa_core.store.artifacts import Home, write_json
 from tasks.engine.run_lock import RunLock, reap_killed_runs
-from tasks.tracking.buffered_tracker import open_tracker
+from tasks.tracking.buffered_tracker import BufferedTracker, open_tracker
 from tasks.tracking.journal import UNTRACKED
 from tasks.tracking.mlflow_store import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
 
@@ -209,6 +209,62 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         assert len(client.search_model_versions("name = 'kgqa-a'")) == 1
         everything = client.search_runs([later.experiment])
         assert len(everything) == 2, json.dumps([one.data.tags for one in everything])
+
+
+REFERENCE = {
+    "home": "/nowhere", "run": "r9", "graph": "g", "artifacts": {}, "code": {"git": "abc", "path": "/code"},
+    "requirements": ["kgqa==0.1.0", "mlflow==3.17.2"],
+}  # fmt: skip
+
+
+def test_a_run_logs_its_model_once_and_the_registered_version_is_that_model(opened: tuple[Home, MlflowStore]) -> None:
+    home, store = opened
+    run = store.start(make_handle("r9", 9000), "a run", {}, None)
+    for _ in range(2):
+        store.model(run, REFERENCE)
+        store.register(run, "kgqa-m", "", {"kgqa.run_id": "r9"}, "Run r9.")
+    store.end(run, "FINISHED", 9500)
+    store.model(run, REFERENCE)  # sent again after its run has ended
+    client = store._client
+    [logged] = client.search_logged_models([store.experiment], filter_string=f"source_run_id = '{run}'")
+    assert (logged.name, str(logged.status), logged.model_type) == ("system", "READY", "agent")
+    assert [one.model_id for one in client.get_run(run).outputs.model_outputs] == [logged.model_id]
+    [version] = client.search_model_versions("name = 'kgqa-m'")
+    assert (version.source, version.run_id) == (logged.artifact_location, run)
+    assert json.loads(client.get_logged_model(logged.model_id).tags["mlflow.modelVersions"]) == [
+        {"name": "kgqa-m", "version": version.version}
+    ]
+    files = Path(logged.artifact_location.removeprefix("file://"))
+    assert (files / "MLmodel").is_file() and not list(files.rglob("*.pkl"))
+    write_json(home.root / "truth.json", {"champion": {"run_id": "r9"}, "previous": None})
+    store.aliases("kgqa-m", str(home.root / "truth.json"))
+    assert client.get_model_version_by_alias("kgqa-m", "champion").version == version.version
+
+
+def test_a_model_that_waits_for_a_lost_mlflow_is_logged_when_it_is_back(opened: tuple[Home, MlflowStore]) -> None:
+    home, store = opened
+    back = False
+
+    def connect() -> MlflowStore:
+        if not back:
+            raise ConnectionError("away")
+        return store
+
+    folder = home.root / "runs" / "r10"
+    tracker = BufferedTracker(connect, folder, "http://me:secret@away")
+    run = tracker.start("a run", {"kgqa.run_id": "r10"})
+    tracker.model(run, REFERENCE | {"run": "r10"})
+    tracker.register(run, "kgqa-late", "", {"kgqa.run_id": "r10"}, "")
+    tracker.end(run)
+    calls = [json.loads(line)["call"] for line in (folder / UNTRACKED).read_text().splitlines()]
+    assert calls == ["start", "model", "register", "end"]
+    back = True
+    assert tracker.close() == 0
+    [version] = store._client.search_model_versions("name = 'kgqa-late'")
+    [logged] = store._client.search_logged_models(
+        [store.experiment], filter_string=f"source_run_id = '{tracker.known(run)}'"
+    )
+    assert version.source == logged.artifact_location
 
 
 class LosesReply(BaseHTTPRequestHandler):

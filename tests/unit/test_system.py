@@ -25,6 +25,7 @@ from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import System
+from kgqa_core.tracing import QuestionTrace
 from kgqa_core.types import Question, Retrieved
 
 TRIPLES = """\
@@ -215,3 +216,34 @@ def test_questions_of_a_batch_have_ids_of_their_own(system: System) -> None:
     assert [one.text for one in system.answer(batch)] == [system.ask(one.text).text for one in batch]
     with pytest.raises(InputError, match="'Avalonia' stands more than once"):
         system.answer([batch[0], *batch])
+
+
+def test_a_tracer_gets_the_questions_that_it_wants_and_says_which_trace_is_whose(system: System) -> None:
+    class Every2nd:
+        def __init__(self) -> None:
+            self.calls, self.traces = 0, list[QuestionTrace]()
+
+        def wants(self) -> bool:
+            self.calls += 1
+            return self.calls % 2 == 0
+
+        def record(self, trace: QuestionTrace) -> str:
+            self.traces.append(trace)
+            return f"tr-{len(self.traces)}"
+
+    tracer, names = Every2nd(), dict[str, str]()
+    traced = replace(system, tracer=tracer)
+    texts = ["What is the capital of Avalonia?", "What is the capital of Bergonia?", "How late is it?"]
+    answers = traced.answer([Question(f"q{n}", text) for n, text in enumerate(texts)], names)
+    assert tracer.calls == 3 and names == {"q1": "tr-1"}
+    [trace] = tracer.traces
+    assert [span.name for span in trace.spans] == ["linking", "retrieval", "knowledge", "model"]
+    assert trace.outputs == answers[1].to_json() and trace.batch == 3
+    assert "Bergonia" in trace.spans[-1].inputs["prompt"] and trace.spans[-1].prompt_tokens
+    ends = [span.started + span.seconds for span in trace.spans]
+    assert ends == sorted(ends) and ends[-1] <= trace.started + trace.seconds
+    assert [one.to_json() for one in answers] == [
+        one.to_json() for one in system.answer([Question(f"q{n}", text) for n, text in enumerate(texts)])
+    ]
+    traced.ask(texts[0], traces=names)
+    assert names["ask"] == "tr-2"

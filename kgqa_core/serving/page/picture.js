@@ -160,7 +160,8 @@ export class Picture {
   fit() {
     const all = [...this.nodes.values()];
     if (!all.length) return;
-    const [left, right] = [Math.min(...all.map(n => n.x)) - 90, Math.max(...all.map(n => n.x)) + 90];
+    const half = node => Math.max(40, 5.5 * node.shown.length * (PHONE.matches ? 1.3 : 1));  // of its name, about
+    const [left, right] = [Math.min(...all.map(n => n.x - half(n))), Math.max(...all.map(n => n.x + half(n)))];
     const [top, bottom] = [Math.min(...all.map(n => n.y)) - 40, Math.max(...all.map(n => n.y)) + 50];
     const scale = Math.min(1.5, this.width / (right - left), this.height / (bottom - top));
     this.look(scale, this.width / 2 - scale * (left + right) / 2, this.height / 2 - scale * (top + bottom) / 2);

@@ -1,7 +1,7 @@
 """The web page: its files, which hold no data, and what it asks of the server beside the public requests.
 
 The page keeps the conversation in the browser, so any worker answers any request.  Its scripts write text only, and
-its content security policy lets nothing else run or load (docs/adr/0008-the-page.md).
+its content security policy lets nothing else run or load (docs/adr/0009-the-page.md).
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.load import ALSO_TRAIN
 from kgqa_core.datasets.noise import Noise
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import FormError, TrainingError
@@ -76,7 +77,9 @@ def train(
         every, noise = read_questions(questions), Noise(options.noise, seed)
         own = _of_run(every, questions / "unanswerable.jsonl", graph)
         made = _of_file(generated / GENERATED, graph, _tested(every)) if generated is not None else {}
-        drawn = _drawn(own.get("train", []), options.examples, chooser)
+        besides = [one for one in own.get("train", []) if one[0].source == ALSO_TRAIN]
+        drawn = _drawn([one for one in own.get("train", []) if one[0].source != ALSO_TRAIN], options.examples, chooser)
+        drawn += [(question, form, options.also_train_weight) for question, form, _ in besides]
         learning = _typed(drawn, noise, store) + made.get("train", [])
         counts: dict[str, Any] = {
             "questions": {"own": len(own.get("train", [])), "generated": len(made.get("train", []))}

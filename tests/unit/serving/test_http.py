@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kgqa_core.errors import BudgetReached, EndpointError
-from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
 from tests.support.served import EchoSource, EchoSystem
@@ -37,7 +37,8 @@ def test_a_question_is_answered_with_proof_run_and_seconds() -> None:
         reply = client.post("/ask", json={"question": "hello"}).json()
         assert (reply["answer"], reply["answers"], reply["proof"]) == ("hello", ["hello"], ["(a, says, hello)"])
         assert reply["run"] == "one" and reply["confidence"] == 0.9 and reply["batch"] == 1
-        assert set(reply["stages"]) == {"waiting", "answering"} and reply["seconds"] >= 0
+        assert reply["stages"].items() >= {"linking": 0.25, "forms": 0.5}.items() and "waiting" in reply["stages"]
+        assert reply["seconds"] >= 0 and "trace" not in reply
 
 
 def test_a_batch_keeps_its_good_questions_and_lists_the_others() -> None:
@@ -208,3 +209,33 @@ def test_openapi_describes_every_path_with_examples() -> None:
         found["paths"]
     )
     assert found["components"]["schemas"]["AskRequest"]["examples"]
+
+
+class Sampler:
+    """Traces every other question."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def wants(self) -> bool:
+        self.asked += 1
+        return self.asked % 2 == 1
+
+    def record(self, trace: Any) -> str:
+        return f"tr-{self.asked}"
+
+
+def test_a_traced_answer_says_its_trace_and_feedback_on_it_is_told(tmp_path: Path) -> None:
+    source, told = EchoSource(one=EchoSystem()), []
+    source.traced_by = Sampler()
+
+    def on_feedback(said: Feedback) -> None:
+        told.append(said.trace)
+        raise EndpointError("the tracker is away")
+
+    app = create_app(Service(source), HttpOptions(), FeedbackStore(tmp_path), on_feedback=on_feedback)
+    with TestClient(app) as client:
+        traces = [client.post("/ask", json={"question": text}).json().get("trace") for text in "abc"]
+        given = {"question": "a", "answers": ["a"], "verdict": "up", "trace": traces[0]}
+        assert client.post("/feedback", json=given).status_code == 201, "a tracker that is away loses nothing"
+    assert traces == ["tr-1", None, "tr-3"] and told == ["tr-1"]

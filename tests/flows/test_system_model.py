@@ -1,0 +1,299 @@
+"""A finished run is an MLflow model: it loads and answers elsewhere, refers to its home, and its answers are traced."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgqa_core.errors import ArtifactError
+from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.store.artifacts import MANIFEST, Home
+from tasks.tracking.model_reference import open_system
+from tests.support.command import closed_port, environment, run_python
+from tests.support.forked_command import forked_kgqa
+from tests.support.toy import write_graph, write_questions
+
+SMALL = {
+    "retrieval.retrievers": "[hop_path]", "answering.knowledge": "[hop_path]", "answering.answerer": "hybrid",
+    "hop_path.encoder": "scratch", "hop_path.scratch_width": "32", "hop_path.epochs": "2",
+    "operation_classifier.scratch_width": "32", "operation_classifier.epochs": "4",
+    "answering.limit": "6", "evaluation.bootstrap": "100", "tracking.trace_share": "1.0",
+}  # fmt: skip
+SECRETS = {"OPENAI_API_KEY": "sk-very-secret-1", "AWS_SECRET_ACCESS_KEY": "very-secret-2"}
+CHAMPION = "models:/kgqa-register-own@champion"
+STEPS = ["linking", "retrieval", "knowledge", "forms", "model"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with one finished run of a system that computes and has a language model read the result."""
+    folder = tmp_path_factory.mktemp("model")
+    write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 200)
+    settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    files = ("--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home", folder / "home")
+    done = forked_kgqa("run", "--json", *files, *settings, env=SECRETS)
+    assert done.code == 0, done.err[-3000:]
+    return folder / "home"
+
+
+def tracked(home: Path) -> dict[str, str]:
+    """The environment of whoever uses MLflow's own commands with this home."""
+    return {"MLFLOW_TRACKING_URI": f"sqlite:///{home / 'mlflow' / 'mlflow.db'}", "MLFLOW_EXPERIMENT_NAME": "kgqa"}
+
+
+def question(home: Path, number: int = 0) -> dict[str, Any]:
+    return dict(json.loads((home.parent / "own.jsonl").read_text().splitlines()[number]))
+
+
+def python(home: Path, script: str, cwd: Path, **env: str) -> dict[str, Any]:
+    """What a fresh process that knows MLflow's address prints as its last line."""
+    (cwd / "script.py").write_text(script, encoding="utf-8")
+    done = run_python([cwd / "script.py"], env=tracked(home) | env, cwd=cwd, timeout=600)
+    assert done.code == 0, done.err[-3000:]
+    return done.json
+
+
+def model_of(home: Path) -> Path:
+    """The folder of the logged model."""
+    [file] = (home / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel")
+    return file.parent
+
+
+def reference_of(home: Path) -> dict[str, Any]:
+    import yaml
+
+    model = yaml.safe_load((model_of(home) / "MLmodel").read_text(encoding="utf-8"))
+    return dict(model["flavors"]["python_function"]["config"])
+
+
+LOAD = f"""
+import json, mlflow
+model = mlflow.pyfunc.load_model("{CHAMPION}")
+told = {{"input": [{{"role": "user", "content": QUESTION}}]}}
+reply = model.predict(told)
+always = model.predict(told | {{"custom_inputs": {{"topics": [TOPIC], "min_confidence": 0.0}}}})
+experiment = mlflow.get_experiment_by_name("kgqa").experiment_id
+traces = mlflow.search_traces(
+    locations=[experiment], filter_string="tags.`kgqa.command` = 'model'", return_type="list"
+)
+print(json.dumps({{"reply": reply, "always": always, "run": model.metadata.run_id, "id": model.metadata.model_id,
+    "traces": [[[span.name for span in one.data.spans], one.info.tags.get("kgqa.run_id")] for one in traces]}}))
+"""
+
+
+def test_the_champion_loads_in_a_fresh_process_and_answers_as_ask_does(home: Path, tmp_path: Path) -> None:
+    record, asked = newest_run(Home(home)), question(home)
+    script = f"QUESTION, TOPIC = {asked['question']!r}, {asked['topic_entities'][0]!r}\n{LOAD}"
+    told = python(home, script, tmp_path, MLFLOW_ENABLE_ASYNC_TRACE_LOGGING="false")
+    alone = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
+    assert alone.code == 0, alone.err[-3000:]
+    outputs = told["reply"]["custom_outputs"]
+    shown = {key: value for key, value in alone.json.items() if key not in ("seconds", "load_seconds")}
+    assert (outputs["answer"], outputs["run"]) == (shown, record["run_id"])
+    [item] = told["reply"]["output"]
+    assert item["content"][0]["text"] == ", ".join(shown["answers"]) and shown["answers"]
+    assert told["always"]["custom_outputs"]["answer"]["min_confidence"] == 0.0
+    assert told["always"]["custom_outputs"]["answer"]["topics"] == [
+        {"key": asked["topic_entities"][0], "name": asked["topic_entities"][0]}
+    ]
+    assert told["run"] == record["mlflow_run_id"] and told["id"] == model_of(home).parent.name
+    assert told["traces"] == [[["predict", *STEPS], record["run_id"]]] * 2
+    assert not list(tmp_path.glob("mlruns*")) and not list(tmp_path.glob("*.db"))
+
+
+def test_the_model_holds_code_requirements_and_references_and_neither_pickles_nor_secrets(home: Path) -> None:
+    folder = model_of(home)
+    files = {file.name for file in folder.rglob("*") if file.is_file()} - {
+        "registered_model_meta"
+    }  # once it was loaded
+    assert files == {
+        "MLmodel", "conda.yaml", "input_example.json", "model_code.py", "python_env.yaml", "requirements.txt",
+        "serving_input_example.json",
+    }  # fmt: skip
+    assert sum(file.stat().st_size for file in folder.rglob("*")) < 60_000
+    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("kgqa") and {"mlflow", "torch", "duckdb"} <= {line.partition("==")[0] for line in lines}
+    reference, record = reference_of(home), newest_run(Home(home))
+    assert (reference["home"], reference["run"]) == (str(home), record["run_id"])
+    assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "operator"}
+    for name, own in reference["artifacts"].items():
+        ref = stage_artifact(record, name)
+        assert (home / own["path"], own["digest"]) == (ref.folder, ref.digest)
+    for file in home.rglob("*"):
+        if file.is_file() and file.is_relative_to(home / "mlflow"):
+            content = file.read_bytes()
+            assert not any(secret.encode() in content for secret in SECRETS.values()), file
+
+
+def test_a_missing_or_changed_artifact_is_named_with_the_way_out(home: Path, tmp_path: Path) -> None:
+    reference = reference_of(home)
+    folder = home / reference["artifacts"]["hop_path"]["path"]
+    os.rename(folder, tmp_path / "away")
+    try:
+        with pytest.raises(
+            ArtifactError, match="lacks its artifact hop_path.*`kgqa run` with the same profile"
+        ) as lost:
+            open_system(reference)
+        assert str(folder) in str(lost.value)
+        script = f"""
+import json, mlflow
+try:
+    mlflow.pyfunc.load_model("{CHAMPION}")
+except Exception as fault:
+    print(json.dumps({{"said": str(fault)}}))
+"""
+        assert "lacks its artifact hop_path" in python(home, script, tmp_path)["said"]
+    finally:
+        os.rename(tmp_path / "away", folder)
+    other = json.loads(json.dumps(reference))
+    other["artifacts"]["operator"]["digest"] = "0" * 64
+    with pytest.raises(ArtifactError, match="artifact operator .* is not the one that this model was logged with"):
+        open_system(other)
+    with pytest.raises(ArtifactError, match="no finished run 'gone'"):
+        open_system(reference | {"run": "gone"})
+
+
+def test_a_home_that_moved_is_found_or_asked_for(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = reference_of(home) | {"home": str(tmp_path / "old")}
+    with pytest.raises(
+        ArtifactError, match=r"old, which holds the system of this model, is not there.*KGQA_HOME=/path"
+    ):
+        open_system(reference)
+    moved = tmp_path / "new"
+    shutil.copytree(home, moved, ignore=shutil.ignore_patterns("mlflow", "prefect", "tmp"))
+    monkeypatch.setenv("KGQA_HOME", str(moved))
+    system = open_system(reference)
+    assert Path(system.store.path).is_relative_to(moved)
+    assert system.ask(question(home)["question"]).answer
+
+
+def test_ask_and_answer_trace_the_share_that_is_wanted(home: Path, tmp_path: Path) -> None:
+    record, asked = newest_run(Home(home)), question(home)
+    done = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--own-process")  # the run's own share: all
+    assert done.code == 0 and done.json["trace"].startswith("tr-"), done.err[-3000:]
+    none = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
+    assert "trace" not in none.json
+    rows = [{"id": f"q{n}", "question": question(home, n)["question"]} for n in range(4)]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("--questions", tmp_path / "q.jsonl", "--out", tmp_path / "a.jsonl", "--home", home)
+    wrote = forked_kgqa("answer", *words, "--trace-share", "0.5")
+    assert wrote.code == 0, wrote.err[-3000:]
+    answers = {row["question"]: row for row in map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())}
+    script = """
+import json, mlflow
+from mlflow import MlflowClient
+experiment = mlflow.get_experiment_by_name("kgqa").experiment_id
+traces = mlflow.search_traces(locations=[experiment], return_type="list")
+print(json.dumps([{"id": one.info.trace_id, "tags": dict(one.info.tags),
+    "run": one.info.request_metadata.get("mlflow.sourceRun"), "spans": [[
+               span.name, span.inputs, span.outputs, span.end_time_ns - span.start_time_ns,
+               span.attributes.get("mlflow.chat.tokenUsage")] for span in one.data.spans]} for one in traces]))
+"""
+    traces = python(home, script, tmp_path)
+    by_command: dict[str, list[Any]] = {"ask": [], "answer": []}
+    for one in traces:
+        if one["tags"].get("kgqa.command") not in by_command:
+            continue  # those of MLflow's own calls of the model
+        by_command[one["tags"]["kgqa.command"]].append(one)
+        assert one["tags"]["kgqa.run_id"] == record["run_id"] and one["run"] == record["mlflow_run_id"]
+        root, *steps = one["spans"]
+        assert root[0] == "kgqa" and [step[0] for step in steps] == STEPS
+        assert all(step[3] > 0 for step in steps)
+        usage = steps[-1][4]
+        assert usage["input_tokens"] > 0 and usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+    [single] = by_command["ask"]
+    assert single["id"] == done.json["trace"]
+    assert single["spans"][0][2] == {key: done.json[key] for key in single["spans"][0][2]}
+    assert len(by_command["answer"]) == 2
+    for one in by_command["answer"]:
+        row = answers[one["spans"][0][1]["question"]]
+        assert one["spans"][0][2]["answers"] == row["answers"] and one["spans"][0][2]["topics"]
+        assert one["spans"][2][2]["facts"] and one["spans"][4][2]["form"] == row["form"]
+
+
+def test_mlflow_evaluates_the_model_with_our_metrics(home: Path, tmp_path: Path) -> None:
+    rows = [
+        {"inputs": {"question": own["question"]}, "expectations": {"answers": own["answers"]}}
+        for own in (question(home, number) for number in range(3))
+    ]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    script = f"""
+import json, mlflow
+from tasks.tracking.scorers import METRICS, gold_answers, output_text, predict_with, scorers
+mlflow.set_experiment("evaluations")
+rows = json.load(open("rows.json"))
+predict = predict_with("{CHAMPION}")
+result = mlflow.genai.evaluate(data=rows, predict_fn=predict, scorers=scorers())
+own = {{name: [METRICS[name](gold_answers(row["expectations"]), output_text(predict(**row["inputs"]))) for row in rows]
+       for name in ("exact", "contains", "hits_at_1", "f1")}}
+table = result.result_df
+print(json.dumps({{"means": {{name: float(value) for name, value in result.metrics.items()}}, "own": own,
+    "kept": {{name: [float(v) for v in table[name + "/value"]] for name in own}}}}))
+"""
+    told = python(home, script, tmp_path, MLFLOW_GENAI_EVAL_SKIP_TRACE_VALIDATION="true")
+    assert set(told["means"]) == {f"{name}/mean" for name in ("exact", "contains", "hits_at_1", "f1", "answered")}
+    for name, values in told["own"].items():
+        assert sorted(told["kept"][name]) == sorted(values)
+        assert told["means"][f"{name}/mean"] == pytest.approx(sum(values) / len(values))
+    assert any(told["own"]["contains"])
+
+
+@pytest.mark.slow
+def test_mlflow_models_serve_answers_over_http(home: Path, tmp_path: Path) -> None:
+    port, asked = closed_port(), question(home)
+    words = ["models", "serve", "-m", CHAMPION, "--env-manager", "local", "--host", "127.0.0.1", "--port", str(port)]
+    given = environment(**tracked(home), MLFLOW_DISABLE_TELEMETRY="true")
+    given["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), given["PATH"]))  # MLflow calls `uvicorn`
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", *words], env=given, cwd=tmp_path, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        end = time.monotonic() + 300
+        while not _up(port):
+            assert server.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()[-3000:]
+            time.sleep(0.5)
+        code, reply = _post(port, {"input": [{"role": "user", "content": asked["question"]}]})
+        assert code == 200 and reply["output"][0]["content"][0]["text"]
+        assert reply["custom_outputs"]["run"] == newest_run(Home(home))["run_id"]
+        topics = {"topics": ["Nobody"]}
+        code, refused = _post(port, {"input": [{"role": "user", "content": "Who?"}], "custom_inputs": topics})
+        assert code == 400 and "topic entity 'Nobody' is not in this graph" in refused["message"]
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
+
+
+def _up(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ping", timeout=5) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+def _post(port: int, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/invocations", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as fault:
+        return fault.code, json.load(fault)
+
+
+def test_the_model_has_no_artifact_of_its_own(home: Path) -> None:
+    assert not list(model_of(home).rglob(MANIFEST))

@@ -1,0 +1,154 @@
+"""What the logged model makes of a request, and what its reference says of the project."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.types.responses import ResponsesAgentRequest
+
+from kgqa_core.answering.reply import Answer
+from kgqa_core.config import Profile, make_profile
+from kgqa_core.store.artifacts import ArtifactRef, Home
+from tasks.tracking import model_reference
+from tasks.tracking.model_reference import make_reference, requirements
+from tasks.tracking.system_agent import SystemAgent, answer_text, read_request
+
+
+@pytest.fixture(autouse=True)
+def no_traces() -> Iterator[None]:
+    """MLflow would trace `predict` into a database in the working folder."""
+    mlflow.tracing.disable()
+    yield
+    mlflow.tracing.enable()
+
+
+class Heard:
+    """A system that keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self.least: float | None = None
+
+    def at_confidence(self, least: float) -> Heard:
+        self.least = least
+        return self
+
+    def ask(self, *asked: Any) -> Answer:
+        self.asked.append(asked)
+        return Answer("ask", asked[0], "Suva, Lami", answers=("Suva", "Lami"), operation="none", proof=("(a, b, c)",))
+
+
+def agent(system: Any) -> SystemAgent:
+    found = SystemAgent()
+    found._system, found._run = system, "run-a"
+    return found
+
+
+def request(*messages: Any, **custom: Any) -> ResponsesAgentRequest:
+    return ResponsesAgentRequest(input=list(messages), custom_inputs=custom or None)
+
+
+def test_the_last_user_message_is_the_question_and_earlier_ones_the_dialogue() -> None:
+    heard = Heard()
+    earlier = {
+        "type": "message", "id": "answer-1", "role": "assistant",
+        "content": [{"type": "output_text", "text": "Suva", "annotations": []}],
+    }  # fmt: skip
+    parts = {"role": "user", "content": [{"type": "input_text", "text": "And its currency?"}]}
+    told = request({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Capital of Fiji?"},
+                   earlier, parts, topics=["Fiji"], min_confidence=0.25)  # fmt: skip
+    reply = agent(heard).predict(told)
+    dialogue = (("user", "Capital of Fiji?"), ("agent", "Suva"))
+    assert heard.asked == [("And its currency?", ("Fiji",), dialogue)] and heard.least == 0.25
+    [item] = reply.output
+    assert item.content[0]["text"] == "Suva, Lami"
+    assert reply.custom_outputs is not None and reply.custom_outputs["run"] == "run-a"
+    assert reply.custom_outputs["answer"]["proof"] == ["(a, b, c)"]
+    [event] = agent(heard).predict_stream(told)
+    assert event.type == "response.output_item.done" and event.item["content"][0]["text"] == "Suva, Lami"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (request({"role": "assistant", "content": "Suva"}), "the last message must be the user's"),
+        (request({"role": "user", "content": "Who?"}, min_confidence=2), "min_confidence: Input should be less"),
+        (request({"role": "user", "content": "Who?"}, topic=["Fiji"]), "topic: Extra inputs are not permitted"),
+        (request({"role": "user", "content": "Who?"}, topics="Fiji"), "topics: Input should be a valid list"),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_refused_with_what_it_may_have(told: Any, said: str) -> None:
+    with pytest.raises(MlflowException, match=said) as fault:
+        agent(Heard()).predict(told)
+    assert fault.value.error_code == "INVALID_PARAMETER_VALUE"
+
+
+def test_the_text_is_the_wording_the_names_or_why_there_is_no_answer() -> None:
+    answer = Answer("ask", "?", "Suva", answers=("Suva", "Lami"))
+    assert answer_text(answer) == "Suva, Lami"
+    assert answer_text(replace(answer, wording="It is Suva.")) == "It is Suva."
+    assert answer_text(Answer("ask", "?", "a model says this")) == "a model says this"
+    declined = replace(answer, answerable=False, reason="no such relation", missing="height")
+    assert answer_text(declined) == "This graph does not hold the answer: no such relation: height."
+
+
+def test_a_reference_names_what_the_system_reads_by_place_and_digest_and_nothing_of_the_profile(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    artifacts = {
+        "kg": ArtifactRef(kind="kg", path=str(home.root / "artifacts/kg/1"), digest="d1"),
+        "scores": ArtifactRef(kind="scores", path=str(home.root / "artifacts/scores/1"), digest="d2"),
+        "answers/rigel": ArtifactRef(kind="answers", path=str(home.root / "artifacts/answers/1"), digest="d3"),
+        "rigel": ArtifactRef(kind="retriever", path="/elsewhere/rigel", digest="d4"),
+    }
+    profile = make_profile({"kg": {"name": "g"}, "llm": {"base_url": "http://inside.example/v1"}})
+    found = make_reference(home, "run-a", profile, artifacts, "abc123")
+    names = {name for name in artifacts if name in found["artifacts"]}
+    assert names == {"kg"} | ({"rigel"} & model_reference.SYSTEM_STAGES)
+    assert found["artifacts"]["kg"] == {"path": "artifacts/kg/1", "digest": "d1"}
+    assert (found["run"], found["graph"], found["code"]["git"]) == ("run-a", "g", "abc123")
+    assert "inside.example" not in str(found)
+
+
+def test_requirements_pin_this_project_and_the_packages_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = requirements(Profile())
+    assert lines[0].startswith("kgqa @ file://")
+    pinned = dict(line.split("==") for line in lines[1:])
+    assert pinned["mlflow"] == importlib.metadata.version("mlflow") and "+" not in pinned["torch"]
+    assert "pytest" not in pinned and "bm25s" not in pinned
+    passages = make_profile({"answering": {"knowledge": ["rigel/both"]}})
+    more = requirements(passages)
+    assert more[0].startswith("kgqa[passages] @ ") and any(line.startswith("bm25s==") for line in more)
+
+
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        (None, "kgqa==9.9"),
+        ('{"url": "https://me:secret@host/kgqa.whl?token=secret"}', "kgqa @ https://host/kgqa.whl"),
+        (
+            '{"url": "https://tok@host/kgqa.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
+            "kgqa @ git+https://host/kgqa.git@abc",
+        ),
+        ("no json", "kgqa==9.9"),
+    ],
+)
+def test_an_installed_project_is_named_by_where_it_came_from_without_credentials(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: str | None, line: str
+) -> None:
+    monkeypatch.setattr(model_reference, "_code_folder", lambda: tmp_path)
+    installed = SimpleNamespace(version="9.9", read_text=lambda name: origin)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: installed)
+    assert model_reference.own_requirement() == line
+
+
+def test_options_of_a_request_are_optional() -> None:
+    ask = read_request(request({"role": "user", "content": " Who? "}))
+    assert (ask.question, ask.topics, ask.dialogue, ask.min_confidence) == ("Who?", (), (), None)
