@@ -34,7 +34,7 @@ class PageSystem(EchoSystem):
 
     questions: list[tuple[Question, float | None]] = field(default_factory=list)
 
-    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+    def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         self.questions += [(question, self.least) for question in questions]
         if any(question.text == SLOW for question in questions):
             time.sleep(2)
