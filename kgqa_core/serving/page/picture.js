@@ -78,7 +78,7 @@ export class Picture {
   drawNode(node) {
     node.shown = visible(node.name || node.key, 26);
     const full = visible(node.name || node.key, 200);
-    node.label = svg("text", {dy: 25, "text-anchor": "middle"}, node.shown);
+    node.label = svg("text", {"text-anchor": "middle"}, node.shown);
     node.element = svg("g", {class: `node ${node.kind}`, role: "img", "aria-label": full, id: `${this.arrow}-${node.id}`},
       svg("title", {}, full), node.kind === "literal" ? svg("rect", {x: -8, y: -8, width: 16, height: 16, rx: 3}) : svg("circle", {r: 10}), node.label);
     node.element.addEventListener("pointerdown", event => this.press(event, node));
