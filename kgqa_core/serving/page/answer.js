@@ -60,6 +60,7 @@ function questionLine(turn, actions) {
   const others = topics.filter(topic => !placed.has(topic));
   return el("header", {class: "question"}, el("h2", {}, el("bdi", {}, parts)), below, others.length || turn.anyway ? el("p", {class: "chips"},
     others.map(topic => el("a", {class: "chip", href: `/entity?${new URLSearchParams({key: topic.key})}`}, "about ", name(topic.name, 80))),
+    others.length && turn.earlier ? el("button", {type: "button", class: "plain small", title: "Without the earlier questions", onclick: () => actions.again(turn, {alone: true})}, "Ask on its own") : null,
     turn.anyway ? el("span", {class: "chip"}, "answered anyway") : null) : null);
 }
 

@@ -177,6 +177,10 @@ def test_earlier_turns_are_sent_along_until_a_new_conversation(page: Browser, se
     ask(page, NEXT, "Earlier in this conversation", "Hana Stone")
     turns = served.system.questions[-1][0].dialogue
     assert turns == (("user", DIRECTED), ("agent", "Ben Stone"))
+    number = len(served.system.questions)
+    page.click("Ask on its own")
+    wait_for(page, "!document.querySelector('.waiting') && document.querySelectorAll('.turn').length === 1")
+    assert len(served.system.questions) == number + 1 and not served.system.questions[-1][0].dialogue
     page.click("New conversation")
     page.wait("in your own words")
     ask(page, DIRECTED, "Ben Stone", "Proof")
