@@ -37,7 +37,7 @@ export class Picture {
       if (this.nodes.has(node.id)) { if (marks[node.id]) this.mark(this.nodes.get(node.id), marks[node.id]); continue; }
       if (this.nodes.size >= MOST) { refused += 1; continue; }
       const turn = (this.nodes.size - 1) * 2.4, reach = near ? 60 : 28 * Math.sqrt(this.nodes.size);
-      const own = {...node, x: (near?.x ?? this.width / 2) + reach * Math.cos(turn), y: (near?.y ?? this.height / 2) + reach * Math.sin(turn), fixed: false};
+      const own = {...node, x: (near?.x ?? this.width / 2) + reach * Math.cos(turn), y: (near?.y ?? this.height / 2) + reach * Math.sin(turn) * (near ? 1 : this.height / this.width), fixed: false};
       this.nodes.set(node.id, own);
       this.drawNode(own);
       if (marks[node.id]) this.mark(own, marks[node.id]);
@@ -111,7 +111,7 @@ export class Picture {
 
   step() {
     const all = [...this.nodes.values()];
-    for (const node of all) { node.dx = (this.width / 2 - node.x) * 0.012; node.dy = (this.height / 2 - node.y) * 0.03; }
+    for (const node of all) { node.dx = (this.width / 2 - node.x) * 0.012; node.dy = (this.height / 2 - node.y) * 0.012 * this.width / this.height; }
     for (let i = 0; i < all.length; i += 1) for (let j = i + 1; j < all.length; j += 1) {
       const a = all[i], b = all[j];
       let x = a.x - b.x, y = (a.y - b.y) * 1.25;
