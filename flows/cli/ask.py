@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +62,7 @@ def ask(
     here = own_process or trace_share is not None  # a server traces by an option of its own
     result = None if here else ask_server(chosen.root, record["run_id"], request)
     if result is None:
-        result = _ask_here(chosen, record, question, topic or [], dialogue, knowledge, min_confidence, trace_share)
+        result = _ask_here(chosen, record, question, topic or (), dialogue, knowledge, min_confidence, trace_share)
     if session.as_json:
         print_json(result)
         return
@@ -96,7 +95,8 @@ def _ask_here(
     share = parts.profile.tracking.trace_share if trace_share is None else trace_share
     tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
-        system = replace(System.open(parts), tracer=tracer)
+        system = System.open(parts)
+        system.tracer = tracer
         loaded = time.monotonic()
         reply = system.ask(question, topics, dialogue, traces)
         answered = time.monotonic()

@@ -143,7 +143,7 @@ def export_folder(
 def _fetched_beside(out: Path) -> str:
     """Where what is fetched from servers lies until the graph is finished."""
     place = out.expanduser().resolve()
-    return str(place.with_name(f".{place.name}.fetched"))
+    return str(place.parent / f".{place.name}.fetched")
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home, write_json
+from tasks.servers.process import is_wildcard
 
 if TYPE_CHECKING:
     from kgqa_core.serving.feedback import Feedback
@@ -126,5 +127,6 @@ def worker_app() -> Guard:
 
 
 def _in_url(host: str) -> str:
-    named = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"[{named}]" if ":" in named else named
+    if is_wildcard(host):
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"[{host}]" if ":" in host else host

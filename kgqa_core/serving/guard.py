@@ -56,6 +56,14 @@ def _is_open(path: str) -> bool:
     return path in OPEN_PATHS or (path.startswith(ASSETS) and "/" not in path[len(ASSETS) :])
 
 
+def is_wildcard(host: str) -> bool:
+    """Whether an address stands for all of this machine's."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
 class Guard:
     """An ASGI application that refuses what is foreign, too long or too slow, and hands on all else.
 

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kgqa_core.errors import ConfigError
-from kgqa_core.serving.guard import TOKEN_VARIABLE, is_loopback
+from kgqa_core.serving.guard import TOKEN_VARIABLE, is_loopback, is_wildcard
 
 LEAST_TOKEN = 16
 """Characters of a token."""
@@ -126,7 +126,7 @@ def serve_token(host: str) -> str | None:
 def host_names(host: str, more: Sequence[str] = ()) -> tuple[str, ...]:
     """Names in a Host header that mean a server which listens on `host`; more: further ones, of a proxy."""
     own = [f"[{host}]" if ":" in host and not host.startswith("[") else host]
-    if host in ("0.0.0.0", "::", "[::]"):
+    if is_wildcard(host):
         own = [*LOOPBACK, socket.gethostname()]
     return tuple(dict.fromkeys([*own, *(LOOPBACK if is_loopback(host) else ()), *more]))
 

@@ -112,7 +112,7 @@ def mcp_server(
         def run() -> T:
             if isinstance(view, Future):
                 return call(view.result(bounds.load_seconds))
-            return call(view if isinstance(view, GraphView) else view())
+            return call(view() if callable(view) else view)
 
         with _told(f"the graph is still being loaded after {bounds.load_seconds:g} s; try again in a while"):
             return await graph_gate.run(run)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.errors import ConfigError, InputError
 from kgqa_core.serving.feedback import SERVE_FOLDER, Feedback, FeedbackStore
-from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback
+from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, is_loopback, is_wildcard
 from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
@@ -83,7 +84,7 @@ class ServeOptions:
                 f"--host {self.host} can be reached from other machines, so a token is needed: set the environment "
                 f"variable {TOKEN_VARIABLE}; clients send it as `Authorization: Bearer TOKEN`"
             )
-        wild = self.host in ("0.0.0.0", "::") and not self.hosts
+        wild = is_wildcard(self.host) and not self.hosts
         hosts = None if wild else (*self.hosts, self.host)
         return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token)
 
@@ -113,6 +114,30 @@ class ImpatientProtocol(H11Protocol):
         """Stops the clock."""
         self._clock.cancel()
         super().connection_lost(exc)
+
+
+class OrderlyServer(uvicorn.Server):
+    """A server for which a signal is the usual end: it is not raised again when the requests are done."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ends on SIGINT and SIGTERM, and leaves the handlers as they were."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _without_wakeup() -> Iterator[None]:
+    """Signals are told to nobody but their handlers: the command line would end the process after its own grace."""
+    before = signal.set_wakeup_fd(-1)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before, warn_on_full_buffer=False)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -149,13 +174,15 @@ def serve(
         "h11_max_incomplete_event_size": 64 * 1024,
     }  # fmt: skip
     if options.workers == 1:
-        uvicorn.Server(uvicorn.Config(options.app(hooks, service), **config)).run(sockets=[bound])
+        with _without_wakeup():
+            OrderlyServer(uvicorn.Config(options.app(hooks, service), **config)).run(sockets=[bound])
         return
     os.environ[VARIABLE] = json.dumps(asdict(options))
     from uvicorn.supervisors import Multiprocess
 
     chosen = uvicorn.Config(worker, factory=True, workers=options.workers, timeout_worker_healthcheck=60, **config)
-    Multiprocess(chosen, sockets=[bound]).run()
+    with _without_wakeup():
+        Multiprocess(chosen, sockets=[bound]).run()
 
 
 def worker_options() -> ServeOptions:

@@ -102,7 +102,7 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
     result = CliRunner().invoke(commands.app, asked)
     assert result.exit_code == 0, result.output
     turns = [("user", "Who rules Avalonia?"), ("agent", "Nobody.")]
-    assert happened == ["mentions", "status", ("And now?", (), turns), "done"]
+    assert happened == ["mentions", "status", ("And now?", (), turns, {}), "done"]
     happened.clear()
     CliRunner().invoke(commands.app, ["ask", "And now?", "--topic", "Avalonia", "--json"])
-    assert happened == ["status", ("And now?", ["Avalonia"], []), "done"]
+    assert happened == ["status", ("And now?", ["Avalonia"], [], {}), "done"]

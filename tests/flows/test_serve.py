@@ -173,7 +173,7 @@ def test_the_graph_is_looked_into(server: Running) -> None:
     assert paths[0]["relations"][0]["name"] == "capital"
     form = server.call("/ask", {"question": QUESTION})["form"]
     assert [one["name"] for one in server.call("/query", {"form": form})["answers"]] == ["Norland City"]
-    for path, body, named in (("/entities/Norlandia", None, "Norland"), ("/query", {"form": "(JOIN"}, "form")):
+    for path, body, named in (("/entities/Norlandia", None, "Norland"), ("/query", {"form": "(JOIN"}, "never closed")):
         with pytest.raises(urllib.error.HTTPError) as refused:
             server.call(path, body)
         assert refused.value.code == 400 and named in refused.value.read().decode()
@@ -221,7 +221,10 @@ def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_
             questions = [{"question": f"{QUESTION} {number}"} for number in range(8)]
             body = json.dumps({"questions": questions}).encode()
             connection.request("POST", "/ask/batch", body, {"Content-Type": "application/json"})
-            statuses.append(connection.getresponse().status)
+            reply = connection.getresponse()
+            reply.read()
+            connection.close()
+            statuses.append(reply.status)
 
         threads = [threading.Thread(target=client) for _ in range(3)]
         for one in threads:

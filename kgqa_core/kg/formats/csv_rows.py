@@ -35,8 +35,11 @@ class CutRows:
 
 
 def cut(line: str, delimiter: str) -> list[str]:
-    """The fields of a line, spaces around them stripped."""
-    return [field.strip(" ") for field in next(csv.reader([line], delimiter=delimiter), [])]
+    """The fields of a line, spaces around them stripped; the line itself where it cannot be cut."""
+    try:
+        return [field.strip(" ") for field in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:  # a carriage return within, or a field longer than Python's csv takes
+        return [line]
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,11 +171,11 @@ def _completions(folder: Path) -> None:
 
 
 def _feedback(folder: Path) -> None:
-    """What two people said of one answer, so that there is something to confirm, to export and to lose."""
+    """What people said of one answer, so that there is something to confirm, to export and to lose."""
     from kgqa_core.serving.feedback import Feedback, FeedbackStore
 
     store = FeedbackStore(folder)
-    for session in "ab":
+    for session in "abcd":
         store.add(Feedback("What is [bold]0[/bold]?", "down", ("Kasi",), ("no",), ("[/bold] yes",), session=session))
     store.close()
 
