@@ -18,8 +18,10 @@ from starlette.exceptions import HTTPException
 
 from kgqa_core.serving.limits import TOKEN_VARIABLE
 
-OPEN_PATHS = ("/health", "/ready")
-"""Paths that need no token: probes have none, and learn nothing."""
+OPEN_PATHS = ("/health", "/ready", "/", "/entity")
+"""Paths that need no token: probes have none, and learn nothing; the page is the same for all, and asks for it."""
+ASSETS = "/assets/"
+"""Below it are the scripts and styles of the page, which need no token either."""
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -48,6 +50,10 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or (path.startswith(ASSETS) and "/" not in path[len(ASSETS) :])
 
 
 def is_wildcard(host: str) -> bool:
@@ -93,7 +99,7 @@ class Guard:
         origin = headers.get("origin")
         if origin and urlsplit(origin).netloc != headers.get("host"):
             raise Refused(403, f"requests by pages of {origin!r} are refused; ask from a page of this server")
-        if self._token is None or scope["path"] in OPEN_PATHS:
+        if self._token is None or _is_open(scope["path"]):
             return
         given = headers.get("authorization", "").removeprefix("Bearer ").strip()
         if not hmac.compare_digest(given.encode(), self._token.encode()):

@@ -31,6 +31,7 @@ from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import mcp_server
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
+from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Ask, Served, Service
 
 log = logging.getLogger("kgqa")
@@ -91,6 +92,11 @@ def create_app(
     if feedback is not None:
         _feedback_routes(app, feedback, metrics, on_feedback)
     _state_routes(app, service, metrics)
+    add_page_routes(
+        app,
+        lambda: service.view,
+        lambda: {"graph": service.name, "run": service.run, "feedback": feedback is not None},
+    )
     hosts = None if options.hosts is None else (*options.hosts, "localhost", "testserver")
     return Guard(
         Counted(app, metrics),

@@ -29,7 +29,8 @@ START_SECONDS, PAGE_SECONDS = 300, 300
 class Browser:
     """A browser with one tab, while the `with` block lasts.  log: where its own messages go.
 
-    names: host names that lead to loopback; all others lead nowhere.
+    names: host names that lead to loopback; all others lead nowhere.  requested: addresses that pages asked for, after
+    `watch`.
     """
 
     def __init__(self, log: Path, size: tuple[int, int] = (1400, 1000), names: Sequence[str] = ()) -> None:
@@ -38,6 +39,7 @@ class Browser:
         self._exit = contextlib.ExitStack()
         self._calls = 0
         self._socket: Any = None
+        self.requested: list[str] = []
 
     def __enter__(self) -> Browser:
         program = chromium()
@@ -120,6 +122,41 @@ class Browser:
         self.run(f"document.querySelector({json.dumps(selector)}).focus()")
         self._call("Input.insertText", text=text)
 
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Press a key in the element that has the focus: `Enter`, `Escape`, `Tab`, an arrow, a letter."""
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        code = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        given = {"key": key, "windowsVirtualKeyCode": code.get(key, ord(key[0].upper())), "modifiers": 8 * shift}
+        self._call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **given)
+        self._call("Input.dispatchKeyEvent", type="keyUp", **given)
+
+    def mouse(self, selector: str, *, times: int = 1, by: tuple[int, int] = (0, 0)) -> None:
+        """Click the middle of an element, or drag it from there.  Raises AssertionError when there is none."""
+        self.count(selector)
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.run(f"{found}.scrollIntoView({{block: 'center'}})")
+        box = json.loads(self.run(f"JSON.stringify({found}.getBoundingClientRect())"))
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        for turn in range(1, times + 1):
+            given = {"x": x, "y": y, "button": "left", "clickCount": turn}
+            self._call("Input.dispatchMouseEvent", type="mousePressed", buttons=1, **given)
+            for step in (1, 2, 3) if any(by) else ():
+                given |= {"x": x + by[0] * step / 3, "y": y + by[1] * step / 3}
+                self._call("Input.dispatchMouseEvent", type="mouseMoved", buttons=1, **given)
+            self._call("Input.dispatchMouseEvent", type="mouseReleased", **given)
+
+    def emulate(self, width: int, height: int, *, dark: bool = False) -> None:
+        """Give the window another size, and the system the light or the dark colours."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self._call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
+
+    def watch(self) -> None:
+        """Begin to note which addresses pages ask for, also those that are refused."""
+        self._call("Network.enable")
+
     def drawn(self, selector: str, least: int = 15_000) -> None:
         """Wait until the drawing in an element, a canvas say, is there and stands still.  Raises AssertionError.
 
@@ -164,6 +201,8 @@ class Browser:
         self._socket.send(json.dumps({"id": self._calls, "method": method, "params": params}))
         while True:
             reply = json.loads(self._socket.recv(timeout=PAGE_SECONDS))
+            if reply.get("method") == "Network.requestWillBeSent":
+                self.requested.append(reply["params"]["request"]["url"])
             if reply.get("id") == self._calls:
                 if "error" in reply:
                     raise RuntimeError(f"the browser refused {method}: {reply['error']}")
