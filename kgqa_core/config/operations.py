@@ -33,8 +33,9 @@ class OperationsOptions(Options):
     """Environment variables that Secret blocks of Prefect fill where they are not set: `{OPENAI_API_KEY: my-block}`."""
     retrain_share: float = Field(default=0.05, ge=0, le=1)
     """A refresh trains again when this share of the triples came, went or changed, or when a relation came or went."""
-    champion_metric: str = "hits_at_1"
-    """Metric that a new system must be better in."""
+    champion_metric: str | None = None
+    """Metric that a new system must be better in.  When absent `exact` of the answers of the run's answerer where that
+    computes them (`auto`, `symbolic`), else `hits_at_1` of its first retriever."""
     champion_experiment: str | None = None
     """Experiment whose metric counts, such as `rigel/triples/builtin`; the first of the run that has it when absent."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)

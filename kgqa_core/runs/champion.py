@@ -21,6 +21,9 @@ from kgqa_core.evaluation.paired import difference, pair, points
 FEWEST = 10
 """Shared questions below which no interval is trusted: with so few, the bootstrap underestimates the spread."""
 
+COMPUTED_METRIC, RETRIEVED_METRIC = "exact", "hits_at_1"
+"""What counts by default: of answers that are computed, and of a retriever's ranked entities."""
+
 YARDSTICKS = ("random", "oracle")
 """Retrievers that nobody would run."""
 
@@ -87,24 +90,30 @@ def decide(
     new: Challenger,
     old: Challenger | None,
     *,
-    metric: str,
+    metric: str | None = None,
     experiment: str | None = None,
+    answerer: str | None = None,
     level: float = 0.95,
     seed: int = 0,
     ask: Callable[[], Corrected | None] = lambda: None,
 ) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
-    experiment: the one that counts in both; when absent, each contender's first that has the metric.  ask: asks both
+    metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
+    a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks both
     what people corrected, where the scores alone do not decide; None where nothing was.
     """
     holder = old.run_id if old is not None else None
+    if metric is None:
+        metric, answerer = _what_counts([one for one in (new, old) if one is not None], experiment, answerer)
+    else:
+        answerer = None
 
     def stays(why: str, chosen: str | None = None) -> ChampionDecision:
         verdict = f"champion stays: {why}" if holder else f"no champion: {why}"
         return ChampionDecision(False, verdict, champion_run=holder, against=holder, metric=metric, experiment=chosen)
 
-    new_key = choose_experiment(new, metric, experiment)
+    new_key = choose_experiment(new, metric, experiment, answerer)
     if new_key is None:
         return stays(_lacks(new, metric, experiment))
     if old is None:
@@ -112,7 +121,7 @@ def decide(
             True, f"first champion: {new_key} has {metric} {_mean(new, new_key, metric)}",
             champion_run=new.run_id, metric=metric, experiment=new_key,
         )  # fmt: skip
-    theirs = choose_experiment(old, metric, experiment)
+    theirs = choose_experiment(old, metric, experiment, answerer)
     if theirs is None:
         return stays(f"{_lacks(old, metric, experiment)}, so nothing can be compared", new_key)
     pairs = pair(old.scored, new.scored, (theirs, new_key), metric)
@@ -140,9 +149,27 @@ def decide(
     )  # fmt: skip
 
 
-def choose_experiment(contender: Challenger, metric: str, wanted: str | None = None) -> str | None:
-    """The experiment that counts: the wanted one, or the contender's first that has the metric; None when none has."""
+def _what_counts(
+    contenders: Sequence[Challenger], experiment: str | None, answerer: str | None
+) -> tuple[str, str | None]:
+    """The metric where none was named, and whose experiments it is of, when it is of an answerer's."""
+    if answerer is not None and all(
+        choose_experiment(one, COMPUTED_METRIC, experiment, answerer) for one in contenders
+    ):
+        return COMPUTED_METRIC, answerer
+    return RETRIEVED_METRIC, None
+
+
+def choose_experiment(
+    contender: Challenger, metric: str, wanted: str | None = None, answerer: str | None = None
+) -> str | None:
+    """The experiment that counts: the wanted one, or the contender's first that has the metric; None when none has.
+
+    answerer: whose experiments may count; all when absent.
+    """
     has = set(contender.scored.filter(pl.col("metric") == metric)["experiment"].unique().to_list())
+    if answerer is not None:
+        has = {name for name in has if Experiment.parse(name).answerer == answerer}
     if wanted is not None:
         return wanted if wanted in has else None
     return next((name for name in (*contender.experiments, *sorted(has)) if name in has), None)

@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.answering.registry import answerer_name, answerer_spec
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.labels import main_split
@@ -99,19 +100,26 @@ def _decide(
         held = truth["champion"]["run_id"]
         return ChampionDecision(
             False, f"champion stays: {why}", champion_run=held, against=held, name=name,
-            metric=operations.champion_metric,
+            metric=operations.champion_metric or "",
         ), scored  # fmt: skip
     decision = decide(
         challenger,
         old,
         metric=operations.champion_metric,
         experiment=operations.champion_experiment,
+        answerer=_computing(profile),
         level=operations.confidence,
         seed=profile.seed,
         ask=lambda: corrected(run.home, questions.folder, (old.run_id if old else "", run.id)),
     )
     value = _value(record.get("aggregates") or {}, decision)
     return ChampionDecision(**{**vars(decision), "name": name, "value": value}), scored
+
+
+def _computing(profile: Profile) -> str | None:
+    """Name of the run's answerer in its experiments, where it computes its answers without a language model."""
+    spec = answerer_spec(profile.answering.answerer)
+    return answerer_name(profile.answering.answerer, "") if spec.computes and not spec.reads else None
 
 
 def _holder(truth: dict[str, Any], path: Path) -> tuple[Challenger | None, str]:

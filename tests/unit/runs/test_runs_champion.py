@@ -88,6 +88,26 @@ def test_level_of_confidence_decides_the_doubtful_case() -> None:
     assert not duel(old, new, level=0.99).moved
 
 
+def test_the_answers_of_what_computes_count_before_those_of_a_retriever() -> None:
+    lists = binary([0.5] * 200, "hop_path@linked/-/-")
+    weak, strong = ([1.0] * ones + [0.0] * (200 - ones) for ones in (100, 160))
+
+    def system(name: str, exact: list[float]) -> Challenger:
+        rows = {**lists, **binary(exact, "hop_path@linked/triples/auto", "exact")}
+        return Challenger(name, score_frame(rows, questions([f"What is {n}?" for n in range(200)])))
+
+    old, new = system("old", weak), system("new", strong)
+    moved = decide(new, old, answerer="auto")
+    assert moved.moved and (moved.metric, moved.experiment) == ("exact", "hop_path@linked/triples/auto")
+    assert decide(new, None, answerer="auto").metric == "exact"
+    without = decide(new, old)
+    assert not without.moved and (without.metric, without.experiment) == ("hits_at_1", "hop_path@linked/-/-")
+    plain = contender("plain", lists)
+    assert decide(new, plain, answerer="auto").metric == "hits_at_1", "the old one has no such answers"
+    named = decide(new, old, answerer="auto", metric="hits_at_1")
+    assert (named.metric, named.experiment) == ("hits_at_1", "hop_path@linked/-/-")
+
+
 def test_only_questions_that_both_scored_count() -> None:
     old = contender("old", binary([0.0] * 200))
     new = contender("new", binary([1.0] * 40), 40)
