@@ -23,9 +23,9 @@ class LabelParserOptions(CheckpointOptions):
     """Share of these that the graph cannot answer, so that declining and the confidence are learnt."""
     examples: int = Field(default=3000, ge=1)
     """Training questions that are learnt from at most, drawn with the seed, kinds alike."""
-    also_train_weight: float = Field(default=5.0, gt=0)
-    """How much a question of `questions.also_train` counts, beside `questions.also_train_repeat`; all of them are
-    learnt from, whatever `examples` is."""
+    also_train_steps: int = Field(default=20, ge=0)
+    """Further steps, a quarter of whose questions are those of `questions.also_train`; more where these are many, and
+    none without them.  They are the last, so that what people corrected is not averaged away (`start_weight`)."""
     noise: NoiseOptions = NoiseOptions()
     """How English questions of train and dev are changed to read as people type."""
     steps: int = Field(default=300, ge=0)

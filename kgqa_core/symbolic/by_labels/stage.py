@@ -31,7 +31,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
-from kgqa_core.symbolic.by_labels.examples import candidate_of, make_examples
+from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
@@ -47,6 +47,8 @@ Subject = tuple[frozenset[int], frozenset[str]]
 """Topic entities and relations of a question."""
 GOLD_TOPICS = 0.5
 """Share of training questions that start from gold topics."""
+FURTHER_SHARE, FURTHER_RATE = 0.25, 0.3
+"""Of the last steps, which teach the questions of `also_train`: the share of these, and that of the learning rates."""
 
 
 def train(
@@ -79,7 +81,7 @@ def train(
         made = _of_file(generated / GENERATED, graph, _tested(every)) if generated is not None else {}
         besides = [one for one in own.get("train", []) if one[0].source == ALSO_TRAIN]
         drawn = _drawn([one for one in own.get("train", []) if one[0].source != ALSO_TRAIN], options.examples, chooser)
-        drawn += [(question, form, options.also_train_weight) for question, form, _ in besides]
+        drawn += besides
         learning = _typed(drawn, noise, store) + made.get("train", [])
         counts: dict[str, Any] = {
             "questions": {"own": len(own.get("train", [])), "generated": len(made.get("train", []))}
@@ -104,9 +106,13 @@ def train(
                 options.learning_rate, options.missing_relation_rate, checkpoint_seconds=options.checkpoint_seconds,
             )  # fmt: skip
             before = {name: value.clone() for name, value in learned(start.network).items()}
-            trained = fit(scorer, examples, plan, seed, monitor, work)
+            trained = fit(scorer, examples, plan, seed, monitor, work, keep=bool(besides))
             if options.start == "packaged":
                 average(start.network, before, options.start_weight)
+            further = _learn_besides(
+                scorer, examples, {one.id for one, _, _ in besides}, plan, options, seed, monitor, work
+            )
+            counts |= {"further": further} if further else {}
             counts["training"] = {name: round(value, 4) for name, value in trained.items()}
             parser.clear()
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
@@ -115,6 +121,40 @@ def train(
         calibration, measured = _calibrate(parser, link_some(dev, tagger, linking, chooser, gold=0.0), options)
     save(out, LabelModel(start.network, options.hops, calibration))
     return counts | {"dev": measured}
+
+
+def _learn_besides(
+    scorer: LabelScorer,
+    examples: Sequence[LabelExample],
+    besides: set[str],
+    plan: FitOptions,
+    options: LabelParserOptions,
+    seed: int,
+    monitor: Monitor,
+    work: Path | None,
+) -> dict[str, int]:
+    """Trains on the questions of these ids among others, which keep what is known; counts, none where nothing is done.
+
+    Gently: at a share of the learning rates, and as many steps as `also_train_steps`, or more for many questions.
+    """
+    own = [one for one in examples if one.question in besides]
+    if not own or not options.also_train_steps:
+        return {}
+    steps = min(plan.steps, max(options.also_train_steps, len(own) // 4))
+    others = [one for one in examples if one.question not in besides]
+    random.Random(seed).shuffle(others)
+    others = others[: round(steps * plan.batch_size * (1 - FURTHER_SHARE))]
+    wanted = max(len(own), round(len(others) * FURTHER_SHARE / (1 - FURTHER_SHARE)))
+    mixed = others + [own[place % len(own)] for place in range(wanted)]
+    gentle = replace(
+        plan, steps=steps, learning_rate=plan.learning_rate * FURTHER_RATE, head_rate=plan.head_rate * FURTHER_RATE
+    )
+    folder = None
+    if work is not None:
+        folder = work / "further"
+        folder.mkdir(exist_ok=True)
+    fit(scorer, mixed, gentle, seed, monitor, folder)
+    return {"questions": len(own), "steps": steps}
 
 
 def _calibrate(parser: LabelParser, dev: Sequence[Labelled], options: LabelParserOptions) -> tuple[Any, dict[str, Any]]:

@@ -171,10 +171,13 @@ def fit(
     seed: int,
     monitor: Monitor = QUIET,
     work: Path | None = None,
+    *,
+    keep: bool = False,
 ) -> dict[str, float]:
     """Trains the scorer's parameters that want a gradient, in place; returns loss and accuracy of the last tenth.
 
-    work: folder of the checkpoint from which a killed training goes on, to the same weights.  Raises ValueError where
+    work: folder of the checkpoint from which a killed training goes on, to the same weights.  keep: leaves there what
+    was reached in the end, for more is to follow before anything is published.  Raises ValueError where
     there is no example.
     """
     if not examples:
@@ -215,7 +218,9 @@ def fit(
             monitor.progress(state.step, options.steps, "steps")
     network.encoder.remember(states=False)
     scorer.clear()
-    if work is not None:
+    if work is not None and keep:
+        checkpoint.store(work / CHECKPOINT, state, network, optimizer, {})
+    elif work is not None:
         (work / CHECKPOINT).unlink(missing_ok=True)
     last = state.curve[-max(1, options.steps // 10) :]
     return {

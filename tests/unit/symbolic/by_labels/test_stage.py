@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.load import ALSO_TRAIN
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import Tagger, open_tagger
+from kgqa_core.logic.parser import parse
+from kgqa_core.symbolic.by_labels.calibrate import answer_key, choose
+from kgqa_core.symbolic.by_labels.candidates import LabelQuery
+from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import load
 from kgqa_core.symbolic.by_labels.parser import LabelParser
@@ -23,7 +29,7 @@ from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, link_some, train
 from kgqa_core.types import Question
 from tests.support.label_graph import X, question_about
-from tests.support.models import content
+from tests.support.models import Listener, content
 from tests.support.question_graph import RDFS, TYPE, build_graph, triples
 
 QUICK = LabelParserOptions(start="nothing", steps=3, batch_size=4, candidates=4, calibration_questions=20)
@@ -124,6 +130,70 @@ def test_unanswerable_questions_of_the_run_are_learnt_from(folders: dict[str, Pa
     (questions / "unanswerable.jsonl").write_text("\n".join(texts), encoding="utf-8")
     counts = learn(folders, tmp_path / "out", QUICK.model_copy(update={"steps": 1}), questions=questions)
     assert counts["questions"]["own"] == 7 and counts["unanswerable"] == 1 and counts["dev"]["unanswerable"] == 1
+
+
+def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_rest_stays(
+    folders: dict[str, Path], graph: LabelGraph, tmp_path: Path
+) -> None:
+    own = own_questions(graph)
+    taught = replace(own[0], id="t", text="whereabouts does the boss of Norland sit", source=ALSO_TRAIN)
+    write_questions(tmp_path, [*own, taught])
+    packaged = QUICK.model_copy(update={"start": "packaged", "steps": 20})
+    shares = {}
+    for steps in (0, 10):
+        out = tmp_path / f"out{steps}"
+        options = packaged.model_copy(update={"also_train_steps": steps})
+        counts = learn(folders, out, options, questions=tmp_path, work=_work(tmp_path / f"work{steps}"))
+        assert counts.get("further") == ({"questions": 1, "steps": 10} if steps else None)
+        parser = LabelParser(graph, LabelScorer(load(out).network), packaged.hops)
+        for question in (taught, own[1]):
+            [choice] = map(choose, parser.parse([question]))
+            form = parse(question.s_expression or "")
+            wanted = candidate_of(form, LabelQuery(""), graph)
+            assert wanted is not None
+            right = choice.best is not None and answer_key(choice.best) == answer_key(wanted)
+            shares[question.id, steps] = choice.share if right else 0.0
+    assert shares["t", 10] > shares["t", 0] and shares["t", 10] > 0.8, shares
+    assert shares[own[1].id, 10] > 0.8, shares
+
+
+def test_a_killed_last_part_goes_on_after_what_was_learnt_before(
+    folders: dict[str, Path], graph: LabelGraph, tmp_path: Path
+) -> None:
+    class Killed(Exception):
+        pass
+
+    class Steps(Listener):
+        totals: list[float | None]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.totals = []
+
+        def progress(self, done: float, total: float | None, what: str) -> None:
+            if what == "steps":
+                self.totals.append(total)
+
+    class Stopping(Steps):
+        def progress(self, done: float, total: float | None, what: str) -> None:
+            if total == 2 and what == "steps":
+                raise Killed
+
+    own = own_questions(graph)
+    write_questions(tmp_path, [*own, replace(own[0], id="t", text="where does Norland sit", source=ALSO_TRAIN)])
+    options, work = QUICK.model_copy(update={"also_train_steps": 2}), _work(tmp_path / "work")
+    learn(folders, tmp_path / "whole", options, questions=tmp_path)
+    with pytest.raises(Killed):
+        learn(folders, tmp_path / "half", options, questions=tmp_path, work=work, monitor=Stopping())
+    heard = Steps()
+    learn(folders, tmp_path / "rest", options, questions=tmp_path, work=work, monitor=heard)
+    assert content(tmp_path / "rest") == content(tmp_path / "whole")
+    assert heard.totals == [2], "the first steps are not done again"
+
+
+def _work(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 def test_nothing_to_learn_from_is_refused_with_the_way_out(folders: dict[str, Path], tmp_path: Path) -> None:
