@@ -2,7 +2,8 @@
 
     python -m tools.notebook docs/quickstart.ipynb
 
-The tests run it in the same way and compare what it shows.  Nothing of the machine stands in the file: no path, no time.
+The tests run it in the same way and compare what it shows.  Nothing of the machine stands in the file, neither a path
+nor a time.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def executed(notebook: Path, folder: Path) -> Any:
     command.chmod(0o755)
     document = nbformat.read(notebook, as_version=4)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("KGQA_", "PREFECT_", "MLFLOW_"))}
-    kept |= {"PATH": f"{command.parent}{os.pathsep}{kept['PATH']}", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": NO_WIDGETS}
+    kept |= {"PATH": f"{command.parent}{os.pathsep}{kept['PATH']}", "PYTHONPATH": str(ROOT)}
+    kept |= {"PYTHONWARNINGS": NO_WIDGETS}
     client = NotebookClient(
         document, timeout=CELL_SECONDS, kernel_name="python3", resources={"metadata": {"path": str(place)}}
     )
@@ -55,10 +57,9 @@ def _joined(outputs: list[Any]) -> list[Any]:
     """Outputs without colours, and one where a stream was cut into pieces."""
     found: list[Any] = []
     for output in outputs:
-        if output.output_type == "stream":
-            if found and found[-1].get("name") == output.name:
-                found[-1].text += output.text
-                continue
+        if output.output_type == "stream" and found and found[-1].get("name") == output.name:
+            found[-1].text += output.text
+            continue
         found.append(output)
     for output in found:
         if output.output_type == "stream":

@@ -58,7 +58,8 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     def in_site(match: re.Match[str]) -> str:
         target = resolved(place, match[1])
         own = target.removeprefix(DOCS + "/") if target.startswith(DOCS + "/") else posixpath.join(COPIES, target)
-        own = re.sub(r"\.ipynb$", ".md", own) if own in NOTEBOOKS else own
+        if own in NOTEBOOKS and own != uri.replace(".md", ".ipynb"):
+            own = own.replace(".ipynb", ".md")
         return posixpath.relpath(own, posixpath.dirname(uri) or ".") + (match[2] or "")
 
     return with_lists("\n".join(LINK.sub(in_site, line) if plain else line for plain, line in lines(markdown)))
@@ -90,16 +91,17 @@ def outside(markdown: str, place: str) -> Iterator[str]:
 def with_lists(markdown: str) -> str:
     """The same Markdown with lists that Python-Markdown sees: a blank line before, four spaces below a number."""
     out: list[str] = []
-    marker = ""
+    marker, paragraphs = "", False
     for plain, line in lines(markdown):
         item = ITEM.match(line) if plain else None
         follows_text = bool(out and out[-1].strip())
         if item and not item[1]:
-            if not marker and follows_text:
+            if (paragraphs or not marker) and follows_text:
                 out.append("")
-            marker = item[2]
+            marker, paragraphs = item[2], False
         elif line.strip() and not line.startswith(" ") and not follows_text:
             marker = ""
+        paragraphs = paragraphs or not line.strip()
         out.append(f" {line}" if marker[:1].isdigit() and line.startswith("   ") else line)
     return "\n".join(out)
 

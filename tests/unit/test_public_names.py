@@ -28,8 +28,8 @@ def test_the_names_of_the_package_are_those_of_their_modules() -> None:
 
 def test_importing_the_package_loads_no_library_and_none_of_its_own_modules() -> None:
     code = (
-        "import sys; before = set(sys.modules); import kgqa_core; "
-        "print(*sorted(name for name in set(sys.modules) - before if name.split('.')[0] not in sys.stdlib_module_names))"
+        "import sys; before = set(sys.modules); import kgqa_core; new = set(sys.modules) - before; "
+        "print(*sorted(name for name in new if name.split('.')[0] not in sys.stdlib_module_names))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["kgqa_core"]
