@@ -35,7 +35,7 @@ help: ## this list
 install: $(INSTALLED) ## make .venv with the pinned packages that runs need (2 minutes, 2.7 GB)
 	@test -z "$(EXTRAS)" || $(BIN)/python -m pip install -c constraints.txt -e '.[$(EXTRAS)]'
 
-install-dev: $(INSTALLED_DEV) ## the same, all extras, and what tests and lint need (1 minute and 0.8 GB more)
+install-dev: $(INSTALLED_DEV) ## the same, all extras, and what tests and lint need (1 minute and 1 GB more)
 
 demo: $(INSTALLED) ## the whole pipeline on the bundled graph: scores, report, links
 	$(BIN)/kgqa demo $(ARGS)
