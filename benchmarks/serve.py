@@ -37,7 +37,7 @@ from benchmarks.conditions import conditions
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.records import newest_run, stage_artifact
-from kgqa_core.store.artifacts import Home
+from kgqa_core.store.artifacts import Home, read_manifest
 from kgqa_core.system import System
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -246,7 +246,7 @@ def main() -> None:
     asked = [one for one in read_questions(stage_artifact(record, "questions").folder) if one.split == "dev"]
     questions = sorted({one.text for one in asked})
     random.Random(SEED).shuffle(questions)
-    counts = stage_artifact(record, "kg").counts
+    counts = read_manifest(stage_artifact(record, "kg").folder)["counts"]
     found: dict[str, Any] = {
         "conditions": conditions(SEED), "speed": {},
         "graph": {"name": record["profile"]["kg"]["name"], "triples": counts["triples"], "questions": len(questions)},

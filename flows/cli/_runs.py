@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
+from rich.text import Text
 
 from flows.cli import _session as session
 from flows.cli._session import err
@@ -39,9 +40,7 @@ def _stages(stages: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
     """Print a run: its stages, its scores, and links to it."""
-    from flows.cli.servers import links
     from kgqa_core.report.console import stage_table
-    from kgqa_core.report.roads import road_line
     from kgqa_core.report.tables import score_tables
 
     console = err if to_stderr else session.out
@@ -55,13 +54,20 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
             console.print(part, soft_wrap=isinstance(part, VisibleText))
     for table in score_tables(record["aggregates"]):
         console.print(table)
-    if roads := road_line(record["aggregates"]):
-        console.print(VisibleText.assemble(("Answered by", "bold"), f"  {roads}"), soft_wrap=True, highlight=False)
+    for line in run_lines(record):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def run_lines(record: dict[str, Any]) -> list[Text]:
+    """Which road answered how often, the champion, and links to the run."""
+    from flows.cli.servers import links
+    from kgqa_core.report.roads import road_line
+
+    said = {"Answered by": road_line(record["aggregates"])}
     if record.get("champion"):
-        why = record["champion"]["why"].removeprefix("champion ")
-        console.print(VisibleText.assemble(("Champion", "bold"), f"     {why}"), soft_wrap=True, highlight=False)
-    for name, address in links(record).items():
-        console.print(VisibleText.assemble((f"{name:<12}", "bold"), f" {address}"), soft_wrap=True)
+        said["Champion"] = record["champion"]["why"].removeprefix("champion ")
+    said |= links(record)
+    return [VisibleText.assemble((f"{name:<12}", "bold"), f" {text}") for name, text in said.items() if text]
 
 
 def set_lines(record: Mapping[str, Any]) -> list[RenderableType]:

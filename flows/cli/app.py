@@ -20,6 +20,7 @@ from flows.cli.bridge import bridge
 from flows.cli.cache import cache_app
 from flows.cli.compare import compare
 from flows.cli.datasets import datasets
+from flows.cli.demo import demo
 from flows.cli.faults import run_command
 from flows.cli.feedback import feedback_app
 from flows.cli.home import gc, home
@@ -30,7 +31,7 @@ from flows.cli.ltgen import ltgen_app
 from flows.cli.mcp import mcp
 from flows.cli.predictions import predictions
 from flows.cli.questions import questions_app
-from flows.cli.run import demo, forecast, refresh, report, run
+from flows.cli.run import forecast, refresh, report, run
 from flows.cli.serve import serve
 from flows.cli.subset import subset
 from flows.cli.ui import ui

@@ -1,4 +1,4 @@
-"""`kgqa demo`, `run`, `forecast`, `refresh` and `report`: runs of the pipeline, and what they gave."""
+"""`kgqa run`, `forecast`, `refresh` and `report`: runs of the pipeline, and what they gave."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ from kgqa_core.config import Profile
 from kgqa_core.errors import FailedSets
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
-
-
-def demo(session: Session, settings: SetOption = None) -> None:
-    """Run the whole pipeline on the bundled graph Atlas: graph, retriever, answers, scores, report."""
-    profile = common.choose_profile("atlas", settings=settings or ())
-    _run(profile, session)
 
 
 def run(

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +24,12 @@ from urllib.parse import urlsplit
 import pytest
 from openai import OpenAI
 
+from kgqa_core.datasets.load import ALSO_TRAIN
+from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.runs.champion import Corrected
 from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.store.artifacts import Home
+from tasks.engine.corrected import corrected
 from tests.support.command import ROOT, environment
 from tests.support.forked_command import forked_kgqa
 from tests.support.question_graph import triples
@@ -152,12 +157,27 @@ def test_feedback_becomes_questions_that_the_command_exports(home: Path, server:
     out = tmp_path / "lessons.jsonl"
     assert forked_kgqa("feedback", "export", "--home", home, "--out", out).code == 0
     [row] = [json.loads(line) for line in out.read_text().splitlines()]
-    assert row["answers"] == ["Norland City"] and row["s_expression"] == reply["form"]
+    assert row["s_expression"] == reply["form"]
+    [key] = row["answers"]  # names are kept as keys where one entity alone has them
+    assert server.call(f"/entities/{urllib.parse.quote(key, safe='')}")["entity"]["name"] == "Norland City"
     store = FeedbackStore(home / "serve")
     for entry in store.rows():
         store.remove(entry["id"])
     refused = forked_kgqa("feedback", "export", "--home", home, "--out", tmp_path / "none.jsonl")
     assert refused.code == 2 and "nothing counts yet" in refused.err
+
+
+def test_two_runs_are_asked_what_people_corrected(home: Path, server: Running, tmp_path: Path) -> None:
+    run = server.call("/ready")["run"]
+    record = json.loads((home / "runs" / run / "run.json").read_text())
+    [folder] = [Path(one["artifact"]["path"]) for one in record["stages"] if one["name"] == "questions"]
+    assert corrected(Home(home), folder, (run, run)) is None, "nobody corrected anything"
+    right = replace(read_questions(folder)[0], id="a", text=QUESTION, source=ALSO_TRAIN, unlinkable=None)
+    right = replace(right, topic_keys=(), answer_names=(("Norland City",),))
+    wrong = replace(right, id="b", text=f"{QUESTION}?!", topic_keys=("other",), answer_names=(("Sudland City",),))
+    write_questions(tmp_path, [right, replace(right, id="a#2"), wrong])
+    assert corrected(Home(home), tmp_path, (run, run)) == Corrected(2, 1, 1)
+    assert corrected(Home(home), tmp_path, ("gone", run)) is None
 
 
 def test_the_graph_is_looked_into(server: Running) -> None:

@@ -1,0 +1,107 @@
+"""`kgqa demo`: the bundled graph, what answers best on it beside its yardsticks, and three questions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from flows.cli import _session as common
+from flows.cli._options import SetOption
+from flows.cli._runs import run_lines, summarise
+from flows.cli._session import Session, err, print_json
+from kgqa_core.report.terminal import VisibleText
+from kgqa_core.runs.records import newest_run
+
+if TYPE_CHECKING:
+    from kgqa_core.answering.reply import Answer
+
+ASKED = (
+    "hey, whats the most populous country in Africa",
+    "which countries border both France and Italy?",
+    "Who is the president of France?",
+)
+"""The last is about a relation that the graph does not have."""
+PROOF = 2
+"""Triples of a proof that are shown."""
+NEXT = (
+    ("kgqa ask QUESTION", "your own question, with its proof"),
+    ("kgqa run --kg FILE", "the same over your own graph; no questions are needed"),
+    ("kgqa run --profile atlas", "the whole comparison: both retrievers, the rewriter, every format"),
+    ("kgqa ui", "the pages of Prefect and MLflow"),
+)
+
+
+def demo(session: Session, settings: SetOption = None) -> None:
+    """Build the bundled graph Atlas, train what answers best on it, score it on a sample, and ask three questions."""
+    started = time.monotonic()
+    profile = common.choose_profile("demo", settings=settings or ())
+    home = session.begin(profile)
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
+    summary = pipeline(profile)
+    record = newest_run(home, summary["run_id"])
+    seconds = time.monotonic() - started
+    with err.status("asking three questions …"):
+        from kgqa_core.system import System
+
+        system = System.from_run(home, summary["run_id"])
+        answers = [system.ask(text) for text in ASKED]
+    console = err if session.as_json else common.out
+    console.print(_scores(record["aggregates"]))
+    for answer in answers:
+        console.print(_answered(answer), soft_wrap=True)
+    for line in (_work(record["stages"], seconds), *run_lines(record)):
+        console.print(line, soft_wrap=True, highlight=False)
+    for command, what in NEXT:
+        console.print(VisibleText.assemble((f"{command:<26}", "bold"), f"{what}"), soft_wrap=True, highlight=False)
+    if session.as_json:
+        asked = [answer.to_json() for answer in answers]
+        print_json(summarise(record) | {"asked": asked})
+
+
+def _scores(aggregates: Mapping[str, Any]) -> Table:
+    """A row for each answerer and what it reads, the best first."""
+    from kgqa_core.evaluation.labels import knowledge_label, main_split, model_experiments, percent
+
+    rows = []
+    for answerer, experiments in model_experiments(aggregates["scores"]).items():
+        for experiment in experiments:
+            by_split = aggregates["scores"][experiment]
+            cell = by_split[main_split(by_split) or ""]["exact"]
+            rows.append((cell["value"], answerer, knowledge_label(experiment), cell))
+    rows.sort(key=lambda row: (-row[0], row[1:3]))
+    table = Table("answerer", "reads", title=f"Exact, of {rows[0][3]['n']:,} test questions", title_justify="left")
+    table.add_column("%", justify="right")
+    table.add_column("95 % interval", justify="right")
+    for value, answerer, reads, cell in rows:
+        interval = f"{percent(cell['low'])} to {percent(cell['high'])}"
+        table.add_row(VisibleText(answerer), VisibleText(reads), percent(value), interval)
+    return table
+
+
+def _answered(answer: Answer) -> Text:
+    """A question with its answer and its proof, or why there is none."""
+    asked = ("\n" + answer.question + "\n", "bold")
+    if answer.answer is None:
+        what = f": {answer.missing}" if answer.missing else ""
+        near = f"; the nearest is {answer.nearest}" if answer.nearest else ""
+        return VisibleText.assemble(asked, f"  not in this graph: {answer.reason}{what}{near}")
+    sure = f"   (confidence {answer.confidence:.2f})" if answer.confidence is not None else ""
+    more = len(answer.proof) - PROOF
+    rest = f"\n  … and {more} more" if more > 0 else ""
+    proof = "".join(f"\n  {triple}" for triple in answer.proof[:PROOF])
+    return VisibleText.assemble(asked, (f"  {', '.join(answer.listed)}", "green"), f"{sure}{proof}{rest}")
+
+
+def _work(stages: Sequence[Mapping[str, Any]], seconds: float) -> Text:
+    """How long it took, and which stages took most."""
+    from kgqa_core.evaluation.labels import seconds_text
+
+    made = sorted((one for one in stages if one["status"] == "computed"), key=lambda one: -one["seconds"])
+    most = ", ".join(f"{one['name']} {seconds_text(one['seconds'])}" for one in made[:3])
+    told = f"{len(made)} of {len(stages)} stages computed in {seconds_text(seconds)}"
+    return VisibleText.assemble(("\nWork", "bold"), f"         {told}{': ' if most else ''}{most}")
