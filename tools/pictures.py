@@ -1,10 +1,12 @@
 """Pictures of the page of `kgqa serve` and of a report, light and dark, as docs/pictures has them.
 
+    kgqa demo --home DEMO
     kgqa run --kg docs/quickstart/europe.ttl --home HOME --set questions.generated.size=600 \\
         --set label_parser.generated=400 --set label_parser.steps=60 --set hop_path.encoder=scratch
-    python -m tools.pictures HOME docs/pictures
+    python -m tools.pictures HOME DEMO docs/pictures
 
-Needs Chromium.  The server runs on a free port of loopback, and the browser reaches nothing else.
+The page is that of HOME, the report that of DEMO.  Needs Chromium.  The server runs on a free port of loopback, and the
+browser reaches nothing else.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ START_SECONDS, PICTURE_SECONDS = 240, 120
 MOST_BYTES = 150_000
 
 
-def main(home: Path, out: Path) -> None:
-    """Takes every picture of a home's newest run."""
-    report = Path(newest_run(Home(home))["report"])
+def main(home: Path, demo: Path, out: Path) -> None:
+    """Takes every picture, each of a home's newest run."""
+    report = Path(newest_run(Home(demo))["report"])
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "log", size=WIDE) as browser:
         with _served(home) as address:
             _ask(browser, address, ASKED[0][2], ASKED[0][3])  # the first answer is a slow one
@@ -112,4 +114,4 @@ def _take(browser: Browser, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:4]))
