@@ -24,9 +24,10 @@ export MLFLOW_DISABLE_TELEMETRY = true
 export RAY_USAGE_STATS_ENABLED = 0
 export HF_HUB_DISABLE_TELEMETRY = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export NO_MKDOCS_2_WARNING = true
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev demo test test-all lint audit bench bench-docs clean
+.PHONY: help install install-dev demo test test-all lint audit docs bench bench-docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +35,7 @@ help: ## this list
 install: $(INSTALLED) ## make .venv with the pinned packages that runs need (2 minutes, 2.7 GB)
 	@test -z "$(EXTRAS)" || $(BIN)/python -m pip install -c constraints.txt -e '.[$(EXTRAS)]'
 
-install-dev: $(INSTALLED_DEV) ## the same, all extras, and what tests and lint need (1 minute and 0.8 GB more)
+install-dev: $(INSTALLED_DEV) ## the same, all extras, and what tests and lint need (1 minute and 1 GB more)
 
 demo: $(INSTALLED) ## the whole pipeline on the bundled graph: scores, report, links
 	$(BIN)/kgqa demo $(ARGS)
@@ -45,15 +46,19 @@ test: $(INSTALLED_DEV) ## the tests, without those marked slow, a file at a time
 test-all: $(INSTALLED_DEV) ## every test; also a wheel alone, and the newest Python of this machine
 	$(BIN)/python -m pytest $(ARGS)
 
-lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter holds, and the audit
+lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter holds, the site, and the audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python -m tests.security.audit
 
 audit: $(INSTALLED_DEV) ## the pinned packages against the known vulnerabilities; needs pypi.org, and says so where there is none
 	$(BIN)/python -m tests.security.audit
+
+docs: $(INSTALLED_DEV) ## the documentation as a site in build/site: every page is in its navigation, every link leads somewhere
+	$(BIN)/mkdocs build --strict
 
 bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .bench), then the tables of the docs
 	mkdir -p .bench

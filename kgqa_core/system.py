@@ -2,7 +2,7 @@
 
 The top floor of the library, for notebooks and for `kgqa ask`:
 
-    system = System.from_run(Home(Path(".kgqa")))
+    system = System.from_run(".kgqa")
     system.ask("What is the capital of France?").answer
 """
 
@@ -91,7 +91,7 @@ class System:
     @classmethod
     def from_run(
         cls,
-        home: Home,
+        home: Home | Path | str,
         run: str | None = None,
         *,
         knowledge: str | None = None,
@@ -100,11 +100,13 @@ class System:
     ) -> System:
         """Open what a finished run of a home made.
 
-        run: its id; the newest finished run when absent.  knowledge: `retriever/format` that is read; the run's first
-        that answers a user's question when absent.  min_confidence: that the graph holds the answer, below which it is
-        not given; the run's own when absent.  The mention dictionary is built into the home where there is none yet.
+        home: a home or its folder.  run: its id; the newest finished run when absent.  knowledge: `retriever/format`
+        that is read; the run's first that answers a user's question when absent.  min_confidence: that the graph holds
+        the answer, below which it is not given; the run's own when absent.  The mention dictionary is built into the
+        home where there is none yet.
         Raises InputError when there is no such run or it has not trained what this needs, and what `open` raises.
         """
+        home = home if isinstance(home, Home) else Home(Path(home))
         record = newest_run(home, run)
         parts = system_parts(home, record, knowledge, min_confidence)
         return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)) if parts.reads_graph else parts)

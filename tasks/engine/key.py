@@ -9,7 +9,8 @@
 
 The code digest covers the stage's body and the import closure, inside kgqa_core, of the functions that the body names:
 comments, formatting and docstrings do not count.  Modules that only declare things whose values are in the key anyway
-(options, error classes, progress) are left out, or every new option would rebuild every graph.
+(options, error classes, progress) are left out, or every new option would rebuild every graph.  So is the package
+itself, which hands on names of the whole library.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def import_closure(module: str) -> dict[str, Path]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in found or _declares(name):
+        if name in found or name == PACKAGE or _declares(name):
             continue
         path = _module_file(name)
         if path is None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import yaml
 
 HOUSE = Path(__file__).resolve().parents[2]
@@ -19,12 +20,22 @@ def test_the_deployments_run_the_atlas_profile() -> None:
     assert all(deployment["parameters"] == {"profile": atlas} for deployment in deployments)
 
 
-def test_every_key_that_the_readme_sets_exists() -> None:
+@pytest.mark.parametrize("page", ["commands.md", "parts.md", "questions.md", "quickstart.ipynb"])
+def test_every_key_that_a_page_sets_exists(page: str) -> None:
     from kgqa_core.config import known_keys
 
-    text = (HOUSE / "README.md").read_text(encoding="utf-8")
+    text = (HOUSE / "docs" / page).read_text(encoding="utf-8")
     keys = set(re.findall(r"--set ([a-z_.]+)=", text))
     assert keys and keys <= set(known_keys()) | {"key"}
+
+
+def test_the_page_of_commands_names_every_command() -> None:
+    from typer.main import get_command
+
+    from flows.cli.app import app
+
+    text = (HOUSE / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert [name for name in get_command(app).commands if f"`kgqa {name}" not in text] == []  # type: ignore[attr-defined]
 
 
 def test_no_two_classes_have_one_name() -> None:

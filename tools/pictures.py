@@ -1,0 +1,117 @@
+"""Pictures of the page of `kgqa serve` and of a report, light and dark, as docs/pictures has them.
+
+    kgqa demo --home DEMO
+    kgqa run --kg docs/quickstart/europe.ttl --home HOME --set questions.generated.size=600 \\
+        --set label_parser.generated=400 --set label_parser.steps=60 --set hop_path.encoder=scratch
+    python -m tools.pictures HOME DEMO docs/pictures
+
+The page is that of HOME, the report that of DEMO.  Needs Chromium.  The server runs on a free port of loopback, and the
+browser reaches nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from kgqa_core.runs.records import newest_run
+from kgqa_core.store.artifacts import Home
+from tests.support.browser import Browser
+
+ENTITY = "https://example.org/europe/Slovenia"
+WIDE, PHONE = (1040, 900), (390, 844)
+ASKED = (
+    ("ask", WIDE, "Which countries border both France and Germany?", "Proof"),
+    ("declined", WIDE, "Who is the president of Iceland?", "Not in this graph"),
+    ("phone", PHONE, "Which countries border both France and Germany?", "Proof"),
+)
+"""Name of the picture, size of the window, question, and a word that its answer shows."""
+BOTTOM = "Math.max(...[...document.querySelectorAll('main details')].map(one => one.getBoundingClientRect().bottom))"
+MARGIN, MOST_HEIGHT = 40, 1250
+START_SECONDS, PICTURE_SECONDS = 240, 120
+MOST_BYTES = 150_000
+
+
+def main(home: Path, demo: Path, out: Path) -> None:
+    """Takes every picture, each of a home's newest run."""
+    report = Path(newest_run(Home(demo))["report"])
+    with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "log", size=WIDE) as browser:
+        with _served(home) as address:
+            _ask(browser, address, ASKED[0][2], ASKED[0][3])  # the first answer is a slow one
+            for dark in (False, True):
+                colours = "dark" if dark else "light"
+                for name, size, question, word in ASKED:
+                    browser.emulate(*size, dark=dark)
+                    _ask(browser, address, question, word)
+                    height = int(browser.run(BOTTOM))
+                    browser.emulate(size[0], min(height + MARGIN, MOST_HEIGHT), dark=dark)
+                    _take(browser, out / f"{name}-{colours}.png")
+                browser.emulate(*WIDE, dark=dark)
+                browser.open(f"{address}/entity?key={quote(ENTITY, safe='')}", "Slovenia", "borders", "Facts")
+                _stand(browser)
+                _take(browser, out / f"entity-{colours}.png")
+        for dark in (False, True):
+            browser.emulate(*WIDE, dark=dark)
+            browser.open(report.as_uri(), "Table 1")
+            _take(browser, out / f"report-{'dark' if dark else 'light'}.png")
+
+
+@contextlib.contextmanager
+def _served(home: Path) -> Iterator[str]:
+    """The address of a server of the home, once it answers."""
+    command = [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + START_SECONDS
+    try:
+        while True:
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                address = str(json.loads((home / "serve" / "server.json").read_text(encoding="utf-8"))["url"])
+                if urllib.request.urlopen(f"{address}/ready", timeout=10).status == 200:
+                    break
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"kgqa serve --home {home} does not answer")
+            time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _ask(browser: Browser, address: str, question: str, word: str) -> None:
+    browser.open(f"{address}/health", "alive")
+    browser.run("sessionStorage.clear(); localStorage.clear()")
+    browser.open(address, "in your own words")
+    browser.fill("#question", question)
+    browser.press("Enter")
+    browser.wait(word)
+    browser.count(".node")
+    _stand(browser)
+
+
+def _stand(browser: Browser) -> None:
+    """Waits until the picture of the graph stands still, where there is one."""
+    until = time.monotonic() + PICTURE_SECONDS
+    moving = "document.querySelector('.picture') && document.querySelector('.picture').dataset.still !== 'true'"
+    while browser.run(moving) and time.monotonic() < until:
+        time.sleep(0.1)
+    browser.run("document.activeElement.blur(); scrollTo(0, 0)")
+
+
+def _take(browser: Browser, path: Path) -> None:
+    """Writes a picture and says its size."""
+    size = browser.picture(path, still=0.5).stat().st_size
+    sys.stdout.write(f"{path.name}: {size // 1000} kB\n")
+    if size > MOST_BYTES:
+        raise SystemExit(f"{path} has {size} bytes, more than {MOST_BYTES}")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:4]))
