@@ -134,7 +134,7 @@ class _Loader:
 
     def _parts(self, knowledge: str | None) -> SystemParts:
         from kgqa_core.runs.finished import system_parts, with_mentions
-        from tasks.engine.secrets import load_secrets
+        from tasks.secrets import load_secrets
 
         parts = system_parts(self._home, self._record, knowledge or self._knowledge, self._min_confidence)
         load_secrets(parts.profile)

@@ -65,7 +65,7 @@ def serve(
     from kgqa_core.serving.mcp_http import bind
     from kgqa_core.serving.metrics import MULTIPROCESS_VARIABLE
     from kgqa_core.serving.systems import SystemSource
-    from tasks.engine.secrets import load_secrets
+    from tasks.secrets import load_secrets
 
     record = newest_run(chosen, SystemSource(chosen, run_id).current())
     parts = system_parts(chosen, record, knowledge, min_confidence)

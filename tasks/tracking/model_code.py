@@ -1,16 +1,16 @@
 """The code of the logged model: MLflow copies this file into it and runs it when the model is loaded.
 
-Everything else is in the installed project, which the requirements of the model name.
+The modules of this project that it needs are in the model's folder `code`, which MLflow puts before all others.
 """
 
-from mlflow.models import ModelConfig, set_model
+from mlflow.models import set_model
 
 try:
     from tasks.tracking.system_agent import SystemAgent
 except ImportError as fault:
-    wanted = next(iter(ModelConfig().get("requirements")), "kgqa")
     raise ImportError(
-        f"this model needs the project kgqa ({fault}); install it with its packages: pip install '{wanted}'"
+        f"this model needs the packages of its requirements.txt ({fault}): pip install -r requirements.txt in the "
+        "model's folder; mlflow.artifacts.download_artifacts fetches that"
     ) from fault
 
 set_model(SystemAgent())

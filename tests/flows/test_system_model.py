@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 from kgqa_core.errors import ArtifactError
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import MANIFEST, Home
+from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import open_system
 from tests.support.command import closed_port, environment, run_python
 from tests.support.forked_command import forked_kgqa
@@ -102,7 +104,9 @@ def test_the_champion_loads_in_a_fresh_process_and_answers_as_ask_does(home: Pat
     shown = {key: value for key, value in alone.json.items() if key not in ("seconds", "load_seconds")}
     assert (outputs["answer"], outputs["run"]) == (shown, record["run_id"])
     [item] = told["reply"]["output"]
-    assert item["content"][0]["text"] == ", ".join(shown["answers"]) and shown["answers"]
+    cited = [f"[{number}] {text}" for number, text in enumerate(shown["proof"][:5], start=1)]
+    assert shown["answers"] and shown["proof_rows"] == len(cited) > 0
+    assert item["content"][0]["text"] == ", ".join(shown["answers"]) + " [1]\n\n" + "\n".join(cited)
     assert told["always"]["custom_outputs"]["answer"]["min_confidence"] == 0.0
     assert told["always"]["custom_outputs"]["answer"]["topics"] == [
         {"key": asked["topic_entities"][0], "name": asked["topic_entities"][0]}
@@ -114,16 +118,18 @@ def test_the_champion_loads_in_a_fresh_process_and_answers_as_ask_does(home: Pat
 
 def test_the_model_holds_code_requirements_and_references_and_neither_pickles_nor_secrets(home: Path) -> None:
     folder = model_of(home)
-    files = {file.name for file in folder.rglob("*") if file.is_file()} - {
-        "registered_model_meta"
-    }  # once it was loaded
-    assert files == {
+    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    own = {file for file in files if not file.startswith("code/")} - {"registered_model_meta"}  # once it was loaded
+    assert own == {
         "MLmodel", "conda.yaml", "input_example.json", "model_code.py", "python_env.yaml", "requirements.txt",
         "serving_input_example.json",
     }  # fmt: skip
-    assert sum(file.stat().st_size for file in folder.rglob("*")) < 60_000
-    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("kgqa") and {"mlflow", "torch", "duckdb"} <= {line.partition("==")[0] for line in lines}
+    code = {file.removeprefix("code/") for file in files - own if "__pycache__" not in file}
+    assert code - {"registered_model_meta"} == set(code_files())
+    assert sum((folder / file).stat().st_size for file in own) < 60_000
+    text = (folder / "requirements.txt").read_text(encoding="utf-8")
+    assert {"mlflow", "torch", "duckdb"} <= {line.partition("==")[0] for line in text.splitlines()}
+    assert not re.search("kgqa|/|@", text)
     reference, record = reference_of(home), newest_run(Home(home))
     assert (reference["home"], reference["run"]) == (str(home), record["run_id"])
     assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "operator"}
