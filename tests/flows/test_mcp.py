@@ -172,7 +172,7 @@ def test_a_client_over_http_with_a_token(home: Path) -> None:
         body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
         found = httpx.post(url, json=body, headers=allowed, timeout=120).json()["result"]
         assert found["structuredContent"]["matches"] and not found["isError"]
-        assert httpx.post(url, json=body, headers=allowed | {"Host": "evil.example"}).status_code == 421
+        assert httpx.post(url, json=body, headers=allowed | {"Host": "evil.example"}).status_code == 403
         running.send_signal(signal.SIGTERM)
         assert running.wait(30) == 143
         assert running.stdout is not None and running.stdout.read() == ""
