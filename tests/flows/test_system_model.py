@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect.blocks.system import Secret
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.runs.records import newest_run, stage_artifact
@@ -24,6 +25,7 @@ from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import open_system
 from tests.support.command import closed_port, environment, run_python
 from tests.support.forked_command import forked_kgqa
+from tests.support.prefect_server import on_shared_server, shared_environment
 from tests.support.toy import write_graph, write_questions
 
 SMALL = {
@@ -31,8 +33,13 @@ SMALL = {
     "hop_path.encoder": "scratch", "hop_path.scratch_width": "32", "hop_path.epochs": "2",
     "operation_classifier.scratch_width": "32", "operation_classifier.epochs": "4",
     "answering.limit": "6", "evaluation.bootstrap": "100", "tracking.trace_share": "1.0",
+    "operations.secrets": "{MODEL_LAB_KEY: lab-key}",
 }  # fmt: skip
-SECRETS = {"OPENAI_API_KEY": "sk-very-secret-1", "AWS_SECRET_ACCESS_KEY": "very-secret-2"}
+SECRETS = {
+    "OPENAI_API_KEY": "sk-very-secret-1",
+    "AWS_SECRET_ACCESS_KEY": "very-secret-2",
+    "MODEL_LAB_KEY": "very-secret-3",
+}
 CHAMPION = "models:/kgqa-register-own@champion"
 STEPS = ["linking", "retrieval", "knowledge", "forms", "model"]
 
@@ -51,7 +58,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tracked(home: Path) -> dict[str, str]:
     """The environment of whoever uses MLflow's own commands with this home."""
-    return {"MLFLOW_TRACKING_URI": f"sqlite:///{home / 'mlflow' / 'mlflow.db'}", "MLFLOW_EXPERIMENT_NAME": "kgqa"}
+    return {
+        "MLFLOW_TRACKING_URI": f"sqlite:///{home / 'mlflow' / 'mlflow.db'}", "MLFLOW_EXPERIMENT_NAME": "kgqa",
+        "MODEL_LAB_KEY": SECRETS["MODEL_LAB_KEY"],
+    }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def lab_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret that the profile names, for systems that this process opens."""
+    monkeypatch.setenv("MODEL_LAB_KEY", SECRETS["MODEL_LAB_KEY"])
 
 
 def question(home: Path, number: int = 0) -> dict[str, Any]:
@@ -140,6 +156,24 @@ def test_the_model_holds_code_requirements_and_references_and_neither_pickles_no
         if file.is_file() and file.is_relative_to(home / "mlflow"):
             content = file.read_bytes()
             assert not any(secret.encode() in content for secret in SECRETS.values()), file
+
+
+def test_a_secret_of_the_profile_comes_from_its_block_or_is_asked_for(home: Path, tmp_path: Path) -> None:
+    script = f"""
+import json, os, mlflow
+try:
+    mlflow.pyfunc.load_model("{CHAMPION}")
+    print(json.dumps({{"key": os.environ.get("MODEL_LAB_KEY")}}))
+except Exception as fault:
+    print(json.dumps({{"said": str(fault)}}))
+"""
+    with on_shared_server():
+        Secret(value="of the block").save("lab-key", overwrite=True)
+        given = shared_environment() | {"MODEL_LAB_KEY": ""}
+        assert python(home, script, tmp_path, **given) == {"key": "of the block"}
+        Secret.delete("lab-key", _sync=True)  # type: ignore[call-arg]
+        said = python(home, script, tmp_path, **given)["said"]
+    assert "no Secret block 'lab-key'" in said and "set MODEL_LAB_KEY in the environment" in said
 
 
 def test_a_missing_or_changed_artifact_is_named_with_the_way_out(home: Path, tmp_path: Path) -> None:
