@@ -33,7 +33,7 @@ from benchmarks.conditions import conditions
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.records import newest_run, stage_artifact
-from kgqa_core.store.artifacts import Home
+from kgqa_core.store.artifacts import Home, read_manifest
 from kgqa_core.system import System
 from tests.support.kgqa_serve import served
 
@@ -92,7 +92,7 @@ class Clients:
             writer.close()
 
 
-def resident(process: subprocess.Popen[str]) -> int:
+def resident(process: subprocess.Popen[bytes]) -> int:
     """Resident bytes of a server and its workers."""
     parent = psutil.Process(process.pid)
     return sum(one.memory_info().rss for one in (parent, *parent.children(recursive=True)))
@@ -121,7 +121,7 @@ def speed(home: Home, run: str, questions: Sequence[str], given: argparse.Namesp
     """Figures of one run's system."""
     found: dict[str, Any] = {"in_process": in_process(home, run, questions, given.requests), "served": {}}
     for workers in given.workers:
-        with served(home.root, "--run", run, "--workers", str(workers), log=subprocess.DEVNULL) as server:
+        with served(home.root, "--run", run, "--workers", str(workers)) as server:
             clients = Clients(server.url, questions)
             clients.run(4 * workers, min(len(questions), given.requests))
             rows = {}
@@ -144,7 +144,7 @@ def speed(home: Home, run: str, questions: Sequence[str], given: argparse.Namesp
 
 def memory(home: Home, run: str, questions: Sequence[str], requests: int) -> dict[str, Any]:
     """Resident memory over many requests."""
-    with served(home.root, "--run", run, log=subprocess.DEVNULL) as server:
+    with served(home.root, "--run", run) as server:
         clients = Clients(server.url, questions)
         clients.run(8, min(len(questions), requests // STEPS))
         sizes = [resident(server.process)]
@@ -173,7 +173,7 @@ def swap(home: Home, runs: Sequence[str], questions: Sequence[str], requests: in
 
     try:
         crown(runs[0])
-        with served(home.root, log=subprocess.DEVNULL) as server:
+        with served(home.root) as server:
             clients = Clients(server.url, questions)
 
             async def change() -> None:
@@ -219,7 +219,7 @@ def main() -> None:
     asked = [one for one in read_questions(stage_artifact(record, "questions").folder) if one.split == "dev"]
     questions = sorted({one.text for one in asked})
     random.Random(SEED).shuffle(questions)
-    counts = stage_artifact(record, "kg").counts
+    counts = read_manifest(stage_artifact(record, "kg").folder)["counts"]
     found: dict[str, Any] = {
         "conditions": conditions(SEED), "speed": {},
         "graph": {"name": record["profile"]["kg"]["name"], "triples": counts["triples"], "questions": len(questions)},

@@ -1,13 +1,14 @@
 """Which of two systems is the champion: a new one must be better by more than luck.
 
 The new system takes the title only when the whole interval of the paired difference lies above 0 and, where all scores
-are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  In every
-other case the champion stays, and the decision says why.
+are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  Or it
+answers more of the questions that people corrected, and nothing shows that it is worse.  In every other case the
+champion stays, and the decision says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -34,6 +35,15 @@ class Challenger:
     run_id: str
     scored: pl.DataFrame
     experiments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """How many of `questions` that people corrected two systems answer exactly: the old one, and the new one."""
+
+    questions: int
+    old: int
+    new: int
 
 
 @dataclass(frozen=True)
@@ -81,10 +91,12 @@ def decide(
     experiment: str | None = None,
     level: float = 0.95,
     seed: int = 0,
+    ask: Callable[[], Corrected | None] = lambda: None,
 ) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
-    experiment: the one that counts in both; when absent, each contender's first that has the metric.
+    experiment: the one that counts in both; when absent, each contender's first that has the metric.  ask: asks both
+    what people corrected, where the scores alone do not decide; None where nothing was.
     """
     holder = old.run_id if old is not None else None
 
@@ -110,11 +122,19 @@ def decide(
     found = difference(pairs, seed=seed, level=level)
     above = found.low > 0
     moved = above and (found.p is None or found.p < 1 - level)
+    corrected = ask() if not moved and found.high >= 0 else None
+    better = corrected is not None and corrected.new > corrected.old
     doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not moved else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
+    taught = ""
+    if corrected is not None:
+        taught = f"{corrected.new} instead of {corrected.old} of {corrected.questions} corrected questions are right"
+        taught = f"{taught}, and nothing shows a loss: " if better else f"{taught}; "
+    moved = moved or better
     return ChampionDecision(
         moved,
-        f"champion {'moves' if moved else 'stays'}: {interval} on {metric} of {new_key}, {found.n:,} questions{doubt}",
+        f"champion {'moves' if moved else 'stays'}: {taught}{interval} on {metric} of {new_key}, "
+        f"{found.n:,} questions{doubt}",
         found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
         metric=metric, experiment=new_key,
     )  # fmt: skip

@@ -13,8 +13,8 @@ import json
 import sqlite3
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +57,12 @@ class Feedback:
     run: str | None = None
     trace: str | None = None
     session: str = ""
+
+    def in_keys(self, keys: Mapping[str, str]) -> Feedback:
+        """The same with keys for names, so that people who mean the same say the same.  keys: by name, where known."""
+        answers = tuple(keys.get(text, text) for text in self.answers)
+        right = None if self.correction is None else tuple(keys.get(text, text) for text in self.correction)
+        return replace(self, answers=answers, correction=right)
 
 
 @dataclass(frozen=True, slots=True)

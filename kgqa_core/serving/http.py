@@ -90,7 +90,7 @@ def create_app(
     _chat_routes(app, service, options, metrics)
     add_graph_routes(app, lambda: service.view)
     if feedback is not None:
-        _feedback_routes(app, feedback, metrics, on_feedback)
+        _feedback_routes(app, service, feedback, metrics, on_feedback)
     _state_routes(app, service, metrics)
     add_page_routes(
         app,
@@ -155,8 +155,17 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
 
 
 def _feedback_routes(
-    app: FastAPI, feedback: FeedbackStore, metrics: Metrics, on_feedback: Callable[[Feedback], None] | None
+    app: FastAPI,
+    service: Service,
+    feedback: FeedbackStore,
+    metrics: Metrics,
+    on_feedback: Callable[[Feedback], None] | None,
 ) -> None:
+    def keep(said: Feedback) -> int:
+        with contextlib.suppress(KgqaError):  # of a system without a graph, or of one that is too slow now
+            said = said.in_keys(service.view.exact_keys([*said.answers, *(said.correction or ())]))
+        return feedback.add(said)
+
     def tell(said: Feedback) -> None:
         try:
             if on_feedback is not None:
@@ -167,7 +176,7 @@ def _feedback_routes(
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
     async def give(request: FeedbackRequest) -> dict[str, Any]:
         said = request.feedback()
-        number = await asyncio.to_thread(feedback.add, said)
+        number = await asyncio.to_thread(keep, said)
         metrics.feedback.labels(request.verdict).inc()
         await asyncio.to_thread(tell, said)
         return {"id": number}

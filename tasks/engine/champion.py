@@ -23,6 +23,7 @@ from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
+from tasks.engine.corrected import corrected
 from tasks.engine.prefect_pages import plain
 from tasks.engine.run import Run, current_run, git_commit
 from tasks.tracking.mlflow_store import model_name
@@ -107,6 +108,7 @@ def _decide(
         experiment=operations.champion_experiment,
         level=operations.confidence,
         seed=profile.seed,
+        ask=lambda: corrected(run.home, questions.folder, (old.run_id if old else "", run.id)),
     )
     value = _value(record.get("aggregates") or {}, decision)
     return ChampionDecision(**{**vars(decision), "name": name, "value": value}), scored

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +21,12 @@ from urllib.parse import urlsplit
 import pytest
 from openai import OpenAI
 
+from kgqa_core.datasets.load import ALSO_TRAIN
+from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.runs.champion import Corrected
 from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.store.artifacts import Home
+from tasks.engine.corrected import corrected
 from tests.support.forked_command import forked_kgqa
 from tests.support.kgqa_serve import Running, served
 from tests.support.question_graph import triples
@@ -109,12 +115,27 @@ def test_feedback_becomes_questions_that_the_command_exports(home: Path, server:
     out = tmp_path / "lessons.jsonl"
     assert forked_kgqa("feedback", "export", "--home", home, "--out", out).code == 0
     [row] = [json.loads(line) for line in out.read_text().splitlines()]
-    assert row["answers"] == ["Norland City"] and row["s_expression"] == reply["form"]
+    assert row["s_expression"] == reply["form"]
+    [key] = row["answers"]  # names are kept as keys where one entity alone has them
+    assert server.call(f"/entities/{urllib.parse.quote(key, safe='')}")["entity"]["name"] == "Norland City"
     store = FeedbackStore(home / "serve")
     for entry in store.rows():
         store.remove(entry["id"])
     refused = forked_kgqa("feedback", "export", "--home", home, "--out", tmp_path / "none.jsonl")
     assert refused.code == 2 and "nothing counts yet" in refused.err
+
+
+def test_two_runs_are_asked_what_people_corrected(home: Path, server: Running, tmp_path: Path) -> None:
+    run = server.call("/ready")["run"]
+    record = json.loads((home / "runs" / run / "run.json").read_text())
+    [folder] = [Path(one["artifact"]["path"]) for one in record["stages"] if one["name"] == "questions"]
+    assert corrected(Home(home), folder, (run, run)) is None, "nobody corrected anything"
+    right = replace(read_questions(folder)[0], id="a", text=QUESTION, source=ALSO_TRAIN, unlinkable=None)
+    right = replace(right, topic_keys=(), answer_names=(("Norland City",),))
+    wrong = replace(right, id="b", text=f"{QUESTION}?!", topic_keys=("other",), answer_names=(("Sudland City",),))
+    write_questions(tmp_path, [right, replace(right, id="a#2"), wrong])
+    assert corrected(Home(home), tmp_path, (run, run)) == Corrected(2, 1, 1)
+    assert corrected(Home(home), tmp_path, ("gone", run)) is None
 
 
 def test_the_graph_is_looked_into(server: Running) -> None:
@@ -190,7 +211,8 @@ def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_
         os.kill(running.process.pid, signal.SIGTERM)
         for one in threads:
             one.join(90)
-        out, _ = running.process.communicate(timeout=90)
+        running.process.wait(90)
+        out = running.output()
     assert statuses == [200, 200, 200] and running.process.returncode == 0, out
     assert "stopped" in out and not (copy / "serve" / "server.json").exists()
 
@@ -209,5 +231,6 @@ def test_two_workers_answer_and_end_together(home: Path, tmp_path: Path) -> None
             text = reply.read().decode()
         assert 'kgqa_answers_total{outcome="answered"} 20.0' in text, "of both workers together"
         running.process.terminate()
-        out, _ = running.process.communicate(timeout=90)
+        running.process.wait(90)
+        out = running.output()
     assert running.process.returncode == 0 and "stopped" in out

@@ -29,6 +29,7 @@ from tests.support.command import ROOT, Outcome, environment
 IMPORTED = ("mlflow", "flows.cli.app", "flows.preflight", "flows.pipeline", "flows.answer", "flows.cli.graph_folders")
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "600",
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     "MLFLOW_DISABLE_TELEMETRY": "true",

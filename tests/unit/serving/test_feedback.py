@@ -43,6 +43,14 @@ def test_a_thumb_up_agrees_with_a_correction_that_says_the_same(store: FeedbackS
     assert lesson.answers == ("Sucre",) and lesson.form == "(JOIN (R capital) <Bolivia>)"
 
 
+def test_names_and_keys_of_one_thing_are_one_answer(store: FeedbackStore) -> None:
+    keys = {"Sucre": "Q2907", "La Paz": "Q1491"}
+    store.add(down(("Sucre",), "a").in_keys(keys))
+    store.add(down(("Q2907",), "b").in_keys(keys))
+    [lesson] = store.lessons()
+    assert lesson.answers == ("Q2907",) and store.rows()[0]["answers"] == ["Q1491"]
+
+
 def test_voices_in_balance_count_for_neither(store: FeedbackStore) -> None:
     for session, answer in (("a", "Sucre"), ("b", "Sucre"), ("c", "La Paz"), ("d", "La Paz")):
         store.add(down((answer,), session))
