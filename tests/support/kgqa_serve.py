@@ -56,29 +56,28 @@ def served(home: Path, *words: str, **env: str) -> Iterator[Running]:
     address = home / "serve" / "server.json"
     address.unlink(missing_ok=True)
     began = time.perf_counter()
-    log: IO[bytes] = tempfile.TemporaryFile()
-    process = subprocess.Popen(command, cwd=ROOT, env=environment(**env), stdout=log, stderr=subprocess.STDOUT)
-    try:
-        while True:
-            if process.poll() is not None:
-                raise RuntimeError(f"the server ended with {process.returncode}: {_text(log)}")
-            with contextlib.suppress(OSError, ValueError):
-                url = str(json.loads(address.read_text(encoding="utf-8"))["url"])
-                with urllib.request.urlopen(f"{url}/ready", timeout=10) as reply:
-                    if reply.status == 200:
-                        break
-            if time.perf_counter() - began > STARTS:
-                raise RuntimeError(f"the server is not ready after {STARTS:g} s: {_text(log)}")
-            time.sleep(0.02)
-        yield Running(process, url, time.perf_counter() - began, log)
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(30)
-        process.kill()
-        process.wait()
-        log.close()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment(**env), stdout=log, stderr=subprocess.STDOUT)
+        try:
+            while True:
+                if process.poll() is not None:
+                    raise RuntimeError(f"the server ended with {process.returncode}: {_text(log)}")
+                with contextlib.suppress(OSError, ValueError):
+                    url = str(json.loads(address.read_text(encoding="utf-8"))["url"])
+                    with urllib.request.urlopen(f"{url}/ready", timeout=10) as reply:
+                        if reply.status == 200:
+                            break
+                if time.perf_counter() - began > STARTS:
+                    raise RuntimeError(f"the server is not ready after {STARTS:g} s: {_text(log)}")
+                time.sleep(0.02)
+            yield Running(process, url, time.perf_counter() - began, log)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(30)
+            process.kill()
+            process.wait()
 
 
 def _text(log: IO[bytes]) -> str:
