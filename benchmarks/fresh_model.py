@@ -74,6 +74,7 @@ print(json.dumps({"load_seconds": round(loaded, 1), "seconds": seconds, "replies
 
 def make_home(folder: Path) -> Path:
     """A home with one run, the champion, over a graph of films and countries."""
+    shutil.rmtree(folder / "home", ignore_errors=True)
     (folder / "films.nt").write_text("\n".join(triples()) + "\n", encoding="utf-8")
     words = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
     done = kgqa("run", "--json", "--kg", folder / "films.nt", "--home", folder / "home", *words, served=False)
@@ -191,6 +192,7 @@ def main() -> None:
     [(champion, run)] = current_champions(home.root).items()
     uri, model = tracking_uri(home), f"models:/{model_name(champion)}@champion"
     mlflow.set_tracking_uri(uri)
+    shutil.rmtree(work / "model", ignore_errors=True)
     folder = Path(mlflow.artifacts.download_artifacts(model, dst_path=str(work / "model")))
     lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert lines and all("==" in line and "/" not in line for line in lines), lines
