@@ -29,6 +29,7 @@ from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, serve_token
 from kgqa_core.serving.mcp_http import MAX_BODY, McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
+from kgqa_core.serving.run import ServeOptions
 from tests.support.question_graph import X
 from tests.support.served_graph import HOSTILE
 
@@ -373,6 +374,8 @@ def test_a_server_that_others_reach_needs_a_token(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ConfigError, match="at least 16 characters") as fault:
             serve_token("127.0.0.1")
         assert bad not in str(fault.value)
+        with pytest.raises(ConfigError, match="at least 16 characters"):
+            ServeOptions("home").http()  # of `kgqa serve`
 
 
 def test_names_of_a_host_and_places_to_listen() -> None:
