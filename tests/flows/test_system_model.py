@@ -24,7 +24,7 @@ from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import MANIFEST, Home
 from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import open_system
-from tests.support.command import closed_port, environment, run_python
+from tests.support.command import Outcome, closed_port, environment, run_python
 from tests.support.forked_command import forked_kgqa
 from tests.support.prefect_server import on_shared_server, shared_environment
 from tests.support.toy import write_graph, write_questions
@@ -52,9 +52,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 200)
     settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
     files = ("--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home", folder / "home")
-    done = forked_kgqa("run", "--json", *files, *settings, env=SECRETS)
+    done = kgqa("run", "--json", *files, *settings)
     assert done.code == 0, done.err[-3000:]
     return folder / "home"
+
+
+def kgqa(*words: str | Path) -> Outcome:
+    """A command of somebody who has the secrets."""
+    return forked_kgqa(*words, env=SECRETS)
 
 
 def tracked(home: Path) -> dict[str, str]:
@@ -115,7 +120,7 @@ def test_the_champion_loads_in_a_fresh_process_and_answers_as_ask_does(home: Pat
     record, asked = newest_run(Home(home)), question(home)
     script = f"QUESTION, TOPIC = {asked['question']!r}, {asked['topic_entities'][0]!r}\n{LOAD}"
     told = python(home, script, tmp_path, MLFLOW_ENABLE_ASYNC_TRACE_LOGGING="false")
-    alone = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
+    alone = kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
     assert alone.code == 0, alone.err[-3000:]
     outputs = told["reply"]["custom_outputs"]
     shown = {key: value for key, value in alone.json.items() if key not in ("seconds", "load_seconds")}
@@ -221,14 +226,14 @@ def test_a_home_that_moved_is_found_or_asked_for(home: Path, tmp_path: Path, mon
 
 def test_ask_and_answer_trace_the_share_that_is_wanted(home: Path, tmp_path: Path) -> None:
     record, asked = newest_run(Home(home)), question(home)
-    done = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--own-process")  # the run's own share: all
+    done = kgqa("ask", asked["question"], "--home", home, "--json", "--own-process")  # the run's own share: all
     assert done.code == 0 and done.json["trace"].startswith("tr-"), done.err[-3000:]
-    none = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
+    none = kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
     assert "trace" not in none.json
     rows = [{"id": f"q{n}", "question": question(home, n)["question"]} for n in range(4)]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("--questions", tmp_path / "q.jsonl", "--out", tmp_path / "a.jsonl", "--home", home)
-    wrote = forked_kgqa("answer", *words, "--trace-share", "0.5")
+    wrote = kgqa("answer", *words, "--trace-share", "0.5")
     assert wrote.code == 0, wrote.err[-3000:]
     answers = {row["question"]: row for row in map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())}
     script = """
